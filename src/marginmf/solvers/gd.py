@@ -1,0 +1,30 @@
+"""Gradient descent with backtracking: the simplest solver, as in the thesis's pseudo-code."""
+
+from dataclasses import dataclass
+
+from marginmf.solvers.descent import Descent, Directions, downhill
+from marginmf.solvers.line_search import Backtracking, Step
+from marginmf.solvers.vector import Vector, VectorSpace
+
+
+@dataclass(frozen=True)
+class GradientDescent(Descent):
+    """Steepest descent; each step is first tried at twice the length of the last one."""
+
+    line_search = Backtracking()
+
+    def directions(self, space: VectorSpace) -> "SteepestDirections":
+        """Return a chooser of directions."""
+        return SteepestDirections(space)
+
+
+class SteepestDirections(Directions):
+    """Minus the gradient."""
+
+    def choose(self, gradient: Vector) -> Vector:
+        """Return minus the gradient."""
+        return downhill(self.space, gradient)
+
+    def first_length(self, slope: float, previous: Step, previous_slope: float) -> float:
+        """Return twice the last step's length."""
+        return 2.0 * previous.length

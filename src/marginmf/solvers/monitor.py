@@ -1,0 +1,147 @@
+"""When to stop, what happened, and who may watch: shared by every solver."""
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+#: Iterations over which the fall of the objective is averaged: single ones vary too much.
+PATIENCE = 3
+
+
+class StopReason(StrEnum):
+    """Why a solver stopped."""
+
+    OBJECTIVE = "the objective fell by less than tol"
+    GRADIENT = "the gradient became smaller than gradient_tol"
+    MAX_ITER = "max_iter iterations were done"
+    MAX_SECONDS = "max_seconds were over"
+    CALLBACK = "a callback asked to stop"
+    PRECISION = "no step lowers the objective further at this precision"
+
+
+@dataclass(frozen=True)
+class Stopping:
+    """Rules that end a minimisation; the first one that holds ends it.
+
+    Parameters
+    ----------
+    max_iter : int
+        The most iterations.
+    tol : float
+        Stop when an iteration lowers the objective by less than this share of it, on the average
+        of the last three.
+    gradient_tol : float
+        Stop when the gradient's norm is below this share of its norm at the start.
+    max_seconds : float
+        Stop after the first iteration that ends later than this.
+    """
+
+    max_iter: int = 100
+    tol: float = 1e-4
+    gradient_tol: float = 1e-5
+    max_seconds: float = math.inf
+
+
+class Record(NamedTuple):
+    """One iteration: where it stood when it was done, seconds counted from the start."""
+
+    iteration: int
+    objective: float
+    gradient_norm: float
+    n_evaluations: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What a callback sees after every iteration; ``point`` is usable as it is."""
+
+    record: Record
+    point: Any
+    max_iter: int
+
+
+#: Called after every iteration; return True to stop.
+Callback = Callable[[Progress], bool | None]
+
+
+@dataclass(frozen=True)
+class Result:
+    """Where a solver ended, how it got there, why it stopped, and how many gradients it took."""
+
+    point: Any
+    history: list[Record]
+    reason: StopReason
+    n_evaluations: int
+
+    @property
+    def objective(self) -> float:
+        """The objective at the point."""
+        return self.history[-1].objective
+
+    @property
+    def n_iter(self) -> int:
+        """How many iterations were done."""
+        return self.history[-1].iteration
+
+
+@dataclass
+class Monitor:
+    """Keeps the history of one minimisation and says when it is over."""
+
+    stopping: Stopping
+    callbacks: Sequence[Callback] = ()
+    history: list[Record] = field(default_factory=list)
+    n_evaluations: int = 0
+    _start: float = field(default_factory=time.perf_counter)
+
+    def counted(self, objective: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        """Return the objective with its evaluations counted."""
+
+        def evaluate(point: Any) -> Any:
+            self.n_evaluations += 1
+            return objective(point)
+
+        return evaluate
+
+    def record(self, objective: float, gradient_norm: float, point: Any) -> StopReason | None:
+        """Note where an iteration ended; return why to stop here, or None to go on."""
+        now = Record(
+            iteration=len(self.history),
+            objective=objective,
+            gradient_norm=gradient_norm,
+            n_evaluations=self.n_evaluations,
+            seconds=time.perf_counter() - self._start,
+        )
+        if not math.isfinite(objective):
+            raise FloatingPointError(
+                f"The objective is {objective} at iteration {now.iteration}. The start is outside "
+                "the loss's domain or the numbers overflow: scale the data, raise reg, or use "
+                "dtype='float64'."
+            )
+        self.history.append(now)
+        progress = Progress(now, point, self.stopping.max_iter)
+        # Every callback is called, so that one which stops does not hide the iteration from others.
+        asked_to_stop = [bool(callback(progress)) for callback in self.callbacks]
+        return StopReason.CALLBACK if any(asked_to_stop) else self._reason(now)
+
+    def _reason(self, now: Record) -> StopReason | None:
+        rules, first = self.stopping, self.history[0]
+        if now.gradient_norm <= rules.gradient_tol * first.gradient_norm:
+            return StopReason.GRADIENT
+        if now.iteration >= PATIENCE:
+            fall = (self.history[-1 - PATIENCE].objective - now.objective) / PATIENCE
+            if fall <= rules.tol * abs(now.objective):
+                return StopReason.OBJECTIVE
+        if now.iteration >= rules.max_iter:
+            return StopReason.MAX_ITER
+        if now.seconds >= rules.max_seconds:
+            return StopReason.MAX_SECONDS
+        return None
+
+    def result(self, point: Any, reason: StopReason) -> Result:
+        """Return everything a caller wants to know."""
+        return Result(point, self.history, reason, self.n_evaluations)

@@ -1,0 +1,56 @@
+"""The four operations that a solver needs of the vectors it moves.
+
+A NumPy array, an array on a GPU and a vector whose parts live on many machines are three
+implementations of `VectorSpace`, and every solver is written once for all of them.
+"""
+
+from typing import Any, Protocol
+
+import numpy as np
+
+from marginmf._typing import FloatArray
+
+Vector = Any
+
+
+class VectorSpace(Protocol):
+    """Arithmetic on vectors of one kind."""
+
+    def dot(self, a: Vector, b: Vector) -> float:
+        """Return the inner product of two vectors, summed in float64."""
+
+    def axpy(self, scale: float, a: Vector, b: Vector) -> None:
+        """Add ``scale * a`` to ``b`` in place."""
+
+    def scale(self, scale: float, a: Vector) -> None:
+        """Multiply ``a`` in place."""
+
+    def copy(self, a: Vector) -> Vector:
+        """Return a vector equal to ``a`` that shares no memory with it."""
+
+
+class NumpyVectors:
+    """One-dimensional NumPy arrays.
+
+    >>> space = NumpyVectors()
+    >>> b = np.array([1.0, 2.0])
+    >>> space.axpy(2.0, np.array([1.0, 1.0]), b)
+    >>> b
+    array([3., 4.])
+    """
+
+    def dot(self, a: FloatArray, b: FloatArray) -> float:
+        """Return the inner product of two vectors, summed in float64."""
+        return float(np.sum(np.multiply(a, b, dtype=np.float64)))
+
+    def axpy(self, scale: float, a: FloatArray, b: FloatArray) -> None:
+        """Add ``scale * a`` to ``b`` in place."""
+        b += b.dtype.type(scale) * a
+
+    def scale(self, scale: float, a: FloatArray) -> None:
+        """Multiply ``a`` in place."""
+        a *= a.dtype.type(scale)
+
+    def copy(self, a: FloatArray) -> FloatArray:
+        """Return a vector equal to ``a`` that shares no memory with it."""
+        return a.copy()
