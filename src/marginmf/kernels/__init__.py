@@ -1,0 +1,29 @@
+"""The heavy arithmetic, behind one interface with several implementations.
+
+For every ratings objective one gradient is: **scores** of the observed pairs; a light **row
+loss** that turns one user's scores into a loss and its derivatives; and **accumulate**, once
+over the rows for the users' gradient and once over the columns for the items'.  `Kernels` is
+that interface.  `marginmf.kernels.reference` spells it out in NumPy (the oracle of the tests)
+and `marginmf.kernels.cpu` compiles it with Numba.
+"""
+
+from marginmf.kernels.interface import Kernels
+
+__all__ = ["Kernels", "get_kernels"]
+
+
+def get_kernels(name: str = "cpu", n_threads: int = 1) -> Kernels:
+    """Return the kernels of that name: ``"cpu"`` (Numba) or ``"reference"`` (NumPy).
+
+    They are imported here and not above, so that Numba is loaded when a kernel is first needed
+    and not before.
+    """
+    if name == "cpu":
+        from marginmf.kernels.cpu import CpuKernels
+
+        return CpuKernels(n_threads)
+    if name == "reference":
+        from marginmf.kernels.reference import ReferenceKernels
+
+        return ReferenceKernels()
+    raise ValueError(f"There are no {name!r} kernels. Choose 'cpu' or 'reference'.")

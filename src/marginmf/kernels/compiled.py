@@ -1,0 +1,259 @@
+"""The functions that Numba compiles.
+
+Rules that keep them quick to load: signatures of arrays and numbers only (a compiled function as
+an argument would defeat the cache on disk), no parallel twins (see `marginmf.kernels.threads`),
+and losses known by their place in the table of losses.  A loss of the user's own is compiled into
+its own copy of the kernel, in the process.
+
+Each works on the range ``start:stop`` of rows or entries and writes nothing outside it.
+"""
+
+from collections.abc import Callable
+from functools import lru_cache
+from types import FunctionType
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+from numba import njit
+
+from marginmf.losses import REAL, TWO_LEVEL, RealLoss, TwoLevelLoss
+from marginmf.thresholds import prototype_sign, threshold_sign
+
+# Sums may be reordered (that is what makes them vector code), but NaN and infinity keep their
+# meaning: fastmath=True would let the compiler assume that there are none.
+_FASTMATH = {"reassoc", "contract", "nsz"}
+_kernel = njit(cache=True, nogil=True, fastmath=_FASTMATH)
+_inline = njit(nogil=True, forceinline=True)
+
+_threshold_sign = _inline(threshold_sign)
+_prototype_sign = _inline(prototype_sign)
+
+# Entries in one partial sum of `dot`: fixed, so that threads do not change the rounding.
+DOT_BLOCK = 16_384
+
+
+def _dispatcher(losses: list[Any]) -> Any:
+    """Compile ``loss(code, ...) -> (value, derivative)`` for the code-th loss of the list."""
+    value, derivative = _inline(losses[0].value), _inline(losses[0].derivative)
+    if len(losses) == 1:
+        return _inline(lambda code, *args: (value(*args), derivative(*args)))
+    rest = _dispatcher(losses[1:])
+
+    @_inline
+    def dispatch(code: int, *args: float) -> Any:
+        if code == 0:
+            return value(*args), derivative(*args)
+        return rest(code - 1, *args)
+
+    return dispatch
+
+
+_two_level_loss = _dispatcher(list(TWO_LEVEL.values()))
+_real_loss = _dispatcher(list(REAL.values()))
+
+# The low bits of a kernel's key are the loss's place in the table.
+_PLACE = 255
+
+
+def _key(losses: list[Any], loss: Any) -> int:
+    """Return the key of a loss: its place in the table, and a checksum of its definition.
+
+    An integer in a closure is part of the key of the cache on disk, which otherwise looks at the
+    kernel's own source alone: with the checksum, a loss that was changed is compiled anew.
+    """
+    functions = (loss.value, loss.derivative, threshold_sign, prototype_sign)
+    codes = (function.__code__ for function in functions)
+    definition = [(code.co_code, code.co_consts, code.co_names) for code in codes]
+    return crc32(repr(definition).encode()) << 8 | losses.index(loss)
+
+
+@_kernel
+def scores(start, stop, rows, columns, U, V, out):
+    """Fill ``out`` with the inner products of rows of U and of V."""
+    for k in range(start, stop):
+        i, j = rows[k], columns[k]
+        score = U.dtype.type(0)
+        for p in range(U.shape[1]):
+            score += U[i, p] * V[j, p]
+        out[k] = score
+
+
+@_kernel
+def accumulate(start, stop, indptr, indices, weights, factors, out):
+    """Fill every row of ``out`` with the weighted sum of its columns' factors."""
+    for i in range(start, stop):
+        total = out[i]
+        total[:] = 0
+        for k in range(indptr[i], indptr[i + 1]):
+            weight = weights[k]
+            # Late in training most entries are satisfied: their weight is exactly zero.
+            if weight != 0:
+                row = factors[indices[k]]
+                for p in range(total.shape[0]):
+                    total[p] += weight * row[p]
+
+
+@_kernel
+def gather(start, stop, values, order, out):
+    """Fill ``out`` with values in another order."""
+    for k in range(start, stop):
+        out[k] = values[order[k]]
+
+
+# Each factory below makes the kernel for one loss of the table.  The key is a constant inside, so
+# the other losses are compiled away.  The loops run over views of one row, which lets the compiler
+# see that nothing overlaps.  Together that turns them into vector code, ten times faster than
+# asking for the loss in the loop.
+
+
+def make_two_level_rows(key: int) -> Any:
+    """Make the kernel of `Kernels.two_level_rows` for a loss."""
+
+    @_kernel
+    def two_level_rows(start, stop, indptr, scores, levels, cut, losses, weights):
+        for i in range(start, stop):
+            row = slice(indptr[i], indptr[i + 1])
+            x, level, weight = scores[row], levels[row], weights[row]
+            total = 0.0
+            for k in range(len(x)):
+                y = 1.0 if level[k] > cut else -1.0
+                value, derivative = _two_level_loss(key & _PLACE, y * x[k])
+                total += value
+                weight[k] = y * derivative
+            losses[i] = total
+
+    return two_level_rows
+
+
+def make_threshold_rows(key: int) -> Any:
+    """Make the kernel of `Kernels.threshold_rows` for a loss."""
+
+    @_kernel
+    def threshold_rows(
+        start, stop, indptr, scores, levels, thresholds, reach, losses, weights, by_threshold
+    ):
+        for i in range(start, stop):
+            row = slice(indptr[i], indptr[i + 1])
+            x, level, weight = scores[row], levels[row], weights[row]
+            weight[:] = 0
+            total = 0.0
+            for r in range(thresholds.shape[1]):
+                threshold, slope = thresholds[i, r], 0.0
+                for k in range(len(x)):
+                    sign = _threshold_sign(level[k], r, reach)
+                    value, derivative = _two_level_loss(key & _PLACE, sign * (threshold - x[k]))
+                    total += abs(sign) * value
+                    slope += sign * derivative
+                    weight[k] -= sign * derivative
+                by_threshold[i, r] = slope
+            losses[i] = total
+
+    return threshold_rows
+
+
+def make_proximal_rows(key: int) -> Any:
+    """Make the kernel of `Kernels.proximal_rows` for a loss."""
+
+    @_kernel
+    def proximal_rows(start, stop, indptr, scores, levels, losses, weights, means):
+        n_levels = means.shape[1]
+        counts, sums, pulls = np.empty(n_levels), np.empty(n_levels), np.empty(n_levels)
+        for i in range(start, stop):
+            row = slice(indptr[i], indptr[i + 1])
+            x, level, weight = scores[row], levels[row], weights[row]
+            weight[:] = 0
+            counts[:] = 0
+            sums[:] = 0
+            for k in range(len(x)):
+                counts[level[k]] += 1
+                sums[level[k]] += x[k]
+            total = 0.0
+            for r in range(n_levels):
+                if counts[r] == 0:
+                    means[i, r] = np.nan
+                    continue
+                mean, push = sums[r] / counts[r], 0.0
+                for k in range(len(x)):
+                    distance = x[k] - mean
+                    sign = _prototype_sign(level[k], r)
+                    own = 1.0 - abs(sign)
+                    value, derivative = _two_level_loss(key & _PLACE, sign * distance)
+                    total += abs(sign) * value + own * distance * distance
+                    push += sign * derivative
+                    weight[k] += sign * derivative + own * 2.0 * distance
+                means[i, r] = mean
+                pulls[r] = push / counts[r]
+            # Every score moves its own level's mean, and with it what the other levels feel.
+            for k in range(len(x)):
+                weight[k] -= pulls[level[k]]
+            losses[i] = total
+
+    return proximal_rows
+
+
+def make_real_rows(key: int) -> Any:
+    """Make the kernel of `Kernels.real_rows` for a loss."""
+
+    @_kernel
+    def real_rows(start, stop, indptr, scores, targets, losses, weights):
+        for i in range(start, stop):
+            row = slice(indptr[i], indptr[i + 1])
+            x, target, weight = scores[row], targets[row], weights[row]
+            total = 0.0
+            for k in range(len(x)):
+                value, derivative = _real_loss(key & _PLACE, target[k], x[k])
+                total += value
+                weight[k] = derivative
+            losses[i] = total
+
+    return real_rows
+
+
+@_kernel
+def dot(start, stop, a, b, block, out):
+    """Fill ``out`` with the inner products of blocks of two vectors."""
+    for part in range(start, stop):
+        total = 0.0
+        for k in range(part * block, min((part + 1) * block, a.shape[0])):
+            total += np.float64(a[k]) * np.float64(b[k])
+        out[part] = total
+
+
+@_kernel
+def axpy(start, stop, scale, a, b):
+    """Add ``scale * a`` to ``b``."""
+    for k in range(start, stop):
+        b[k] += scale * a[k]
+
+
+_compiled: list[Any] = [scores, accumulate, gather, dot, axpy]
+
+
+def n_compilations() -> int:
+    """Return how many kernels this process had to compile, those from the cache not counted."""
+    return sum(sum(kernel.stats.cache_misses.values()) for kernel in _compiled)
+
+
+@lru_cache(maxsize=128)
+def for_loss(make: Callable[[int], Any], loss: TwoLevelLoss | RealLoss) -> Any:
+    """Return the kernel that the factory makes for a loss.
+
+    A loss of the user's own is not in the table.  It gets a copy of the kernel in which the table
+    holds this loss alone: the same code with one global name bound anew.  The copy must not be
+    cached on disk, where it would be taken for the original.
+    """
+    real = isinstance(loss, RealLoss)
+    losses: list[Any] = list((REAL if real else TWO_LEVEL).values())
+    if loss in losses:
+        kernel = make(_key(losses, loss))
+    else:
+        source = make(0).py_func
+        names = {
+            **source.__globals__,
+            "_real_loss" if real else "_two_level_loss": _dispatcher([loss]),
+        }
+        copy = FunctionType(source.__code__, names, source.__name__, None, source.__closure__)
+        kernel = njit(nogil=True, fastmath=_FASTMATH)(copy)
+    _compiled.append(kernel)
+    return kernel

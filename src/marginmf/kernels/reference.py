@@ -1,0 +1,117 @@
+"""The kernels spelled out in NumPy: slow, obvious, and the oracle for every other set."""
+
+import numpy as np
+
+from marginmf._typing import FloatArray, IntArray
+from marginmf.losses import RealLoss, TwoLevelLoss
+from marginmf.solvers.vector import NumpyVectors
+from marginmf.thresholds import ProximalLoss, ThresholdLoss
+
+
+class ReferenceKernels(NumpyVectors):
+    """The NumPy implementation of `marginmf.kernels.Kernels`."""
+
+    def scores(self, rows: IntArray, columns: IntArray, U: FloatArray, V: FloatArray) -> FloatArray:
+        """Return ``U[rows[k]] . V[columns[k]]`` for every k."""
+        scores: FloatArray = np.einsum("kd,kd->k", U[rows], V[columns])
+        return scores
+
+    def accumulate(
+        self,
+        indptr: IntArray,
+        indices: IntArray,
+        weights: FloatArray,
+        factors: FloatArray,
+        out: FloatArray,
+    ) -> None:
+        """Fill every row of ``out`` with the sum of ``weights[k] * factors[indices[k]]``."""
+        out[:] = 0
+        np.add.at(out, _rows(indptr), weights[:, None] * factors[indices])
+
+    def gather(self, values: FloatArray, order: IntArray) -> FloatArray:
+        """Return ``values[order]``."""
+        return values[order]
+
+    def two_level_rows(
+        self, indptr: IntArray, scores: FloatArray, levels: IntArray, cut: int, loss: TwoLevelLoss
+    ) -> tuple[FloatArray, FloatArray]:
+        """Loss of the question "is the level above ``cut``?", answered by the score's sign."""
+        y = np.where(levels > cut, 1.0, -1.0)
+        weights = y * loss.derivative(y * scores)
+        return _row_sums(indptr, loss.value(y * scores)), weights.astype(scores.dtype)
+
+    def threshold_rows(
+        self,
+        indptr: IntArray,
+        scores: FloatArray,
+        levels: IntArray,
+        thresholds: FloatArray,
+        reach: float,
+        loss: TwoLevelLoss,
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Loss against each row's thresholds; returns also the derivative by the thresholds."""
+        rows = _rows(indptr)
+        ordinal = ThresholdLoss(loss, reach)
+        weights, by_entry = ordinal.derivatives(scores, levels, thresholds[rows])
+        by_threshold = np.zeros_like(thresholds)
+        np.add.at(by_threshold, rows, by_entry)
+        losses = _row_sums(indptr, ordinal.value(scores, levels, thresholds[rows]))
+        return losses, weights.astype(scores.dtype), by_threshold
+
+    def proximal_rows(
+        self,
+        indptr: IntArray,
+        scores: FloatArray,
+        levels: IntArray,
+        n_levels: int,
+        loss: TwoLevelLoss,
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Loss against each row's level means; returns also those means (NaN where unused)."""
+        rows = _rows(indptr)
+        shape = (len(indptr) - 1, n_levels)
+        counts, sums, pushes = np.zeros(shape), np.zeros(shape), np.zeros(shape)
+        np.add.at(counts, (rows, levels), 1.0)
+        np.add.at(sums, (rows, levels), scores)
+        means = np.divide(sums, counts, out=np.full(shape, np.nan), where=counts > 0)
+        ordinal = ProximalLoss(loss)
+        weights, push = ordinal.derivatives(scores, levels, means[rows])
+        np.add.at(pushes, rows, push)
+        # Every score moves its own level's mean, and with it what the other levels feel.
+        weights = weights - (pushes / np.maximum(counts, 1.0))[rows, levels]
+        losses = _row_sums(indptr, ordinal.value(scores, levels, means[rows]))
+        return losses, weights.astype(scores.dtype), means.astype(scores.dtype)
+
+    def real_rows(
+        self, indptr: IntArray, scores: FloatArray, targets: FloatArray, loss: RealLoss
+    ) -> tuple[FloatArray, FloatArray]:
+        """Loss of real scores against real targets."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            losses = _row_sums(indptr, loss.value(targets, scores))
+            return losses, loss.derivative(targets, scores).astype(scores.dtype)
+
+    def solve_rows(
+        self,
+        indptr: IntArray,
+        indices: IntArray,
+        targets: FloatArray,
+        factors: FloatArray,
+        ridge: float,
+    ) -> FloatArray:
+        """Return, for every row, the ridge regression of its targets on its columns' factors."""
+        n_factors = factors.shape[1]
+        solved = np.zeros((len(indptr) - 1, n_factors), factors.dtype)
+        for i in range(len(solved)):
+            entries = slice(indptr[i], indptr[i + 1])
+            rows = factors[indices[entries]]
+            gram = rows.T @ rows + ridge * np.eye(n_factors)
+            solved[i] = np.linalg.solve(gram, rows.T @ targets[entries])
+        return solved
+
+
+def _rows(indptr: IntArray) -> IntArray:
+    """Return the row of every entry."""
+    return np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
+
+
+def _row_sums(indptr: IntArray, values: FloatArray) -> FloatArray:
+    return np.bincount(_rows(indptr), values, len(indptr) - 1).astype(np.float64)

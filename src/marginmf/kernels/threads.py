@@ -1,0 +1,59 @@
+"""Split a kernel over threads, so that the answer is the same for any number of them.
+
+Kernels are compiled without the interpreter lock and work on a range of rows whose results
+nobody else writes.  A plain thread pool therefore runs them side by side, and there is one
+compiled version of each: no parallel twin, no threading layer to choose, no trouble when
+several Python threads fit models at once.
+"""
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from marginmf._typing import IntArray
+
+# Below this much work a second thread costs more than it brings.
+SMALLEST_TASK = 20_000
+# More parts than threads, so that a thread whose rows were light takes another part.
+PARTS_PER_THREAD = 4
+
+_pools: dict[int, ThreadPoolExecutor] = {}
+# A forked child has the pools but not their threads: forget them, or it would wait for ever.
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_pools.clear)
+
+
+def run(task: Callable[..., Any], bounds: IntArray, n_threads: int) -> None:
+    """Call ``task(start, stop)`` for every pair of neighbouring bounds."""
+    ranges = [(int(a), int(b)) for a, b in pairwise(bounds) if a < b]
+    if n_threads == 1 or len(ranges) == 1:
+        for start, stop in ranges:
+            task(start, stop)
+        return
+    if n_threads not in _pools:
+        _pools[n_threads] = ThreadPoolExecutor(n_threads, thread_name_prefix="marginmf")
+    for done in [_pools[n_threads].submit(task, *part) for part in ranges]:
+        done.result()
+
+
+def even_bounds(n: int, n_threads: int, work_each: int = 1) -> IntArray:
+    """Cut ``range(n)`` into parts of equal length."""
+    return np.linspace(0, n, _n_parts(n * work_each, n_threads) + 1).astype(np.int64)
+
+
+def row_bounds(indptr: IntArray, n_threads: int, work_each: int = 1) -> IntArray:
+    """Cut the rows into parts with about the same number of entries."""
+    n_entries = int(indptr[-1])
+    parts = _n_parts(n_entries * work_each, n_threads)
+    cuts = np.searchsorted(indptr, np.linspace(0, n_entries, parts + 1)[1:-1])
+    return np.concatenate(([0], np.maximum.accumulate(cuts), [len(indptr) - 1]))
+
+
+def _n_parts(work: int, n_threads: int) -> int:
+    if n_threads == 1:
+        return 1
+    return max(1, min(n_threads * PARTS_PER_THREAD, work // SMALLEST_TASK))
