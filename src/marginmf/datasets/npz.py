@@ -1,0 +1,65 @@
+"""Ratings as one ``.npz`` file: the form of the cache and of a data folder.
+
+Arrays ``user`` and ``item`` hold 0-based places in ``users`` and ``items``, which hold the ids;
+``rating``; ``timestamp``, ``title_ids`` with ``titles``, and ``source`` where there are any.
+Nothing is pickled, so a file from elsewhere cannot run anything.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from marginmf.datasets.atomic import atomic_write
+from marginmf.datasets.table import IdArray, RatingsTable
+
+
+def write_npz(table: RatingsTable, path: Path) -> None:
+    """Write a table; the file appears whole or not at all."""
+    users, user = np.unique(_storable(table.users), return_inverse=True)
+    items, item = np.unique(_storable(table.items), return_inverse=True)
+    arrays: dict[str, Any] = {
+        "user": user.astype(np.int32),
+        "item": item.astype(np.int32),
+        "users": users,
+        "items": items,
+        "rating": table.ratings,
+        "source": np.array(table.source),
+    }
+    if table.timestamps is not None:
+        arrays["timestamp"] = table.timestamps
+    if table.titles is not None:
+        arrays["title_ids"] = np.array(list(table.titles))
+        arrays["titles"] = np.array(list(table.titles.values()))
+    with atomic_write(path) as file:
+        np.savez_compressed(file, **arrays)
+
+
+def read_npz(path: Path, name: str, source: str = "") -> RatingsTable:
+    """Read a table; `source` is used where the file does not say its own."""
+    try:
+        # Opened here, because NumPy does not close a file that it fails to read.
+        with open(path, "rb") as handle, np.load(handle, allow_pickle=False) as file:
+            arrays = {key: file[key] for key in file.files}
+        timestamps, titles = arrays.get("timestamp"), None
+        if "titles" in arrays:
+            pairs = zip(arrays["title_ids"].tolist(), arrays["titles"].tolist(), strict=True)
+            titles = dict(pairs)
+        return RatingsTable(
+            name,
+            arrays["users"][arrays["user"]],
+            arrays["items"][arrays["item"]],
+            arrays["rating"],
+            timestamps=timestamps,
+            titles=titles,
+            source=str(arrays.get("source", source)),
+        )
+    except (FileNotFoundError, NotADirectoryError):
+        raise
+    except Exception as error:  # a damaged file can fail anywhere in zipfile, zlib or NumPy
+        reason = str(error) or type(error).__name__
+        raise ValueError(f"{path} is not a ratings file, or is damaged ({reason}).") from error
+
+
+def _storable(ids: IdArray) -> IdArray:
+    return ids if ids.dtype == np.int64 else ids.astype(np.str_)

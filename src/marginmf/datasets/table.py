@@ -1,0 +1,105 @@
+"""The form every ratings dataset takes: three columns in file order, and what is known of them."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from marginmf._ids import as_id_column
+
+IdArray = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class RatingsTable:
+    """Ratings with the ids of their owner, in the order of their file.
+
+    Parameters
+    ----------
+    name : str
+        Short name of the dataset, or the name of the file it was read from.
+    users, items : array-like of shape (n,)
+        The user and the item of each rating. Whole numbers are kept as ``int64``; any other ids are
+        kept as they are, in an array of Python objects.
+    ratings : array-like of shape (n,)
+        The ratings, kept as ``float64``.
+    timestamps : array-like of shape (n,), optional
+        When each rating was given, kept as ``int64`` (seconds since 1970 in MovieLens).
+    titles : dict, optional
+        Title of an item by its id.
+    source : str
+        One phrase that says where the ratings came from.
+
+    Examples
+    --------
+    >>> table = RatingsTable("films", ["ann", "bob", "bob"], [7, 7, 9], [4, 5, 1], titles={7: "M"})
+    >>> table
+    RatingsTable('films': 3 ratings of 2 items by 2 users, levels 1 to 5)
+    >>> table.pairs.tolist()
+    [['ann', 7], ['bob', 7], ['bob', 9]]
+    >>> table.levels.tolist()
+    [1.0, 4.0, 5.0]
+    """
+
+    name: str
+    users: IdArray
+    items: IdArray
+    ratings: npt.NDArray[np.float64]
+    timestamps: npt.NDArray[np.int64] | None = None
+    titles: dict[Any, str] | None = None
+    source: str = ""
+
+    def __post_init__(self) -> None:
+        columns: dict[str, npt.NDArray[Any]] = {
+            "users": as_id_column(self.users, "user"),
+            "items": as_id_column(self.items, "item"),
+            "ratings": np.asarray(self.ratings, dtype=np.float64),
+        }
+        if self.timestamps is not None:
+            columns["timestamps"] = np.asarray(self.timestamps, dtype=np.int64)
+        shapes = {column: values.shape for column, values in columns.items()}
+        if len(set(shapes.values())) > 1 or columns["ratings"].ndim != 1:
+            found = ", ".join(f"{column} {shape}" for column, shape in shapes.items())
+            raise ValueError(
+                f"The columns of a RatingsTable are one-dimensional and of one length, "
+                f"but their shapes are: {found}."
+            )
+        for column, values in columns.items():
+            object.__setattr__(self, column, values)  # the way to fill in a frozen dataclass
+
+    @property
+    def pairs(self) -> IdArray:
+        """The (user, item) pairs, of shape (n, 2): ``int64`` where both ids are, else objects."""
+        if self.users.dtype == np.int64 and self.items.dtype == np.int64:
+            return np.column_stack([self.users, self.items])
+        pairs = np.empty((len(self), 2), dtype=object)
+        pairs[:, 0] = self.users.tolist()
+        pairs[:, 1] = self.items.tolist()
+        return pairs
+
+    @property
+    def n_users(self) -> int:
+        """Number of different users."""
+        return len(set(self.users.tolist()))
+
+    @property
+    def n_items(self) -> int:
+        """Number of different items."""
+        return len(set(self.items.tolist()))
+
+    @property
+    def levels(self) -> npt.NDArray[np.float64]:
+        """The different ratings, in ascending order."""
+        return np.unique(self.ratings)
+
+    def __len__(self) -> int:
+        return len(self.ratings)
+
+    def __repr__(self) -> str:
+        text = f"{len(self):,} ratings of {self.n_items:,} items by {self.n_users:,} users"
+        if len(self):
+            text += f", levels {self.ratings.min():g} to {self.ratings.max():g}"
+        if self.source:
+            text += f"; {self.source}"
+        return f"RatingsTable({self.name!r}: {text})"
