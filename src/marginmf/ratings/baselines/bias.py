@@ -1,0 +1,92 @@
+"""BiasOnly: an average, what the user adds to it, and what the item adds to it."""
+
+from dataclasses import KW_ONLY, dataclass
+
+import numpy as np
+
+from marginmf._typing import Float64Array, FloatArray, IntArray
+from marginmf.ratings.base import RatingsEstimator, check_number
+from marginmf.ratings.data import Ratings
+
+
+@dataclass(eq=False, repr=False)
+class BiasOnly(RatingsEstimator):
+    """Predict ``mean + user's bias + item's bias``, rounded to the nearest level.
+
+    The biases minimise the squared error with a ridge penalty, which draws the biases of users
+    and items with few ratings towards zero.
+
+    Parameters
+    ----------
+    reg : float
+        The weight of the penalty: as if every user and item had so many more ratings at the mean.
+    max_iter, tol
+        Users and items take turns until no bias moves by more than ``tol`` levels.
+
+    Attributes
+    ----------
+    mean_ : float
+        The mean rating.
+    user_biases_, item_biases_ : array
+        A number for each of ``users_.ids`` and ``items_.ids``.
+    n_iter_ : int
+        How many turns were taken.
+
+    Examples
+    --------
+    >>> pairs = [("ann", "x"), ("ann", "y"), ("bob", "x"), ("bob", "y")]
+    >>> model = BiasOnly(reg=0.1).fit(pairs, [5, 3, 4, 2])
+    >>> model.predict([("bob", "y"), ("ann", "x")])
+    array([2., 5.])
+    """
+
+    reg: float = 5.0
+    _: KW_ONLY
+    max_iter: int = 50
+    tol: float = 1e-4
+    n_jobs: int | None = None
+
+    def _fit(self, data: Ratings) -> None:
+        self.mean_ = float(data.values.mean())
+        self.user_biases_ = np.zeros(data.n_users)
+        self.item_biases_ = np.zeros(data.n_items)
+        for turn in range(1, self.max_iter + 1):
+            before = self.item_biases_
+            self._fold_in(data)
+            left = data.values - self.mean_ - self.user_biases_[data.rows]
+            self.item_biases_ = self._damped_means(data.indices, left, data.n_items)
+            self.n_iter_ = turn
+            if np.abs(self.item_biases_ - before).max() <= self.tol:
+                break
+
+    def _fold_in(self, data: Ratings) -> None:
+        left = data.values - self.mean_ - self.item_biases_[data.indices]
+        self.user_biases_ = self._damped_means(data.rows, left, data.n_users)
+
+    def _damped_means(self, owners: IntArray, values: FloatArray, n: int) -> Float64Array:
+        counts = np.bincount(owners, minlength=n)
+        # An owner without ratings (and reg=0) has no bias, not 0/0.
+        means: Float64Array = np.bincount(owners, values, n) / np.maximum(counts + self.reg, 1e-12)
+        return means
+
+    def _estimates(self, users: IntArray, items: IntArray) -> FloatArray:
+        return self.mean_ + self.user_biases_[users] + self.item_biases_[items]
+
+    def _margins(self, users: IntArray, items: IntArray) -> FloatArray:
+        return above_midpoints(self._estimates(users, items), self.levels_)
+
+    def _check(self, data: Ratings) -> None:
+        check_number(self, "reg", float, 0)
+        check_number(self, "max_iter", int, 1)
+        check_number(self, "tol", float, 0)
+
+
+def above_midpoints(estimates: FloatArray, levels: Float64Array) -> FloatArray:
+    """Return how far real-valued estimates are above the midpoints of neighbouring levels.
+
+    Counting the positive ones rounds an estimate to the nearest level.
+
+    >>> above_midpoints(np.array([2.25]), np.array([1.0, 2.0, 4.0]))
+    array([[ 0.75, -0.75]])
+    """
+    return estimates[:, None] - (levels[:-1] + levels[1:]) / 2.0

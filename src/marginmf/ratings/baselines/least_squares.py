@@ -1,0 +1,163 @@
+"""PMF and ALS: ordinary matrix factorisation by squared error, found in two ways.
+
+Both minimise ``sum (y - offset - x)^2 + reg/2 (|U|^2 + |V|^2)``, where ``x`` is the product of
+the user's and the item's factors, and round the estimate to the nearest level.
+"""
+
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
+
+import numpy as np
+
+from marginmf._typing import FloatArray, IntArray
+from marginmf.losses import squared
+from marginmf.ratings.baselines.bias import BiasOnly, above_midpoints
+from marginmf.ratings.data import Ratings
+from marginmf.ratings.factoriser import Factoriser
+from marginmf.ratings.objective import FactorObjective, RealRows, RowLoss
+from marginmf.solvers import (
+    Callback,
+    Monitor,
+    Result,
+    Solver,
+    Stopping,
+    StopReason,
+    VectorSpace,
+    get_solver,
+)
+
+
+@dataclass(eq=False, repr=False)
+class LeastSquares(Factoriser):
+    """A factorisation of what a mean, and biases if wanted, leave unexplained."""
+
+    _: KW_ONLY
+    bias: bool = False
+
+    def _fit(self, data: Ratings) -> None:
+        # An infinite penalty leaves no bias at all: the mean alone.
+        self.offsets_ = BiasOnly(reg=BiasOnly.reg if self.bias else np.inf).fit(data)
+        super()._fit(data)
+
+    def _fold_in(self, data: Ratings) -> None:
+        self.offsets_ = self.offsets_.fold_in(data)
+        super()._fold_in(data)
+
+    def _row_loss(self, data: Ratings, stage: int = 0) -> RowLoss:
+        residuals = data.values - self.offsets_._estimates(data.rows, data.indices)
+        return RealRows(squared, residuals.astype(self.dtype))
+
+    def _margins(self, users: IntArray, items: IntArray) -> FloatArray:
+        estimates = self.offsets_._estimates(users, items) + self._scores(users, items)
+        return above_midpoints(estimates, self.levels_)
+
+
+@dataclass(eq=False, repr=False)
+class PMF(LeastSquares):
+    """Probabilistic matrix factorisation, at the maximum of the posterior.
+
+    With Gaussian noise on the ratings and Gaussian priors on the factors, that maximum is the
+    minimum of the penalised squared error (Mnih and Salakhutdinov, 2007).  It is found by a
+    gradient method.
+
+    Parameters
+    ----------
+    {factor_parameters}
+    {shared_parameters}
+    bias : bool
+        Whether users' and items' biases are taken out first, or the mean alone.  With biases it
+        is a much stronger baseline than the one of the thesis, which has none.
+    solver : str or solver
+        ``"lbfgs"``, ``"cg"`` or ``"gd"``, or a solver object.
+
+    Attributes
+    ----------
+    {factor_attributes}
+    offsets_ : BiasOnly
+        The mean and the biases.
+    {shared_attributes}
+    """
+
+    reg: float = 25.0
+    _: KW_ONLY
+    solver: str | Solver = "lbfgs"
+
+    def _solver(self) -> Solver:
+        return get_solver(self.solver)
+
+
+@dataclass(eq=False, repr=False)
+class ALS(LeastSquares):
+    """Alternating least squares: users' rows in closed form, then items' rows, and again.
+
+    Parameters
+    ----------
+    {factor_parameters}
+    {shared_parameters}
+    bias : bool
+        Whether users' and items' biases are taken out first, or the mean alone.  With biases it
+        is a much stronger baseline than the one of the thesis, which has none.
+
+    Attributes
+    ----------
+    {factor_attributes}
+    offsets_ : BiasOnly
+        The mean and the biases.
+    {shared_attributes}
+    """
+
+    reg: float = 25.0
+    _: KW_ONLY
+    max_iter: int = 30
+    tol: float = 1e-3
+
+    def _solver(self) -> Solver:
+        return AlternatingRows()
+
+    def _check_reg(self, data: Ratings) -> None:
+        super()._check_reg(data)
+        if self.reg == 0:
+            raise ValueError(
+                "reg=0 leaves the rows of users and items with few ratings undetermined: give a "
+                "positive reg."
+            )
+
+
+class AlternatingRows:
+    """The solver of `ALS`: each half-step is the exact minimum over one side's rows."""
+
+    def minimise(
+        self,
+        objective: FactorObjective,
+        start: FloatArray,
+        stopping: Stopping | None = None,
+        callbacks: Sequence[Callback] = (),
+        space: VectorSpace | None = None,
+    ) -> Result:
+        """Minimise a `FactorObjective` with squared loss; see `Descent.minimise`."""
+        monitor = Monitor(stopping or Stopping(), callbacks)
+        evaluate = monitor.counted(objective)
+        point = start.copy()
+        reason: StopReason | None = None
+        while reason is None:
+            if monitor.history:
+                self._solve_sides(objective, point)
+            value, gradient = evaluate(point)
+            norm = objective.kernels.dot(gradient, gradient) ** 0.5
+            reason = monitor.record(value, norm, point)
+        return monitor.result(point, reason)
+
+    @staticmethod
+    def _solve_sides(objective: FactorObjective, point: FloatArray) -> None:
+        data, kernels = objective.data, objective.kernels
+        targets: Any = objective.row_loss.targets  # type: ignore[attr-defined]
+        users, items, _ = objective.split(point)
+        # The squared loss has no 1/2 but the penalty has: hence half of reg.
+        ridge = objective.reg / 2
+        users[:] = kernels.solve_rows(data.indptr, data.indices, targets, items, ridge)
+        if objective.items is None:
+            by_item = kernels.gather(targets, data.item_order)
+            items[:] = kernels.solve_rows(
+                data.item_indptr, data.item_indices, by_item, users, ridge
+            )

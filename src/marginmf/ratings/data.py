@@ -1,0 +1,298 @@
+"""`Ratings`: the one container of observed ratings that every ratings method works on."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from scipy import sparse
+
+from marginmf._ids import as_id_column, shown
+from marginmf._typing import Array, Float64Array, IntArray
+from marginmf.ratings.columns import as_values, frame_columns, is_frame, split_pairs
+from marginmf.ratings.ids import IdIndex
+
+#: More distinct values than this are measurements, not levels of a scale.
+MAX_LEVELS = 1000
+
+Duplicates = Literal["raise", "last", "mean"]
+
+
+@dataclass(frozen=True, eq=False)
+class Ratings:
+    """Observed ratings on an ordered scale, by user and by item; absent means unobserved.
+
+    Make one with `Ratings.of`.  Entry ``k`` is a rating by user ``rows[k]`` of item
+    ``indices[k]`` at level ``codes[k]``; entries are sorted by user, then item, and user ``i``
+    owns the entries ``indptr[i]:indptr[i + 1]``.  The view by item shares the same entries:
+    item ``j`` owns ``item_order[item_indptr[j]:item_indptr[j + 1]]``.
+
+    Parameters
+    ----------
+    users, items : IdIndex
+        The ids, both ways.
+    levels : array of shape (n_levels,)
+        The scale, ascending.
+    indptr, indices, codes : array
+        The view by user; codes are places in ``levels``.
+    """
+
+    users: IdIndex
+    items: IdIndex
+    levels: Float64Array
+    indptr: IntArray
+    indices: IntArray
+    codes: IntArray
+
+    @classmethod
+    def of(
+        cls,
+        data: Any,
+        values: Any = None,
+        *,
+        user: str = "user",
+        item: str = "item",
+        rating: str = "rating",
+        duplicates: Duplicates = "raise",
+        levels: Any = None,
+        items: IdIndex | None = None,
+    ) -> "Ratings":
+        """Make ratings from whatever holds them.
+
+        Parameters
+        ----------
+        data : pairs, data frame, sparse matrix or Ratings
+            (user, item) pairs as an array with two columns, a list or a frame, together with
+            ``values``; or a frame with the columns user, item and rating; or a SciPy sparse
+            matrix, whose stored entries are the ratings (a stored 0 is a rating of 0).
+        values : sequence of float, optional
+            The ratings of the pairs.
+        user, item, rating : str
+            The columns of a frame, when ``values`` is not given.
+        duplicates : {"raise", "last", "mean"}
+            What to do when a pair occurs again: an error, keep the last, or the level that is
+            nearest to the mean.
+        levels : sequence of float, optional
+            The scale; by default the values that occur.
+        items : IdIndex, optional
+            A vocabulary of items to keep to; ratings of other items are left out.
+
+        Examples
+        --------
+        >>> data = Ratings.of([("ann", "Alien"), ("bob", "Brazil"), ("ann", "Brazil")], [4, 2, 5])
+        >>> data
+        Ratings(3 ratings of 2 items by 2 users, levels 2, 4, 5)
+        >>> data.levels[data.codes]
+        array([4., 5., 2.])
+        """
+        if duplicates not in ("raise", "last", "mean"):
+            raise ValueError(
+                f"duplicates={duplicates!r} is not known. Choose 'raise', 'last' or 'mean'."
+            )
+        user_ids: Any
+        item_ids: Any
+        if isinstance(data, Ratings):
+            _refuse_values(values, "A Ratings object")
+            if levels is None and items is None:
+                return data
+            user_ids, item_ids = data.users.ids[data.rows], data.items.ids[data.indices]
+            values = data.values
+        elif sparse.issparse(data):
+            _refuse_values(values, "A sparse matrix")
+            if data.ndim != 2:
+                raise ValueError(
+                    f"A sparse array must have rows and columns: its shape is {data.shape}."
+                )
+            matrix = data.tocoo()
+            user_ids, item_ids, values = matrix.row, matrix.col, matrix.data
+        elif values is None and is_frame(data):
+            user_ids, item_ids, values = frame_columns(data, user, item, rating)
+        elif values is None:
+            raise ValueError("The ratings are missing: give the pairs and, second, their ratings.")
+        else:
+            user_ids, item_ids = split_pairs(data)
+        return cls._build(
+            as_id_column(user_ids, "user"),
+            as_id_column(item_ids, "item"),
+            as_values(values),
+            duplicates,
+            levels,
+            items,
+        )
+
+    @classmethod
+    def _build(
+        cls,
+        user_ids: Array,
+        item_ids: Array,
+        values: Float64Array,
+        duplicates: Duplicates,
+        levels: Any,
+        items: IdIndex | None,
+    ) -> "Ratings":
+        if len(user_ids) != len(values):
+            raise ValueError(
+                f"There are {len(user_ids)} pairs but {len(values)} ratings: one rating belongs "
+                "to each pair."
+            )
+        if len(values) == 0:
+            raise ValueError("There are no ratings at all: nothing can be learned from them.")
+        scale = _scale(values, levels)
+        codes: IntArray = np.searchsorted(scale, values).astype(np.int32)
+        users = IdIndex(user_ids, "user")
+        if items is None:
+            items = IdIndex(item_ids, "item")
+        rows, columns = users.encode(user_ids), items.encode(item_ids)
+        known = columns >= 0
+        if not known.all():
+            rows, columns, codes = rows[known], columns[known], codes[known]
+
+        shape = (len(users), len(items))
+        position = np.arange(1, len(codes) + 1)
+        matrix = sparse.coo_array((position, (rows, columns)), shape=shape).tocsr()
+        if matrix.nnz < len(codes):  # SciPy has added the positions of equal pairs up.
+            kept, codes = _without_duplicates(rows, columns, codes, scale, duplicates, users, items)
+            rows, columns = rows[kept], columns[kept]
+            position = np.arange(1, len(codes) + 1)
+            matrix = sparse.coo_array((position, (rows, columns)), shape=shape).tocsr()
+        return cls(
+            users=users,
+            items=items,
+            levels=scale,
+            indptr=matrix.indptr.astype(np.int64),
+            indices=matrix.indices.astype(np.int32, copy=False),
+            codes=codes[matrix.data - 1],
+        )
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{level:g}" for level in self.levels[:12])
+        more = ", ..." if self.n_levels > 12 else ""
+        return (
+            f"Ratings({len(self)} ratings of {self.n_items} items by {self.n_users} users, "
+            f"levels {shown}{more})"
+        )
+
+    @property
+    def n_users(self) -> int:
+        """How many users there are."""
+        return len(self.users)
+
+    @property
+    def n_items(self) -> int:
+        """How many items there are."""
+        return len(self.items)
+
+    @property
+    def n_levels(self) -> int:
+        """How many levels the scale has."""
+        return len(self.levels)
+
+    @property
+    def values(self) -> Float64Array:
+        """The ratings themselves, in the order of the entries."""
+        return self.levels[self.codes]
+
+    @cached_property
+    def rows(self) -> IntArray:
+        """The user of every entry."""
+        return np.repeat(np.arange(self.n_users, dtype=np.int32), np.diff(self.indptr))
+
+    @cached_property
+    def _by_item(self) -> Any:
+        shape = (self.n_users, self.n_items)
+        order = np.arange(len(self), dtype=np.int32 if len(self) < 2**31 else np.int64)
+        return sparse.csr_array((order, self.indices, self.indptr), shape=shape).tocsc()
+
+    @cached_property
+    def item_indptr(self) -> IntArray:
+        """Where each item's entries begin in the view by item."""
+        offsets: IntArray = self._by_item.indptr.astype(np.int64)
+        return offsets
+
+    @cached_property
+    def item_indices(self) -> IntArray:
+        """The user of every entry in the view by item."""
+        users: IntArray = self._by_item.indices.astype(np.int32)
+        return users
+
+    @cached_property
+    def item_order(self) -> IntArray:
+        """For every entry in the view by item, its place in the view by user."""
+        order: IntArray = self._by_item.data
+        return order
+
+    def level_counts(self, axis: Literal["user", "item"]) -> IntArray:
+        """Return how often each user used, or each item got, each level."""
+        owner, n = (self.rows, self.n_users) if axis == "user" else (self.indices, self.n_items)
+        cells = owner.astype(np.int64) * self.n_levels + self.codes
+        return np.bincount(cells, minlength=n * self.n_levels).reshape(n, self.n_levels)
+
+
+def _refuse_values(values: Any, what: str) -> None:
+    if values is not None:
+        raise ValueError(f"{what} holds its own ratings: leave the second argument out.")
+
+
+def _scale(values: Float64Array, levels: Any) -> Float64Array:
+    """Return the ordered levels, found or given; refuse what is not a scale."""
+    found = np.unique(values)
+    if levels is not None:
+        scale = np.unique(np.asarray(levels, np.float64))
+        if len(scale) < 2 or not np.isfinite(scale).all():
+            raise ValueError(f"levels={levels!r} must hold at least two finite numbers.")
+        strange = found[~np.isin(found, scale)]
+        if len(strange):
+            row = int(np.argmax(values == strange[0]))
+            raise ValueError(
+                f"The rating {strange[0]:g} in row {row} is not on the scale "
+                f"{', '.join(f'{level:g}' for level in scale)}."
+            )
+        return scale
+    if len(found) > MAX_LEVELS:
+        raise ValueError(
+            f"The ratings have {len(found)} distinct values, such as {found[0]:g} and "
+            f"{found[1]:g}: that is a measurement, not an ordered scale of levels. Round them to "
+            f"a scale of at most {MAX_LEVELS} levels first."
+        )
+    if len(found) == 1:
+        raise ValueError(
+            f"Every rating is {found[0]:g}: with one level there is nothing to tell apart."
+        )
+    return found
+
+
+def _without_duplicates(
+    rows: IntArray,
+    columns: IntArray,
+    codes: IntArray,
+    scale: Float64Array,
+    duplicates: Duplicates,
+    users: IdIndex,
+    items: IdIndex,
+) -> tuple[IntArray, IntArray]:
+    """Return one entry for each pair, and their codes, by the rule for duplicates."""
+    pairs = rows.astype(np.int64) * len(items) + columns
+    distinct, group = np.unique(pairs, return_inverse=True)
+    counts = np.bincount(group)
+    if duplicates == "raise":
+        repeated = np.flatnonzero(counts > 1)
+        listed = ", ".join(
+            f"({shown(users.ids[pair // len(items)])}, {shown(items.ids[pair % len(items)])})"
+            for pair in distinct[repeated[:3]]
+        )
+        raise ValueError(
+            f"{len(repeated)} (user, item) pairs occur more than once: {listed}"
+            f"{', ...' if len(repeated) > 3 else ''}. Remove the repeats, or make the data with "
+            "Ratings.of(..., duplicates='last') or duplicates='mean'."
+        )
+    if duplicates == "last":
+        last = np.zeros(len(distinct), np.int64)
+        last[group] = np.arange(len(codes))  # a later entry overwrites an earlier one
+        return last, codes[last]
+    first = np.zeros(len(distinct), np.int64)
+    first[group[::-1]] = np.arange(len(codes))[::-1]
+    mean = np.bincount(group, weights=scale[codes]) / counts
+    return first, np.abs(mean[:, None] - scale).argmin(axis=1).astype(np.int32)

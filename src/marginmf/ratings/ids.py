@@ -1,0 +1,111 @@
+"""The users' own ids, in and out: vocabularies of users and of items.
+
+Ids may be anything hashable.  Whole numbers are kept as an int64 array and looked up by
+arithmetic; everything else is kept as Python objects and looked up in a dictionary.
+"""
+
+import warnings
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from marginmf._ids import as_id_column, as_objects, shown
+from marginmf._typing import Array, IntArray
+
+#: The code of an id that is not in the vocabulary.
+UNKNOWN = -1
+
+# A table over the whole range of integer ids is worth it up to this many slots per id.
+_MAX_SLOTS_PER_ID = 64
+
+
+class IdIndex:
+    """A vocabulary: ids to codes 0..n-1 and back.
+
+    Parameters
+    ----------
+    values : sequence
+        Ids, repeats allowed.
+    what : str
+        What the ids are of, for messages: "user" or "item".
+
+    Examples
+    --------
+    >>> index = IdIndex(["b", "a", "b"])
+    >>> index.encode(["a", "b", "zebra"])
+    array([ 0,  1, -1], dtype=int32)
+    >>> index.ids[[1, 0]].tolist()
+    ['b', 'a']
+    """
+
+    def __init__(self, values: Any, what: str = "id") -> None:
+        column = as_id_column(values, what)
+        self.what = what
+        if column.dtype == np.int64:
+            self.ids = np.unique(column)
+        else:
+            self.ids = as_objects(_sorted_if_possible(dict.fromkeys(column.tolist())))
+        self._prepare()
+
+    def _prepare(self) -> None:
+        """Build the look-up that belongs to the kind of ids."""
+        self._table: IntArray | None = None
+        self._codes: dict[Any, int] | None = None
+        if self.ids.dtype != np.int64:
+            self._codes = {value: code for code, value in enumerate(self.ids.tolist())}
+        elif len(self) and int(self.ids[-1]) - int(self.ids[0]) < _MAX_SLOTS_PER_ID * len(self):
+            self._table = np.full(int(self.ids[-1] - self.ids[0]) + 1, UNKNOWN, np.int32)
+            self._table[self.ids - self.ids[0]] = np.arange(len(self), dtype=np.int32)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"ids": self.ids, "what": self.what}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._prepare()
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __repr__(self) -> str:
+        return f"IdIndex({len(self)} {self.what}s)"
+
+    def encode(self, values: Any) -> IntArray:
+        """Return the code of every id, `UNKNOWN` for ids that are not in the vocabulary."""
+        column = as_id_column(values, self.what)
+        if len(self) == 0:
+            return np.full(len(column), UNKNOWN, np.int32)
+        if column.dtype == np.int64 and self.ids.dtype == np.int64:
+            return self._encode_integers(column)
+        codes = self._encode_objects(column)
+        if len(codes) and column.dtype != self.ids.dtype and (codes < 0).all():
+            warnings.warn(
+                f"None of the {self.what}s given is known, and their ids are of another type: "
+                f"{shown(column[0])} now, {shown(self.ids[0])} in training.",
+                stacklevel=4,
+            )
+        return codes
+
+    def _encode_integers(self, column: IntArray) -> IntArray:
+        if self._table is not None:
+            inside = (column >= self.ids[0]) & (column <= self.ids[-1])
+            slots = np.where(inside, column - self.ids[0], 0)
+            return np.where(inside, self._table[slots], UNKNOWN).astype(np.int32, copy=False)
+        places = np.minimum(np.searchsorted(self.ids, column), len(self) - 1)
+        return np.where(self.ids[places] == column, places, UNKNOWN).astype(np.int32)
+
+    def _encode_objects(self, column: Array) -> IntArray:
+        codes = self._codes
+        if codes is None:
+            codes = {value: code for code, value in enumerate(self.ids.tolist())}
+        found = (codes.get(value, UNKNOWN) for value in column.tolist())
+        return np.fromiter(found, np.int32, len(column))
+
+
+def _sorted_if_possible(values: Iterable[Any]) -> list[Any]:
+    """Sort, so that the order of the rows does not matter; mixed types keep their order."""
+    try:
+        return sorted(values)
+    except TypeError:
+        return list(values)

@@ -1,0 +1,187 @@
+"""Every ratings estimator keeps the contract."""
+
+import numpy as np
+import pytest
+
+from contracts import RatingsEstimatorContract, synthetic
+from marginmf.losses import TWO_LEVEL
+from marginmf.ratings import ALS, BMMMF, HMF, MMMF, PMF, PMMMF, BiasOnly
+
+
+class FactoriserContract(RatingsEstimatorContract):
+    """What all estimators with factors and a history have on top."""
+
+    def histories(self, model):
+        return model.history_ if isinstance(model.history_[0], list) else [model.history_]
+
+    def test_objective_never_rises(self, model):
+        for history in self.histories(model):
+            objective = [record.objective for record in history]
+            assert all(np.diff(objective) <= 0)
+            assert len(objective) > 2
+
+    def test_history_and_counts_agree(self, model):
+        histories = self.histories(model)
+        assert np.sum(model.n_iter_) == sum(history[-1].iteration for history in histories)
+        assert model.n_evaluations_ == sum(history[-1].n_evaluations for history in histories)
+        assert model.stop_reason_
+
+    def test_float32_is_close_to_float64(self, data):
+        pairs, _ = data
+        single, double = (
+            self.make(dtype=dtype, max_iter=5, tol=0.0).fit(*data)
+            for dtype in ("float32", "float64")
+        )
+        assert single.user_factors_.dtype == np.float32
+        assert double.user_factors_.dtype == np.float64
+        np.testing.assert_allclose(
+            single.decision_function(pairs), double.decision_function(pairs), rtol=0.02, atol=0.02
+        )
+
+    def test_factors_have_a_row_for_each_id(self, model, data):
+        pairs, _ = data
+        assert model.user_factors_.shape[-2:] == (len(np.unique(pairs[:, 0])), model.n_factors)
+        assert model.item_factors_.shape[-2:] == (len(np.unique(pairs[:, 1])), model.n_factors)
+
+    def test_callbacks_can_stop(self, data):
+        model = self.make(callbacks=[lambda progress: progress.record.iteration == 1]).fit(*data)
+        assert np.max(model.n_iter_) == 1
+        assert "callback" in str(model.stop_reason_)
+
+    def test_verbose_shows_one_bar_on_standard_error(self, data, capsys):
+        self.make(verbose=1).fit(*data)
+        out, err = capsys.readouterr()
+        assert out == ""
+        assert type(self.make()).__name__ in err
+        assert "objective" in err
+
+    @pytest.mark.parametrize(
+        ("params", "sentence"),
+        [
+            ({"n_factors": 0}, "n_factors=0 must be a whole number >= 1"),
+            ({"n_factors": 2.5}, r"n_factors=2\.5 must be a whole number"),
+            ({"max_iter": 0}, "max_iter=0 must be a whole number >= 1"),
+            ({"tol": -1.0}, r"tol=-1\.0 must be a number >= 0"),
+            ({"dtype": "int8"}, "dtype='int8' is not known"),
+            ({"random_state": "dice"}, "random_state='dice' cannot seed"),
+        ],
+    )
+    def test_bad_parameters_get_a_sentence(self, data, params, sentence):
+        with pytest.raises(ValueError, match=sentence):
+            self.make(**params).fit(*data)
+
+
+class MarginContract(FactoriserContract):
+    """What all max-margin factorisers have on top."""
+
+    @pytest.mark.parametrize("loss", [name for name, loss in TWO_LEVEL.items() if loss.convex])
+    @pytest.mark.parametrize("solver", ["lbfgs", "cg", "gd"])
+    def test_every_loss_with_every_solver(self, data, loss, solver):
+        pairs, ratings = data
+        model = self.make(loss=loss, solver=solver, max_iter=30).fit(pairs, ratings)
+        chance = np.abs(np.median(ratings) - ratings).mean()
+        assert np.abs(model.predict(pairs) - ratings).mean() < 0.8 * chance
+
+    def test_unknown_loss_or_solver_gets_a_sentence(self, data):
+        with pytest.raises(ValueError, match="loss='zero_one' cannot be minimised"):
+            self.make(loss="zero_one").fit(*data)
+        with pytest.raises(ValueError, match="solver='magic' is not known"):
+            self.make(solver="magic").fit(*data)
+
+
+def defaults(params):
+    return {"n_factors": 4, "reg": 0.5, "random_state": 0, **params}
+
+
+class TestBMMMF(MarginContract):
+    scale = (0, 1)
+
+    def make(self, **params):
+        return BMMMF(**defaults(params))
+
+    def test_more_than_two_levels_is_an_error(self):
+        with pytest.raises(ValueError, match=r"BMMMF tells two levels apart.*have 5"):
+            self.make().fit(*synthetic((1, 2, 3, 4, 5)))
+
+    def test_threshold_moves_the_decision(self, data):
+        pairs, _ = data
+        shares = [self.make(threshold=t).fit(*data).predict(pairs).mean() for t in (-1, 0, 1)]
+        assert shares[0] > shares[1] > shares[2]
+
+
+class TestMMMF(MarginContract):
+    def make(self, **params):
+        return MMMF(**defaults(params))
+
+    def test_unknown_threshold_gets_a_sentence(self, data):
+        with pytest.raises(ValueError, match="threshold='some' is not known"):
+            self.make(threshold="some").fit(*data)
+
+    def test_two_levels_are_a_scale_too(self):
+        pairs, ratings = synthetic((0, 1))
+        assert self.make().fit(pairs, ratings).score(pairs, ratings) > -0.2
+
+
+class TestMMMFImmediate(MarginContract):
+    def make(self, **params):
+        return MMMF(threshold="immediate", **defaults(params))
+
+
+class TestPMMMF(MarginContract):
+    def make(self, **params):
+        return PMMMF(**defaults(params))
+
+
+class HMFContract(MarginContract):
+    def test_one_reg_for_each_stage(self, data):
+        model = self.make(reg=[0.5, 1.0, 1.0, 0.5]).fit(*data)
+        assert model.user_factors_.shape[0] == 4
+
+    @pytest.mark.parametrize(
+        ("reg", "sentence"),
+        [
+            ([1.0, 2.0], "reg has 2 values, but the 5 levels of these ratings make 4 stages"),
+            ([1, 1, 1, -1], "must hold numbers >= 0"),
+        ],
+    )
+    def test_wrong_regs_get_a_sentence(self, data, reg, sentence):
+        with pytest.raises(ValueError, match=sentence):
+            self.make(reg=reg).fit(*data)
+
+    def test_unknown_schedule_gets_a_sentence(self, data):
+        with pytest.raises(ValueError, match="schedule='lazy' is not known"):
+            self.make().set_params(schedule="lazy").fit(*data)
+
+
+class TestHMFWarm(HMFContract):
+    def make(self, **params):
+        return HMF(**defaults(params))
+
+
+class TestHMFIndependent(HMFContract):
+    def make(self, **params):
+        return HMF(schedule="independent", **defaults(params))
+
+
+class TestPMF(FactoriserContract):
+    def make(self, **params):
+        return PMF(**defaults(params))
+
+
+class TestALS(FactoriserContract):
+    def make(self, **params):
+        return ALS(**defaults(params))
+
+    def test_zero_reg_gets_a_sentence(self, data):
+        with pytest.raises(ValueError, match="give a positive reg"):
+            self.make(reg=0).fit(*data)
+
+
+class TestALSWithBiases(FactoriserContract):
+    def make(self, **params):
+        return ALS(bias=True, **defaults(params))
+
+
+class TestBiasOnly(RatingsEstimatorContract):
+    def make(self, **params):
+        return BiasOnly(**params)

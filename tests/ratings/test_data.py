@@ -1,0 +1,298 @@
+"""`Ratings` and `IdIndex`: whatever comes in, the same entries come out, or a clear sentence."""
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+
+from marginmf._ids import as_id_column
+from marginmf.ratings import Ratings
+from marginmf.ratings.ids import IdIndex
+
+USERS, ITEMS, STARS = ["bob", "ann", "bob", "cy"], [10, 20, 30, 10], [4, 2, 5, 2]
+PAIRS = list(zip(USERS, ITEMS, strict=True))
+EXPECTED = {("bob", 10, 4.0), ("ann", 20, 2.0), ("bob", 30, 5.0), ("cy", 10, 2.0)}
+COLUMNS = {"user": USERS, "item": ITEMS, "rating": STARS}
+
+
+def triples(data: Ratings) -> set[tuple[Any, Any, float]]:
+    """Return (user, item, rating) of every entry, by the view by user."""
+    users, items = data.users.ids.tolist(), data.items.ids.tolist()
+    return {
+        (users[i], items[data.indices[k]], float(data.levels[data.codes[k]]))
+        for i in range(data.n_users)
+        for k in range(data.indptr[i], data.indptr[i + 1])
+    }
+
+
+SOURCES = {
+    "list": lambda: Ratings.of(PAIRS, STARS),
+    "tuples and an array": lambda: Ratings.of(tuple(PAIRS), np.array(STARS)),
+    "array of objects": lambda: Ratings.of(np.array(PAIRS, dtype=object), STARS),
+    "pandas": lambda: Ratings.of(pd.DataFrame(COLUMNS)),
+    "pandas, odd index": lambda: Ratings.of(pd.DataFrame(COLUMNS, index=[7, 7, 1, 0])),
+    "polars": lambda: Ratings.of(pl.DataFrame(COLUMNS)),
+    "pyarrow": lambda: Ratings.of(pa.table(COLUMNS)),
+    "categories": lambda: Ratings.of(pd.DataFrame(COLUMNS).astype({"user": "category"})),
+    "pandas pairs": lambda: Ratings.of(
+        pd.DataFrame(COLUMNS)[["user", "item"]], pd.Series(STARS, index=[3, 1, 2, 0])
+    ),
+    "polars pairs": lambda: Ratings.of(pl.DataFrame(COLUMNS)[["user", "item"]], pl.Series(STARS)),
+    "pyarrow pairs": lambda: Ratings.of(
+        pa.table(COLUMNS).select(["user", "item"]), pa.chunked_array([STARS[:1], STARS[1:]])
+    ),
+    "pairs among other columns": lambda: Ratings.of(
+        pd.DataFrame({"when": [1, 2, 3, 4], **COLUMNS}), STARS
+    ),
+    "two columns of any name": lambda: Ratings.of(pd.DataFrame({"u": USERS, "m": ITEMS}), STARS),
+    "columns by name": lambda: Ratings.of(
+        pd.DataFrame({"stars": STARS, "who": USERS, "what": ITEMS}),
+        user="who",
+        item="what",
+        rating="stars",
+    ),
+    "Ratings": lambda: Ratings.of(Ratings.of(PAIRS, STARS)),
+}
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_every_source_gives_the_same_entries(source: str) -> None:
+    data = SOURCES[source]()
+    assert triples(data) == EXPECTED
+    assert (len(data), data.n_users, data.n_items, data.n_levels) == (4, 3, 3, 3)
+    assert data.users.ids.tolist() == ["ann", "bob", "cy"]
+    assert data.items.ids.tolist() == [10, 20, 30]
+    assert data.levels.tolist() == [2.0, 4.0, 5.0]
+
+
+@pytest.mark.parametrize("kind", ["csr", "csc", "coo"])
+@pytest.mark.parametrize("form", ["matrix", "array"])
+def test_stored_entries_of_sparse_matrices_are_ratings_also_zeros(kind: str, form: str) -> None:
+    make = getattr(sparse, f"coo_{form}")
+    matrix = make(([0.0, 3.0, 1.0], ([0, 2, 2], [1, 0, 4])), shape=(3, 5)).asformat(kind)
+    assert triples(Ratings.of(matrix)) == {(0, 1, 0.0), (2, 0, 3.0), (2, 4, 1.0)}
+
+
+@given(
+    cells=st.sets(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=2, max_size=40),
+    seed=st.integers(0, 1000),
+)
+@settings(deadline=None)
+def test_both_views_hold_the_same_entries(cells: set[tuple[int, int]], seed: int) -> None:
+    pairs = list(cells)
+    stars = np.random.default_rng(seed).integers(1, 6, size=len(pairs)).astype(float)
+    stars[:2] = 1, 5
+    data = Ratings.of(pairs, stars)
+    expected = {(i, j, y) for (i, j), y in zip(pairs, stars.tolist(), strict=True)}
+    assert triples(data) == expected
+    by_item = {
+        (
+            data.users.ids[data.item_indices[k]],
+            data.items.ids[j],
+            data.values[data.item_order[k]],
+        )
+        for j in range(data.n_items)
+        for k in range(data.item_indptr[j], data.item_indptr[j + 1])
+    }
+    assert by_item == expected
+    np.testing.assert_array_equal(data.rows[data.item_order], data.item_indices)
+    for i in range(data.n_users):
+        assert (np.diff(data.indices[data.indptr[i] : data.indptr[i + 1]]) > 0).all()
+    counts = data.level_counts("user"), data.level_counts("item")
+    assert counts[0].sum() == counts[1].sum() == len(pairs)
+
+
+@pytest.mark.parametrize("levels", [np.arange(0.5, 5.5, 0.5), np.arange(11.0), [-1.0, 1.0]])
+def test_any_ordered_scale(levels: Any) -> None:
+    data = Ratings.of([(0, j) for j in range(len(levels))], list(levels)[::-1])
+    np.testing.assert_array_equal(data.levels, levels)
+    np.testing.assert_array_equal(data.values, list(levels)[::-1])
+
+
+def test_order_of_the_rows_does_not_matter() -> None:
+    shuffled = [2, 0, 3, 1]
+    one = Ratings.of(PAIRS, STARS)
+    two = Ratings.of([PAIRS[k] for k in shuffled], [STARS[k] for k in shuffled])
+    for name in ("indptr", "indices", "codes", "item_order", "item_indptr", "levels"):
+        np.testing.assert_array_equal(getattr(one, name), getattr(two, name))
+
+
+@pytest.mark.parametrize("as_ratings", [False, True])
+def test_levels_and_items_of_another_set_are_kept_to(as_ratings: bool) -> None:
+    known = Ratings.of([("a", "x"), ("a", "y"), ("a", "z")], [1, 3, 5])
+    new = ([("n", "z"), ("n", "new"), ("m", "y")], [5, 1, 3])
+    source = (Ratings.of(*new),) if as_ratings else new
+    data = Ratings.of(*source, levels=known.levels, items=known.items)
+    assert data.items.ids.tolist() == ["x", "y", "z"]
+    assert data.levels.tolist() == [1.0, 3.0, 5.0]
+    assert triples(data) == {("n", "z", 5.0), ("m", "y", 3.0)}
+
+
+REPEATED = [("a", "x"), ("b", "x"), ("a", "x"), ("b", "y"), ("a", "x")]
+
+
+def test_duplicates_keep_the_last() -> None:
+    data = Ratings.of(REPEATED, [1, 2, 3, 4, 5], duplicates="last")
+    assert triples(data) == {("a", "x", 5.0), ("b", "x", 2.0), ("b", "y", 4.0)}
+
+
+def test_duplicates_give_the_level_nearest_to_their_mean() -> None:
+    data = Ratings.of(REPEATED, [1, 2, 5, 4, 5], duplicates="mean")
+    assert triples(data) == {("a", "x", 4.0), ("b", "x", 2.0), ("b", "y", 4.0)}
+
+
+def test_duplicates_are_refused_and_the_first_three_shown() -> None:
+    pairs = [(i, "x") for i in range(5)] * 2
+    with pytest.raises(ValueError, match=r"5 .* occur more than once") as no:
+        Ratings.of(pairs, [1, 2] * 5)
+    assert "(0, 'x'), (1, 'x'), (2, 'x'), ..." in str(no.value)
+    assert "duplicates='last') or duplicates='mean'" in str(no.value)
+
+
+TWO = [("a", "x"), ("b", "y")]
+MATRIX = sparse.coo_array(np.eye(2))
+REFUSED: dict[str, tuple[tuple[Any, ...], dict[str, Any], str]] = {
+    "NaN": ((TWO, [1, np.nan]), {}, r"rating in row 1 is nan; 1 of 2 .* not finite. Leave unobs"),
+    "infinite": ((TWO, [-np.inf, 1]), {}, r"rating in row 0 is -inf; 1 of 2 ratings"),
+    "null in polars": ((pl.DataFrame({**COLUMNS, "rating": [1, 2, None, 3]}),), {}, "row 2 is nan"),
+    "not a number": ((TWO, ["1", "good"]), {}, r"rating in row 1 is .*'good'.*, which is not a n"),
+    "None": ((TWO, [1, None]), {}, r"rating in row 1 is nan; 1 of 2 ratings"),
+    "empty": (([], []), {}, "There are no ratings at all"),
+    "one level": ((TWO, [3, 3]), {}, "Every rating is 3: with one level there is nothing"),
+    "lengths": ((TWO, [1, 2, 3]), {}, "There are 2 pairs but 3 ratings"),
+    "column of columns": ((TWO, np.array([[1], [2]])), {}, r"one column.* shape is \(2, 1\)"),
+    "list of columns": ((TWO, [[1], [2]]), {}, r"rating in row 0 is \[1\], which is not a n"),
+    "measurements": (
+        ([(0, j) for j in range(1001)], np.arange(1001) / 7),
+        {},
+        r"1001 distinct values, such as 0 and 0\.142857: that is a measurement",
+    ),
+    "no ratings given": ((TWO,), {}, "The ratings are missing: give the pairs and, second"),
+    "missing user": (([("a", "x"), (None, "y")], [1, 2]), {}, "The user id in row 1 is missing"),
+    "missing item": (([("a", np.nan), ("b", 2.0)], [1, 2]), {}, "The item id in row 0 is missing"),
+    "missing in pandas": (
+        (pd.DataFrame({**COLUMNS, "user": ["a", None, "b", "c"]}),),
+        {},
+        "The user id in row 1 is missing",
+    ),
+    "NA in pandas": (
+        (pd.DataFrame({**COLUMNS, "user": pd.array(["a", None, "b", "c"], dtype="string")}),),
+        {},
+        "The user id in row 1 is missing",
+    ),
+    "missing number in pandas": (
+        (pd.DataFrame({**COLUMNS, "item": pd.array([1, 2, None, 4], dtype="Int64")}),),
+        {},
+        "The item id in row 2 is missing",
+    ),
+    "no column": ((pd.DataFrame({"user": [1], "movie": [2]}),), {}, "has no column 'item'; its c"),
+    "three columns": (
+        (pd.DataFrame({"a": [1], "b": [1], "c": [1]}), [1]),
+        {},
+        "Pairs need two col",
+    ),
+    "shape of pairs": ((np.ones((2, 3)), [1, 2]), {}, r"two columns, user and item.*\(2, 3\)"),
+    "row of three": (([("a", "x"), ("b", "y", 1)], [1, 2]), {}, r"Row 1 of the pairs is \('b'"),
+    "row of text": ((["ab", "cd"], [1, 2]), {}, "Row 0 of the pairs is 'ab', which is not a"),
+    "off the scale": (
+        (TWO, [1, 2]),
+        {"levels": [1, 3]},
+        "rating 2 in row 1 is not on the scale 1, 3",
+    ),
+    "matrix and values": ((MATRIX, [1]), {}, "A sparse matrix holds its own ratings"),
+    "Ratings and values": ((Ratings.of(PAIRS, STARS), [1]), {}, "A Ratings object holds its own"),
+    "rule for duplicates": ((TWO, [1, 2]), {"duplicates": "first"}, "duplicates='first' is not kn"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_cannot_be_used_is_refused_in_a_sentence(case: str) -> None:
+    arguments, options, sentence = REFUSED[case]
+    with pytest.raises(ValueError, match=sentence):
+        Ratings.of(*arguments, **options)
+
+
+def test_repr_says_what_there_is() -> None:
+    assert repr(Ratings.of(PAIRS, STARS)) == (
+        "Ratings(4 ratings of 3 items by 3 users, levels 2, 4, 5)"
+    )
+
+
+VOCABULARIES: dict[str, Any] = {
+    "dense ints": np.arange(5, 25),
+    "negative ints": np.array([-7, 3, -2, 0]),
+    "huge gaps": np.array([-(2**62), 0, 5, 2**62]),
+    "extreme ints": np.array([-(2**63), 2**63 - 1]),
+    "small unsigned": np.array([3, 250], np.uint8),
+    "whole floats": np.array([4.0, 2.0]),
+    "beyond int64": np.array([2**63 + 5, 7], np.uint64),
+    "very large ints": [2**70, 3],
+    "strings": ["b", "a", "ж"],
+    "numpy strings": np.array(["b", "a"]),
+    "mixed types": ["a", 1, (2, "b"), 2.5],
+    "tuples": [(1, 2), (3, 4), (5, 6)],
+}
+
+
+@pytest.mark.parametrize("kind", VOCABULARIES)
+def test_ids_go_in_and_come_out(kind: str) -> None:
+    values = VOCABULARIES[kind]
+    index = IdIndex(values)
+    plain = values.tolist() if isinstance(values, np.ndarray) else values
+    codes = index.encode(values)
+    assert codes.dtype == np.int32
+    assert sorted(codes.tolist()) == list(range(len(plain)))
+    assert [index.ids.tolist()[code] for code in codes] == plain
+    assert index.encode([plain[1], plain[0]]).tolist() == [codes[1], codes[0]]
+    restored = pickle.loads(pickle.dumps(index))
+    assert restored.encode(values).tolist() == codes.tolist()
+    assert (len(restored), repr(restored)) == (len(plain), f"IdIndex({len(plain)} ids)")
+
+
+@pytest.mark.parametrize("kind", ["dense ints", "negative ints", "huge gaps", "extreme ints"])
+def test_unknown_ints_are_minus_one(kind: str) -> None:
+    unknown = np.array([-(2**63) + 1, -1, 1, 4, 25, 2**63 - 2])
+    assert IdIndex(VOCABULARIES[kind]).encode(unknown).tolist() == [-1] * 6
+
+
+def test_unknown_among_known() -> None:
+    assert IdIndex(["a", "b"]).encode(["b", "zebra", "a"]).tolist() == [1, -1, 0]
+    assert IdIndex(["a", 1]).encode(["zebra", 1]).tolist() == [-1, 1]
+    assert IdIndex([]).encode(["a"]).tolist() == [-1]
+    assert IdIndex(np.array([], np.int64)).encode(np.array([1])).tolist() == [-1]
+
+
+def test_read_only_ids_are_left_alone() -> None:
+    ids = np.array([3, 1, 2])
+    ids.setflags(write=False)
+    assert IdIndex(ids).encode(ids).tolist() == [2, 0, 1]
+
+
+@pytest.mark.parametrize(("known", "asked"), [([1, 2], ["1", "2"]), (["1", "2"], [1, 2])])
+def test_ids_of_another_type_are_warned_of(known: list[Any], asked: list[Any]) -> None:
+    with pytest.warns(UserWarning, match=f"None of the users .* {asked[0]!r} now, .*{known[0]!r}"):
+        codes = IdIndex(known, "user").encode(asked)
+    assert codes.tolist() == [-1, -1]
+
+
+MISSING: dict[str, Any] = {
+    "None among ints": [1, None],
+    "None among strings": ["a", None],
+    "NaN in a list": [1.0, np.nan],
+    "NaN in an array": np.array([1.0, np.nan]),
+    "NA": ["a", pd.NA],
+    "NaT": np.array(["2020-01-01", "NaT"], "datetime64[D]"),
+}
+
+
+@pytest.mark.parametrize("kind", MISSING)
+def test_missing_ids_are_refused(kind: str) -> None:
+    with pytest.raises(ValueError, match="The film id in row 1 is missing"):
+        as_id_column(MISSING[kind], "film")

@@ -1,0 +1,241 @@
+"""Value and gradient of every factorisation, against loops over METHODS.md's formulas."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from marginmf.kernels import get_kernels
+from marginmf.losses import REAL, TWO_LEVEL, beta_divergence
+from marginmf.ratings.data import Ratings
+from marginmf.ratings.objective import (
+    FactorObjective,
+    ProximalRows,
+    RealRows,
+    RowLoss,
+    ThresholdRows,
+    TwoLevelRows,
+)
+from marginmf.thresholds import REACH
+
+N_USERS, N_ITEMS, N_LEVELS, N_FACTORS, REG = 6, 8, 4, 3, 0.7
+
+TWO_LEVEL_BY_CASES: dict[str, Callable[[float], float]] = {
+    "smooth_hinge": lambda z: 0.0 if z >= 1 else (1 - z) ** 2 / 2 if z > 0 else 0.5 - z,
+    "hinge": lambda z: max(0.0, 1 - z),
+    "modified_square": lambda z: max(0.0, 1 - z) ** 2,
+    "logistic": lambda z: float(np.log1p(np.exp(-z))),
+}
+REAL_BY_CASES: dict[str, Callable[[float, float], float]] = {
+    "squared": lambda y, x: (y - x) ** 2,
+    "kullback_leibler": lambda y, x: y * np.log(y / x) - y + x,
+    "itakura_saito": lambda y, x: y / x - np.log(y / x) - 1,
+    "beta": lambda y, x: y**1.5 / 0.75 + x**1.5 / 1.5 - y * x**0.5 / 0.5,
+}
+real_losses = {**REAL, "beta": beta_divergence(1.5)}
+two_level = pytest.mark.parametrize("name", TWO_LEVEL_BY_CASES)
+
+
+def ratings() -> Ratings:
+    """Return random ratings 1..4; the second user rates twice and never uses most levels."""
+    rng = np.random.default_rng(0)
+    cells = [(i, j) for i in range(N_USERS) for j in range(N_ITEMS) if rng.random() < 0.7]
+    cells = [(i, j) for i, j in cells if i != 1] + [(1, 0), (1, 5)]
+    return Ratings.of(cells, rng.integers(1, N_LEVELS + 1, size=len(cells)), levels=[1, 2, 3, 4])
+
+
+DATA = ratings()
+
+
+def objective_of(row_loss: RowLoss, dtype: type = np.float64, items=None) -> FactorObjective:
+    return FactorObjective(DATA, row_loss, REG, N_FACTORS, get_kernels("cpu"), dtype, items)
+
+
+def point_of(objective: FactorObjective, positive: bool = False) -> np.ndarray:
+    """Return a random point, the same for every objective of the same shape."""
+    rng = np.random.default_rng(1)
+    users = rng.normal(size=(N_USERS, N_FACTORS))
+    items = rng.normal(size=(N_ITEMS, N_FACTORS))
+    thresholds = rng.normal(size=(N_USERS, objective.row_loss.n_thresholds(DATA)))
+    if positive:
+        users, items = np.abs(users) + 0.1, np.abs(items) + 0.1
+    return objective.join(users, items, thresholds)
+
+
+def entries(objective: FactorObjective, point: np.ndarray) -> list[tuple[int, int, int, float]]:
+    """Return (user, item, stars, score) of every rating, by loops."""
+    users, items, _ = objective.split(point)
+    found = []
+    for i in range(N_USERS):
+        for k in range(DATA.indptr[i], DATA.indptr[i + 1]):
+            j = int(DATA.indices[k])
+            score = sum(float(users[i, p]) * float(items[j, p]) for p in range(N_FACTORS))
+            found.append((i, j, int(DATA.values[k]), score))
+    return found
+
+
+def penalty(objective: FactorObjective, point: np.ndarray) -> float:
+    users, items, _ = objective.split(point)
+    return REG / 2 * (sum(float(u) ** 2 for u in users.flat) + sum(v**2 for v in items.flat))
+
+
+def assert_gradient_is_the_slope(objective: FactorObjective, point: np.ndarray) -> None:
+    _, gradient = objective(point)
+    slopes, h = np.empty_like(point), 1e-6
+    for p in range(len(point)):
+        up, down = point.copy(), point.copy()
+        up[p] += h
+        down[p] -= h
+        slopes[p] = (objective(up)[0] - objective(down)[0]) / (2 * h)
+    np.testing.assert_allclose(gradient, slopes, rtol=1e-6, atol=1e-6)
+
+
+@two_level
+@pytest.mark.parametrize("q", [1, 2, 3])
+def test_two_level_rows(name: str, q: int) -> None:
+    # Stage q of HMF asks whether the stars are above q; levels are numbered from 0 in the code.
+    h = TWO_LEVEL_BY_CASES[name]
+    objective = objective_of(TwoLevelRows(TWO_LEVEL[name], cut=q - 1))
+    point = point_of(objective)
+    expected = penalty(objective, point)
+    for _, _, stars, x in entries(objective, point):
+        expected += h((1 if stars > q else -1) * x)
+    assert objective(point)[0] == pytest.approx(expected, rel=1e-12)
+    assert_gradient_is_the_slope(objective, point)
+
+
+@two_level
+@pytest.mark.parametrize("construction", REACH)
+def test_threshold_rows(name: str, construction: str) -> None:
+    h = TWO_LEVEL_BY_CASES[name]
+    objective = objective_of(ThresholdRows(TWO_LEVEL[name], REACH[construction]))
+    point = point_of(objective)
+    thresholds = objective.split(point).thresholds
+    expected = penalty(objective, point)
+    for i, _, stars, x in entries(objective, point):
+        for r in range(1, N_LEVELS):
+            if construction == "all" or r in (stars - 1, stars):
+                sign = 1 if r >= stars else -1
+                expected += h(sign * (thresholds[i, r - 1] - x))
+    assert objective(point)[0] == pytest.approx(expected, rel=1e-12)
+    assert_gradient_is_the_slope(objective, point)
+
+
+def test_thresholds_are_not_penalised() -> None:
+    objective = objective_of(ThresholdRows(TWO_LEVEL["hinge"]))
+    point = np.zeros_like(point_of(objective))
+    objective.split(point).thresholds[:] = [-1e3, 0.0, 1e3]
+    without = FactorObjective(
+        DATA, objective.row_loss, 0.0, N_FACTORS, get_kernels("cpu"), np.float64
+    )
+    assert objective(point)[0] == without(point)[0]
+
+
+@two_level
+def test_proximal_rows(name: str) -> None:
+    h = TWO_LEVEL_BY_CASES[name]
+    objective = objective_of(ProximalRows(TWO_LEVEL[name]))
+    point = point_of(objective)
+    seen = entries(objective, point)
+    by_level: dict[tuple[int, int], list[float]] = {}
+    for i, _, stars, x in seen:
+        by_level.setdefault((i, stars), []).append(x)
+    prototypes = {key: sum(scores) / len(scores) for key, scores in by_level.items()}
+    expected = penalty(objective, point)
+    for i, _, stars, x in seen:
+        expected += (x - prototypes[i, stars]) ** 2
+        for r in range(1, N_LEVELS + 1):
+            if r != stars and (i, r) in prototypes:
+                expected += h((1 if r < stars else -1) * (x - prototypes[i, r]))
+    assert objective(point)[0] == pytest.approx(expected, rel=1e-12)
+    # The prototypes move with the scores here, so this is where their part is checked.
+    assert_gradient_is_the_slope(objective, point)
+
+
+def test_proximal_gradient_is_the_closed_form_of_the_methods() -> None:
+    # w_ij - S_{i,y} / n_{i,y}; without the second term it would be wrong.
+    objective = objective_of(ProximalRows(TWO_LEVEL["logistic"]))
+    point = point_of(objective)
+    users, items, _ = objective.split(point)
+    seen = entries(objective, point)
+
+    def slope(z: float) -> float:
+        return -1 / (1 + np.exp(z))
+
+    expected, naive = REG * users, REG * users
+    for i in range(N_USERS):
+        own = [(j, y, x) for user, j, y, x in seen if user == i]
+        used = {y for _, y, _ in own}
+        theta = {r: np.mean([x for _, y, x in own if y == r]) for r in used}
+        count = {r: sum(y == r for _, y, _ in own) for r in used}
+
+        def push(r: int, y: int, x: float, theta: dict[int, float] = theta) -> float:
+            sign = 1 if r < y else -1
+            return sign * slope(sign * (x - theta[r]))
+
+        S = {r: sum(push(r, y, x) for _, y, x in own if y != r) for r in used}
+        for j, y, x in own:
+            w = 2 * (x - theta[y]) + sum(push(r, y, x) for r in used if r != y)
+            naive[i] += w * items[j]
+            expected[i] += (w - S[y] / count[y]) * items[j]
+    gradient = objective.split(objective(point)[1]).users
+    np.testing.assert_allclose(gradient, expected, rtol=1e-10, atol=1e-12)
+    assert np.abs(gradient - naive).max() > 0.1
+
+
+@pytest.mark.parametrize("name", REAL_BY_CASES)
+def test_real_rows(name: str) -> None:
+    objective = objective_of(RealRows(real_losses[name], DATA.values))
+    point = point_of(objective, positive=True)
+    expected = penalty(objective, point)
+    for _, _, stars, x in entries(objective, point):
+        expected += REAL_BY_CASES[name](stars, x)
+    assert objective(point)[0] == pytest.approx(expected, rel=1e-12)
+    assert_gradient_is_the_slope(objective, point)
+
+
+ROW_LOSSES: dict[str, RowLoss] = {
+    "two_level": TwoLevelRows(TWO_LEVEL["smooth_hinge"], cut=1),
+    "all": ThresholdRows(TWO_LEVEL["smooth_hinge"], REACH["all"]),
+    "immediate": ThresholdRows(TWO_LEVEL["smooth_hinge"], REACH["immediate"]),
+    "proximal": ProximalRows(TWO_LEVEL["smooth_hinge"]),
+    "real": RealRows(REAL["squared"], DATA.values),
+}
+
+
+@pytest.mark.parametrize("name", ROW_LOSSES)
+def test_fixed_items_leave_the_users_gradient_as_it_is(name: str) -> None:
+    whole = objective_of(ROW_LOSSES[name])
+    point = point_of(whole)
+    users, items, thresholds = whole.split(point)
+    part = objective_of(ROW_LOSSES[name], items=items.copy())
+    value, gradient = whole(point)
+    part_value, part_gradient = part(part.join(users, items, thresholds))
+    assert part_value == pytest.approx(value - REG / 2 * (items**2).sum())
+    of_users, of_thresholds = part.split(part_gradient)[0], part.split(part_gradient)[2]
+    np.testing.assert_allclose(of_users, whole.split(gradient).users)
+    np.testing.assert_allclose(of_thresholds, whole.split(gradient).thresholds)
+    assert part_gradient.size == users.size + thresholds.size
+
+
+@pytest.mark.parametrize("name", ROW_LOSSES)
+def test_float32_is_close_to_float64(name: str) -> None:
+    if name == "real":
+        row_loss: RowLoss = RealRows(REAL["squared"], DATA.values.astype(np.float32))
+    else:
+        row_loss = ROW_LOSSES[name]
+    single, double = objective_of(row_loss, np.float32), objective_of(ROW_LOSSES[name])
+    value, gradient = single(point_of(single))
+    assert gradient.dtype == np.float32
+    expected, expected_gradient = double(point_of(double))
+    assert value == pytest.approx(expected, rel=1e-5)
+    np.testing.assert_allclose(gradient, expected_gradient, rtol=1e-4, atol=1e-4)
+
+
+def test_split_gives_views_and_join_puts_them_together() -> None:
+    objective = objective_of(ROW_LOSSES["all"])
+    point = point_of(objective)
+    parts = objective.split(point)
+    assert [part.shape for part in parts] == [(6, 3), (8, 3), (6, 3)]
+    assert all(np.shares_memory(part, point) for part in parts)
+    np.testing.assert_array_equal(objective.join(*parts), point)
