@@ -1,0 +1,11 @@
+"""Figures of what was fitted.
+
+Every function draws into the Axes it is given, or into a new figure of its own, and returns the
+Axes: ``ax.figure.savefig("figure.png")`` keeps it.  Matplotlib is imported when something is
+drawn, and its global state is never touched.
+"""
+
+from marginmf.plots.confusion import level_confusion
+from marginmf.plots.training import training_curves
+
+__all__ = ["level_confusion", "training_curves"]

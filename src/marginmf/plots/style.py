@@ -1,0 +1,61 @@
+"""One calm look for every figure, and the one place that asks for Matplotlib."""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.colors import Colormap
+    from matplotlib.figure import Figure
+
+#: Okabe and Ito's colours, which people with any kind of colour vision can tell apart; the two
+#: that are hard to see on white, yellow and sky blue, come last.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#F0E442")
+INK = "#303030"
+PALE_INK = "#9A9A9A"
+FAINT = "#DADADA"
+TITLE_SIZE, LABEL_SIZE, TICK_SIZE = 12, 11, 10
+DOTS_PER_INCH = 120
+
+
+def require_matplotlib() -> None:
+    """Raise ImportError with a sentence that says what to install, if Matplotlib is missing."""
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError as error:
+        raise ImportError(
+            "Figures need Matplotlib, which is not installed: pip install 'marginmf[plots]'."
+        ) from error
+
+
+def new_figure(width: float, height: float) -> "Figure":
+    """Return an empty figure, in inches, that belongs to no window and no backend."""
+    require_matplotlib()
+    from matplotlib.figure import Figure
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
+
+    layout = ConstrainedLayoutEngine(w_pad=0.15, h_pad=0.1)
+    return Figure(figsize=(width, height), dpi=DOTS_PER_INCH, layout=layout)
+
+
+def axes_or_new(ax: "Axes | None") -> "Axes":
+    """Return the given Axes, or the only one of a new figure."""
+    return new_figure(5.5, 4.5).subplots() if ax is None else ax
+
+
+def calm(ax: "Axes", title: str | None, x_label: str, y_label: str) -> None:
+    """Label the Axes, and take away every line that carries no information."""
+    if title:
+        ax.set_title(title, fontsize=TITLE_SIZE, color=INK, loc="left", pad=10)
+    ax.set_xlabel(x_label, fontsize=LABEL_SIZE, color=INK)
+    ax.set_ylabel(y_label, fontsize=LABEL_SIZE, color=INK, labelpad=8)
+    ax.tick_params(labelsize=TICK_SIZE, colors=INK, length=0)
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.spines[["left", "bottom"]].set_color(FAINT)
+    ax.set_axisbelow(True)
+
+
+def shades() -> "Colormap":
+    """Return the colours from white to the first of `COLOURS`, for shares from 0 to 1."""
+    from matplotlib.colors import LinearSegmentedColormap
+
+    return LinearSegmentedColormap.from_list("marginmf", ["#FFFFFF", COLOURS[0]])

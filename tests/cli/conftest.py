@@ -1,0 +1,52 @@
+"""A small file of ratings, and a way to run the command line inside this process."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from marginmf.cli import main
+from marginmf.datasets import make_ratings
+
+
+class Outcome(NamedTuple):
+    """What a command left behind."""
+
+    code: int
+    out: str
+    err: str
+
+
+Run = Callable[..., Outcome]
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Run:
+    """Run ``marginmf ...`` in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
+    for name in ("FORCE_COLOR", "GITHUB_ACTIONS", "PY_COLORS"):  # each of them asks for colours
+        monkeypatch.delenv(name, raising=False)
+
+    def outcome(*arguments: object) -> Outcome:
+        monkeypatch.setattr(sys, "argv", ["marginmf", *map(str, arguments)])
+        with pytest.raises(SystemExit) as stop:
+            main()
+        code = stop.value.code
+        assert isinstance(code, int)
+        return Outcome(code, *capsys.readouterr())
+
+    return outcome
+
+
+@pytest.fixture(scope="session")
+def ratings_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A few hundred ratings by 30 users of 25 items, with a header."""
+    table = make_ratings(30, 25, n_factors=2, observed=0.5, random_state=0)
+    rows = zip(table.users, table.items, table.ratings, strict=True)
+    path = tmp_path_factory.mktemp("ratings") / "small.csv"
+    lines = [f"u{user},{item},{rating:g}" for user, item, rating in rows]
+    path.write_text("\n".join(["user,item,rating", *lines]) + "\n")
+    return path

@@ -1,0 +1,83 @@
+import subprocess
+import sys
+import warnings
+
+import pytest
+
+import marginmf
+from marginmf.cli.errors import sentence
+
+
+def test_without_arguments_shows_help(run) -> None:
+    outcome = run()
+    assert outcome.code == 0
+    assert "Usage: marginmf" in outcome.out
+    assert "demo" in outcome.out
+
+
+def test_help_shows_an_example(run) -> None:
+    outcome = run("demo", "--help")
+    assert outcome.code == 0
+    assert "marginmf demo ratings.csv" in outcome.out
+
+
+def test_version(run) -> None:
+    assert run("--version") == (0, f"marginmf {marginmf.__version__}\n", "")
+
+
+@pytest.mark.parametrize(
+    "arguments", [("nonsense",), ("demo", "--nonsense"), ("demo", "--seed", "-1")]
+)
+def test_wrong_usage_exits_with_2(run, arguments: tuple[str, ...]) -> None:
+    outcome = run(*arguments)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert "Usage: marginmf" in outcome.err
+
+
+def test_the_command_line_is_light() -> None:
+    heavy = {"numba", "sklearn", "scipy", "numpy", "matplotlib"}
+    code = f"import sys, marginmf.cli.app; sys.exit(bool({heavy} & set(sys.modules)))"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_runs_as_a_module() -> None:
+    command = [sys.executable, "-m", "marginmf", "--version"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("marginmf ")
+
+
+def test_an_interruption_is_one_line_and_130(run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*arguments: object, **named: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("marginmf.cli.data.demo_ratings", interrupt)
+    assert run("demo") == (130, "", "marginmf: interrupted.\n")
+
+
+def test_a_fault_of_the_library_keeps_its_traceback(run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*arguments: object, **named: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("marginmf.cli.data.demo_ratings", fail)
+    with pytest.raises(ZeroDivisionError):
+        run("demo")
+
+
+def test_a_warning_is_one_line(run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def warn(*arguments: object, **named: object) -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("always")
+            warnings.warn("The cache\nis damaged.", stacklevel=2)
+        raise ValueError("The end.")
+
+    monkeypatch.setattr("marginmf.cli.data.demo_ratings", warn)
+    assert run("demo").err == "marginmf: The cache is damaged.\nmarginmf: The end.\n"
+
+
+def test_an_error_of_the_system_names_its_file() -> None:
+    error = FileNotFoundError(2, "No such file or directory", "a.csv")
+    assert sentence(error) == "a.csv: No such file or directory."
+
+
+def test_an_error_without_words_is_named() -> None:
+    assert sentence(ValueError()) == "ValueError"
