@@ -1,0 +1,41 @@
+"""Every example in docstrings, in the README and in docs/ runs and gives the output shown."""
+
+import contextlib
+import doctest
+import importlib
+import io
+import pkgutil
+import re
+from pathlib import Path
+
+import pytest
+
+import marginmf
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]
+MODULES = sorted(
+    module.name
+    for module in pkgutil.walk_packages(marginmf.__path__, "marginmf.")
+    if not module.name.endswith("__main__")
+)
+# A block of Python and, where the next block is text, the output that it prints.
+BLOCK = re.compile(r"```python\n(.*?)```(?:\s*```text\n(.*?)```)?", re.DOTALL)
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_docstring_examples(name):
+    failures, _ = doctest.testmod(importlib.import_module(name), optionflags=doctest.ELLIPSIS)
+    assert failures == 0
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_page_examples(page, data_root, monkeypatch, tmp_path):
+    monkeypatch.setenv("MARGINMF_DATA", str(data_root))
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    for code, expected in BLOCK.findall(page.read_text()):
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            exec(compile(code, str(page), "exec"), names)
+        assert printed.getvalue().strip() == expected.strip(), code

@@ -1,0 +1,31 @@
+"""Importing is cheap: nothing heavy is loaded before it is needed."""
+
+import subprocess
+import sys
+
+import pytest
+
+
+def modules_after(statement: str) -> set[str]:
+    code = f"{statement}; import sys; print(*sys.modules)"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return {name.split(".")[0] for name in run.stdout.split()}
+
+
+def test_the_package_alone_imports_nothing_heavy():
+    heavy = {"numpy", "scipy", "sklearn", "numba", "matplotlib", "rich", "typer", "narwhals"}
+    assert not modules_after("import marginmf") & heavy
+
+
+@pytest.mark.parametrize("module", ["ratings", "protocols", "datasets", "kernels", "cli", "plots"])
+def test_numba_and_matplotlib_wait_until_they_are_needed(module):
+    assert not modules_after(f"import marginmf.{module}") & {"numba", "matplotlib"}
+
+
+def test_submodules_are_attributes():
+    import marginmf
+
+    assert "ratings" in dir(marginmf)
+    assert marginmf.ratings.HMF.__name__ == "HMF"
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        marginmf.nonsense  # noqa: B018
