@@ -8,10 +8,10 @@ import pytest
 
 @pytest.fixture(scope="session")
 def data_root() -> Path:
-    """The folder with real datasets: $MARGINMF_DATA, or shared/data beside the repository."""
-    named = os.environ.get("MARGINMF_DATA")
+    """The folder with real datasets: $MARGINMF_DATA, else shared/data beside the repository."""
     beside = Path(__file__).resolve().parents[2] / "shared" / "data"
-    root = Path(named) if named else beside
-    if not (root / "ratings").is_dir():
-        pytest.skip("no real data: set MARGINMF_DATA to a folder with ratings/ml-100k.npz")
-    return root
+    named = os.environ.get("MARGINMF_DATA")
+    for root in [Path(named), beside] if named else [beside]:
+        if (root / "ratings").is_dir() and (root / "original").is_dir():
+            return root
+    pytest.skip("no real data: set MARGINMF_DATA to a folder with 'ratings' and 'original'")

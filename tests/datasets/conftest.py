@@ -1,22 +1,11 @@
-"""The real archives, where this machine has them, and a server that misbehaves on request."""
+"""A server on this machine that misbehaves on request."""
 
-import os
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 
 import pytest
-
-
-@pytest.fixture(scope="session")
-def data_root() -> Path:
-    named = os.environ.get("MARGINMF_DATA")
-    root = Path(named) if named else Path(__file__).parents[3] / "shared" / "data"
-    if not (root / "original").is_dir():
-        pytest.skip(f"no folder of real data: {root} has no 'original' (set MARGINMF_DATA)")
-    return root
 
 
 @pytest.fixture(autouse=True)
