@@ -190,6 +190,23 @@ class RatingsEstimatorContract:
         pairs = np.vstack([data[0], self.UNKNOWN])
         np.testing.assert_array_equal(copy.predict(pairs), model.predict(pairs))
 
+    # --- how it was learned --------------------------------------------------------------------
+
+    def histories(self, model):
+        return model.history_ if isinstance(model.history_[0], list) else [model.history_]
+
+    def test_objective_never_rises(self, model):
+        for history in self.histories(model):
+            objective = [record.objective for record in history]
+            assert all(np.diff(objective) <= 0)
+            assert len(objective) > 2
+
+    def test_history_and_counts_agree(self, model):
+        histories = self.histories(model)
+        assert np.sum(model.n_iter_) == sum(history[-1].iteration for history in histories)
+        assert model.n_evaluations_ == sum(history[-1].n_evaluations for history in histories)
+        assert model.stop_reason_
+
     # --- scikit-learn --------------------------------------------------------------------------
 
     def test_cross_val_score_and_grid_search(self, data):

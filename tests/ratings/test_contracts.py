@@ -11,21 +11,6 @@ from marginmf.ratings import ALS, BMMMF, HMF, MMMF, PMF, PMMMF, BiasOnly
 class FactoriserContract(RatingsEstimatorContract):
     """What all estimators with factors and a history have on top."""
 
-    def histories(self, model):
-        return model.history_ if isinstance(model.history_[0], list) else [model.history_]
-
-    def test_objective_never_rises(self, model):
-        for history in self.histories(model):
-            objective = [record.objective for record in history]
-            assert all(np.diff(objective) <= 0)
-            assert len(objective) > 2
-
-    def test_history_and_counts_agree(self, model):
-        histories = self.histories(model)
-        assert np.sum(model.n_iter_) == sum(history[-1].iteration for history in histories)
-        assert model.n_evaluations_ == sum(history[-1].n_evaluations for history in histories)
-        assert model.stop_reason_
-
     def test_float32_is_close_to_float64(self, data):
         pairs, _ = data
         single, double = (

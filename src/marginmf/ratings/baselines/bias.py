@@ -7,6 +7,7 @@ import numpy as np
 from marginmf._typing import Float64Array, FloatArray, IntArray
 from marginmf.ratings.base import RatingsEstimator, check_number
 from marginmf.ratings.data import Ratings
+from marginmf.solvers import Monitor, Stopping, StopReason
 
 
 @dataclass(eq=False, repr=False)
@@ -21,7 +22,10 @@ class BiasOnly(RatingsEstimator):
     reg : float
         The weight of the penalty: as if every user and item had so many more ratings at the mean.
     max_iter, tol
-        Users and items take turns until no bias moves by more than ``tol`` levels.
+        Users and items take turns, so many times at most, or until a turn (on the average of the
+        last three) lowers the objective by less than this share of it.
+    n_jobs : int or None
+        Not used: there is too little to do.
 
     Attributes
     ----------
@@ -29,8 +33,8 @@ class BiasOnly(RatingsEstimator):
         The mean rating.
     user_biases_, item_biases_ : array
         A number for each of ``users_.ids`` and ``items_.ids``.
-    n_iter_ : int
-        How many turns were taken.
+    users_, items_, levels_, history_, n_iter_, n_evaluations_, stop_reason_
+        As for the factorisers.
 
     Examples
     --------
@@ -43,21 +47,41 @@ class BiasOnly(RatingsEstimator):
     reg: float = 5.0
     _: KW_ONLY
     max_iter: int = 50
-    tol: float = 1e-4
+    tol: float = 1e-6
     n_jobs: int | None = None
 
     def _fit(self, data: Ratings) -> None:
         self.mean_ = float(data.values.mean())
         self.user_biases_ = np.zeros(data.n_users)
         self.item_biases_ = np.zeros(data.n_items)
-        for turn in range(1, self.max_iter + 1):
-            before = self.item_biases_
-            self._fold_in(data)
-            left = data.values - self.mean_ - self.user_biases_[data.rows]
-            self.item_biases_ = self._damped_means(data.indices, left, data.n_items)
-            self.n_iter_ = turn
-            if np.abs(self.item_biases_ - before).max() <= self.tol:
-                break
+        monitor = Monitor(Stopping(max_iter=self.max_iter, tol=self.tol))
+        evaluate = monitor.counted(self._objective)
+        reason: StopReason | None = None
+        while reason is None:
+            if monitor.history:
+                self._fold_in(data)
+                left = data.values - self.mean_ - self.user_biases_[data.rows]
+                self.item_biases_ = self._damped_means(data.indices, left, data.n_items)
+            objective, gradient_norm = evaluate(data)
+            reason = monitor.record(objective, gradient_norm, point=None)
+        self.history_ = monitor.history
+        self.n_iter_ = monitor.history[-1].iteration
+        self.n_evaluations_ = monitor.n_evaluations
+        self.stop_reason_ = str(reason)
+
+    def _objective(self, data: Ratings) -> tuple[float, float]:
+        """Return the penalised squared error, and the norm of its gradient by the biases."""
+        left = data.values - self._estimates(data.rows, data.indices)
+        biases = np.concatenate([self.user_biases_, self.item_biases_])
+        # An infinite penalty leaves no biases, and infinity times zero is not zero.
+        pull = self.reg * biases if biases.any() else biases
+        error = np.concatenate(
+            [
+                np.bincount(data.rows, left, data.n_users),
+                np.bincount(data.indices, left, data.n_items),
+            ]
+        )
+        return float(left @ left + pull @ biases), 2.0 * float(np.linalg.norm(pull - error))
 
     def _fold_in(self, data: Ratings) -> None:
         left = data.values - self.mean_ - self.item_biases_[data.indices]
