@@ -242,6 +242,16 @@ class RatingsEstimatorContract:
         with pytest.raises(ValueError, match="not on the scale"):
             model.fold_in([(0, 0)], [99.0])
 
+    def test_new_user_with_unknown_items_only_stays_unknown(self, model, data):
+        pairs, ratings = data
+        items, unknown_item = np.unique(pairs[:5, 1]), 77_777
+        of = lambda user: [(user, item) for item in items]  # noqa: E731
+        expected = model.predict(of(99_999))
+        alone = model.fold_in([(500, unknown_item)], ratings[:1])
+        np.testing.assert_array_equal(alone.predict(of(500)), expected)
+        mixed = model.fold_in([(500, unknown_item), *of(501)], ratings[: len(items) + 1])
+        np.testing.assert_array_equal(mixed.predict(of(500)), expected)
+
     # --- bad input -----------------------------------------------------------------------------
 
     def test_bad_data_gets_a_sentence(self, data):
@@ -252,6 +262,28 @@ class RatingsEstimatorContract:
             self.make().fit(pairs, ratings)
         with pytest.raises(ValueError, match="ratings are missing"):
             self.make().fit(pairs)
+
+    def test_score_refuses_what_is_not_one_rating_a_pair(self, model, data):
+        pairs, ratings = data
+        with pytest.raises(ValueError, match="one column of numbers"):
+            model.score(pairs, ratings[:, None])
+        with pytest.raises(ValueError, match="two columns of one length"):
+            model.score(pairs, ratings[:1])
+
+    def test_frames_with_numbers_for_names(self, model, data):
+        pairs, ratings = data
+        frame = pd.DataFrame(pairs)
+        other = self.make().fit(frame, ratings)
+        np.testing.assert_array_equal(other.predict(frame), model.predict(pairs))
+
+    def test_a_fit_that_is_refused_leaves_the_model_as_it_was(self, model, data):
+        before = model.predict(data[0])
+        other = synthetic(self.scale, n_users=25, n_items=20, n=300, seed=7)
+        with pytest.raises(ValueError, match="reg=-1"):
+            model.set_params(reg=-1).fit(*other)
+        np.testing.assert_array_equal(model.predict(data[0]), before)
+        with pytest.raises(ValueError, match="reg=-1"):
+            model.fold_in(*data)
 
     @pytest.mark.parametrize("reg", [-1.0, "strong", None])
     def test_bad_reg_gets_a_sentence(self, data, reg):

@@ -99,3 +99,15 @@ def test_evaluate_takes_frames_and_lists():
 def test_two_way_protocols_are_scikit_learn_splitters():
     scores = cross_val_score(BiasOnly(), PAIRS, RATINGS, cv=WeakGeneralisation(n_splits=2))
     assert scores.shape == (2,)
+
+
+def test_a_level_that_training_misses_is_on_the_scale_all_the_same():
+    ratings = np.where(RATINGS == 1, 2, RATINGS)
+    ratings[7] = 1  # in one test fold only
+    reports = evaluate(HMF(4, [1, 1, 1, 1], random_state=0), PAIRS, ratings, KFold(n_splits=3))
+    assert all(r["mae"] / r["nmae"] == pytest.approx(1.6) for r in reports)
+
+
+def test_evaluate_wants_one_rating_for_each_pair():
+    with pytest.raises(ValueError, match="There are 2500 pairs but 2499 ratings"):
+        evaluate(BiasOnly(), PAIRS, RATINGS[:-1], HoldOut())

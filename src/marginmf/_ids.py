@@ -31,6 +31,9 @@ def as_id_column(values: Any, what: str = "id") -> Array:
         _refuse_missing(np.isnan(column), what)
         whole = np.abs(column).max(initial=0) < 2.0**53 and np.array_equal(column, column.round())
         return column.astype(np.int64) if whole else column.astype(object)
+    if column.dtype.kind in "mM":
+        # In microseconds, because Python's own times have no nanoseconds and would become numbers.
+        column = column.astype(f"{column.dtype.kind}8[us]").astype(object)
     if column.dtype.kind != "O":
         column = column.astype(object)
     types = set(map(type, column))

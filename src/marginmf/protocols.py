@@ -20,6 +20,7 @@ from marginmf._typing import IntArray
 from marginmf.metrics import ratings_report
 from marginmf.ratings.base import RatingsEstimator
 from marginmf.ratings.columns import as_values, split_pairs, take_rows
+from marginmf.ratings.data import Ratings
 from marginmf.ratings.ids import IdIndex
 
 
@@ -185,13 +186,18 @@ def evaluate(
     3
     """
     values = as_values(ratings)
+    if _n_rows(pairs) != len(values):
+        raise ValueError(f"There are {_n_rows(pairs)} pairs but {len(values)} ratings.")
+    # The scale of all the ratings: a level may be missing from one training set by chance.
+    levels = np.unique(values)
     reports = []
     for train, *fold_in, test in protocol.split(pairs, ratings):
-        fitted = clone(model).fit(take_rows(pairs, train), values[train])
+        data = Ratings.of(take_rows(pairs, train), values[train], levels=levels)
+        fitted = clone(model).fit(data)
         for rows in fold_in:
             fitted = fitted.fold_in(take_rows(pairs, rows), values[rows])
         predicted = fitted.predict(take_rows(pairs, test))
-        reports.append(ratings_report(values[test], predicted, fitted.levels_))
+        reports.append(ratings_report(values[test], predicted, levels))
     return reports
 
 

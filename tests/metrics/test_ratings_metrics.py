@@ -45,7 +45,7 @@ def test_guessing_at_random_has_an_nmae_of_one():
     [
         ([1, 2], [1], r"shapes are \(2,\) and \(1,\)"),
         ([], [], "no ratings"),
-        ([1, 2], [1, np.nan], "predicted rating in row 1 is not a number"),
+        ([1, 2], [1, np.nan], "predicted rating in row 1 is nan, not a number"),
         ([np.nan], [1], "true rating in row 0"),
     ],
 )

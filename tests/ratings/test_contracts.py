@@ -33,6 +33,23 @@ class FactoriserContract(RatingsEstimatorContract):
         assert np.max(model.n_iter_) == 1
         assert "callback" in str(model.stop_reason_)
 
+    def test_a_fit_that_is_interrupted_leaves_the_model_as_it_was(self, model, data):
+        def interrupt(progress):
+            raise KeyboardInterrupt
+
+        before = model.predict(data[0])
+        other = synthetic(self.scale, n_users=25, n_items=20, n=300, seed=7)
+        with pytest.raises(KeyboardInterrupt):
+            model.set_params(callbacks=[interrupt]).fit(*other)
+        np.testing.assert_array_equal(model.predict(data[0]), before)
+        # Callbacks watch fits; placing new users is none of their business.
+        model.fold_in(*data)
+
+    def test_fold_in_keeps_to_the_rank_that_was_learned(self, model, data):
+        expected = model.fold_in(*data).predict(data[0])
+        changed = model.set_params(n_factors=50).fold_in(*data)
+        np.testing.assert_array_equal(changed.predict(data[0]), expected)
+
     def test_verbose_shows_one_bar_on_standard_error(self, data, capsys):
         self.make(verbose=1).fit(*data)
         out, err = capsys.readouterr()
@@ -49,6 +66,9 @@ class FactoriserContract(RatingsEstimatorContract):
             ({"tol": -1.0}, r"tol=-1\.0 must be a number >= 0"),
             ({"dtype": "int8"}, "dtype='int8' is not known"),
             ({"random_state": "dice"}, "random_state='dice' cannot seed"),
+            ({"n_jobs": "2"}, "n_jobs='2' must be a whole number"),
+            ({"callbacks": None}, "callbacks=None must be a list of functions"),
+            ({"reg": float("inf")}, "reg=inf must be"),
         ],
     )
     def test_bad_parameters_get_a_sentence(self, data, params, sentence):

@@ -1,6 +1,7 @@
 """`Ratings` and `IdIndex`: whatever comes in, the same entries come out, or a clear sentence."""
 
 import pickle
+from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -264,7 +265,7 @@ def test_unknown_ints_are_minus_one(kind: str) -> None:
 
 def test_unknown_among_known() -> None:
     assert IdIndex(["a", "b"]).encode(["b", "zebra", "a"]).tolist() == [1, -1, 0]
-    assert IdIndex(["a", 1]).encode(["zebra", 1]).tolist() == [-1, 1]
+    assert IdIndex(["a", 1]).encode(["zebra", 1]).tolist() == [-1, 0]
     assert IdIndex([]).encode(["a"]).tolist() == [-1]
     assert IdIndex(np.array([], np.int64)).encode(np.array([1])).tolist() == [-1]
 
@@ -296,3 +297,16 @@ MISSING: dict[str, Any] = {
 def test_missing_ids_are_refused(kind: str) -> None:
     with pytest.raises(ValueError, match="The film id in row 1 is missing"):
         as_id_column(MISSING[kind], "film")
+
+
+def test_mixed_ids_have_one_order() -> None:
+    ids = ["b", 2, (1, 2), "a", 1, None.__class__]
+    expected = IdIndex(ids).ids.tolist()
+    assert IdIndex(ids[::-1]).ids.tolist() == expected
+
+
+def test_times_stay_times() -> None:
+    days = np.array(["2020-01-02", "2020-01-01"], "M8[ns]")
+    index = IdIndex(days)
+    assert index.encode([datetime(2020, 1, 1)]).tolist() == [0]
+    assert index.encode(days).tolist() == [1, 0]

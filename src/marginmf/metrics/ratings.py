@@ -36,9 +36,9 @@ def chance_error(levels: Any) -> float:
     >>> chance_error([1, 2, 3, 4, 5]), round(chance_error([1, 2, 3, 4, 5, 6]), 4)
     (1.6, 1.9444)
     """
-    scale = np.asarray(levels, np.float64)
-    if len(np.unique(scale)) < 2:
-        raise ValueError("A scale needs at least two different levels.")
+    scale = np.unique(np.asarray(levels, np.float64))
+    if len(scale) < 2 or not np.isfinite(scale).all():
+        raise ValueError("A scale needs at least two different levels, all of them finite.")
     return float(np.abs(scale[:, None] - scale).mean())
 
 
@@ -87,11 +87,16 @@ METRICS: Mapping[str, Callable[[Any, Any], float]] = {
 def ratings_report(true: Any, predicted: Any, levels: Any = None) -> dict[str, float]:
     """Return every metric by its abbreviation; NMAE too where the scale is given.
 
+    FRE is NaN where every true rating is 0: an error relative to them has no meaning.
+
     >>> report = ratings_report([1, 2, 3], [1, 2, 5], levels=[1, 2, 3, 4, 5])
     >>> sorted(report)
     ['fre', 'mae', 'nmae', 'rmse', 'zero_one']
     """
-    report = {name: metric(true, predicted) for name, metric in METRICS.items()}
+    report = {
+        name: metric(true, predicted) if name != "fre" or np.any(true) else float("nan")
+        for name, metric in METRICS.items()
+    }
     if levels is not None:
         report["nmae"] = normalised_mean_absolute_error(true, predicted, levels)
     return report
@@ -107,7 +112,8 @@ def _checked(true: Any, predicted: Any) -> tuple[Float64Array, Float64Array]:
     if len(y) == 0:
         raise ValueError("There are no ratings to measure an error on.")
     for name, values in (("true", y), ("predicted", p)):
-        if np.isnan(values).any():
-            row = int(np.argmax(np.isnan(values)))
-            raise ValueError(f"The {name} rating in row {row} is not a number.")
+        faulty = ~np.isfinite(values)
+        if faulty.any():
+            row = int(np.argmax(faulty))
+            raise ValueError(f"The {name} rating in row {row} is {values[row]}, not a number.")
     return y, p

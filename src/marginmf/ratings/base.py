@@ -13,12 +13,16 @@ from sklearn.utils.validation import check_is_fitted
 from marginmf._ids import shown
 from marginmf._typing import Float64Array, FloatArray, IntArray
 from marginmf.kernels import Kernels, get_kernels
-from marginmf.ratings.columns import split_pairs
+from marginmf.metrics import mean_absolute_error
+from marginmf.ratings.columns import as_values, split_pairs
 from marginmf.ratings.data import Ratings
 from marginmf.ratings.decoders import count_above
 from marginmf.ratings.fallback import LevelFrequencies
 
 Unknown = Literal["fallback", "raise", "nan"]
+
+#: The largest number that is not infinite.
+MOST = float(np.finfo(np.float64).max)
 
 
 class RatingsEstimator(BaseEstimator, ABC):
@@ -46,9 +50,12 @@ class RatingsEstimator(BaseEstimator, ABC):
         self
         """
         data = Ratings.of(pairs, ratings)
-        self._check(data)
-        self._set_data(data)
-        self._fit(data)
+        # Learned on a copy, so that a fit that fails or is interrupted leaves this one as it was.
+        fitted = copy(self)
+        fitted._check(data)
+        fitted._set_data(data)
+        fitted._fit(data)
+        self.__dict__.update(fitted.__dict__)
         return self
 
     def predict(self, pairs: Any, unknown: Unknown = "fallback") -> Float64Array:
@@ -80,7 +87,7 @@ class RatingsEstimator(BaseEstimator, ABC):
 
     def score(self, pairs: Any, ratings: Any) -> float:
         """Return minus the mean absolute error: the higher, the better."""
-        return -float(np.abs(self.predict(pairs) - np.asarray(ratings, np.float64)).mean())
+        return -mean_absolute_error(as_values(ratings), self.predict(pairs))
 
     def fold_in(self, pairs: Any, ratings: Any = None) -> Self:
         """Return a model for new users: their rows are learned, the items stay as they are.
@@ -89,7 +96,8 @@ class RatingsEstimator(BaseEstimator, ABC):
         ----------
         pairs, ratings
             Ratings by the new users, as in `fit`.  Ratings of items that training did not see
-            are left out; levels that it did not see are an error.
+            are left out, and a user who has no others stays unknown; levels that training did
+            not see are an error.
 
         Returns
         -------
@@ -98,8 +106,12 @@ class RatingsEstimator(BaseEstimator, ABC):
             changed.
         """
         check_is_fitted(self)
-        data = Ratings.of(pairs, ratings, levels=self.levels_, items=self.items_)
+        return self._folded(Ratings.of(pairs, ratings, levels=self.levels_, items=self.items_))
+
+    def _folded(self, data: Ratings) -> Self:
+        """Return a model for the users of some ratings, whose items and levels are ours."""
         folded = copy(self)
+        folded._check(data)
         folded._set_data(data)
         # Frequencies of levels that unknown items fall back to come from all the training data.
         folded._frequencies = LevelFrequencies(
@@ -122,6 +134,8 @@ class RatingsEstimator(BaseEstimator, ABC):
 
     def _check(self, data: Ratings) -> None:
         """Raise ValueError if the parameters or the data cannot be used."""
+        if self.n_jobs is not None:
+            check_number(self, "n_jobs", int, -np.inf)
 
     def _set_data(self, data: Ratings) -> None:
         self.users_ = data.users
@@ -166,10 +180,13 @@ class RatingsEstimator(BaseEstimator, ABC):
         return tags
 
 
-def check_number(estimator: Any, name: str, kind: type[int] | type[float], least: float) -> None:
-    """Raise ValueError unless a parameter is a number of that kind and at least so large."""
+def check_number(
+    estimator: Any, name: str, kind: type[int] | type[float], least: float, most: float = MOST
+) -> None:
+    """Raise ValueError unless a parameter is a number of that kind within bounds."""
     value = getattr(estimator, name)
     number = isinstance(value, Integral if kind is int else Real) and not isinstance(value, bool)
-    if not (number and value >= least):
+    if not (number and least <= value <= most):
         wanted = "a whole number" if kind is int else "a number"
-        raise ValueError(f"{name}={value!r} must be {wanted} >= {least:g}.")
+        bound = f" >= {least:g}" if np.isfinite(least) else ""
+        raise ValueError(f"{name}={value!r} must be {wanted}{bound}.")

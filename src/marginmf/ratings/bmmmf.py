@@ -4,6 +4,7 @@ from dataclasses import KW_ONLY, dataclass
 
 from marginmf._typing import FloatArray, IntArray
 from marginmf.losses import two_level_loss
+from marginmf.ratings.base import MOST, check_number
 from marginmf.ratings.data import Ratings
 from marginmf.ratings.decoders import first_below
 from marginmf.ratings.factoriser import MarginFactoriser
@@ -52,6 +53,7 @@ class BMMMF(MarginFactoriser):
 
     def _check(self, data: Ratings) -> None:
         super()._check(data)
+        check_number(self, "threshold", float, -MOST)
         if data.n_levels != 2:
             raise ValueError(
                 f"BMMMF tells two levels apart, but the ratings have {data.n_levels}. Use HMF, "

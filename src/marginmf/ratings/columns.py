@@ -1,5 +1,6 @@
 """Take users, items and ratings out of whatever holds them: arrays, lists, data frames."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import narwhals as nw
@@ -23,7 +24,7 @@ def frame_columns(frame: Any, *names: str) -> list[Array]:
             f"The frame has no column {missing[0]!r}; its columns are {_listed(table.columns)}. "
             "Rename them, or say which is which with user=, item= and rating=."
         )
-    return [table[name].to_numpy() for name in names]
+    return [table.get_column(name).to_numpy() for name in names]
 
 
 def split_pairs(pairs: Any) -> tuple[Any, Any]:
@@ -41,9 +42,18 @@ def split_pairs(pairs: Any) -> tuple[Any, Any]:
                 f"Pairs need two columns, but the frame has {_listed(names)}. Select the user's "
                 "and the item's column, for example frame[['user', 'item']]."
             )
+        elif names[0] == "item" or names[1] == "user":
+            raise ValueError(
+                f"The columns are {_listed(names)}, but users come first and items second: swap "
+                "them, or name them 'user' and 'item'."
+            )
         users, items = frame_columns(pairs, *names)
         return users, items
     if not isinstance(pairs, np.ndarray):
+        if not isinstance(pairs, Iterable):
+            raise ValueError(
+                f"Pairs must be an array, a list or a frame of (user, item), not {pairs!r}."
+            )
         return _split_rows(list(pairs))
     if pairs.ndim == 1 and len(pairs) == 0:
         return pairs, pairs
@@ -66,23 +76,38 @@ def take_rows(pairs: Any, rows: IntArray) -> Any:
 
 def _split_rows(rows: list[Any]) -> tuple[list[Any], list[Any]]:
     for k, row in enumerate(rows):
-        if isinstance(row, str) or not hasattr(row, "__len__") or len(row) != 2:
+        if (
+            not isinstance(row, list | tuple | np.ndarray)
+            or not hasattr(row, "__len__")
+            or len(row) != 2
+        ):
             raise ValueError(f"Row {k} of the pairs is {row!r}, which is not a (user, item) pair.")
     return [row[0] for row in rows], [row[1] for row in rows]
 
 
 def as_values(values: Any) -> Float64Array:
     """Return ratings as float64, or say which one is not a finite number."""
+    if is_frame(values):
+        names = nw.from_native(values, eager_only=True).columns
+        if len(names) != 1:
+            raise ValueError(f"Ratings must be one column, but the frame has {_listed(names)}.")
+        (values,) = frame_columns(values, *names)
+    if np.ma.isMaskedArray(values):
+        raise ValueError("Ratings are a masked array: leave masked pairs out instead.")
     if not isinstance(values, np.ndarray):
+        if not isinstance(values, Iterable):
+            raise ValueError(f"Ratings must be a column of numbers, not {values!r}.")
         series = nw.from_native(values, series_only=True, pass_through=True)
         values = series.to_numpy() if isinstance(series, nw.Series) else as_objects(values)
     if values.ndim != 1:
         raise ValueError(
             f"Ratings must be one column of numbers, but their shape is {values.shape}."
         )
+    if values.dtype.kind in "cmM":
+        raise ValueError(f"Ratings must be real numbers, but their type is {values.dtype}.")
     try:
         numbers: Float64Array = values.astype(np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         row = next(k for k, value in enumerate(values) if not _is_number(value))
         raise ValueError(
             f"The rating in row {row} is {values[row]!r}, which is not a number."
@@ -100,7 +125,7 @@ def as_values(values: Any) -> Float64Array:
 def _is_number(value: Any) -> bool:
     try:
         float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return False
     return True
 

@@ -99,6 +99,11 @@ class Ratings:
             values = data.values
         elif sparse.issparse(data):
             _refuse_values(values, "A sparse matrix")
+            if data.format == "bsr":
+                raise ValueError(
+                    "A block sparse matrix stores zeros that are not ratings: convert it to "
+                    "another format and remove them first."
+                )
             if data.ndim != 2:
                 raise ValueError(
                     f"A sparse array must have rows and columns: its shape is {data.shape}."
@@ -139,13 +144,14 @@ class Ratings:
             raise ValueError("There are no ratings at all: nothing can be learned from them.")
         scale = _scale(values, levels)
         codes: IntArray = np.searchsorted(scale, values).astype(np.int32)
-        users = IdIndex(user_ids, "user")
         if items is None:
             items = IdIndex(item_ids, "item")
-        rows, columns = users.encode(user_ids), items.encode(item_ids)
+        columns = items.encode(item_ids)
         known = columns >= 0
         if not known.all():
-            rows, columns, codes = rows[known], columns[known], codes[known]
+            user_ids, columns, codes = user_ids[known], columns[known], codes[known]
+        users = IdIndex(user_ids, "user")
+        rows = users.encode(user_ids)
 
         shape = (len(users), len(items))
         position = np.arange(1, len(codes) + 1)
@@ -295,4 +301,5 @@ def _without_duplicates(
     first = np.zeros(len(distinct), np.int64)
     first[group[::-1]] = np.arange(len(codes))[::-1]
     mean = np.bincount(group, weights=scale[codes]) / counts
-    return first, np.abs(mean[:, None] - scale).argmin(axis=1).astype(np.int32)
+    midpoints = (scale[1:] + scale[:-1]) / 2
+    return first, np.searchsorted(midpoints, mean).astype(np.int32)

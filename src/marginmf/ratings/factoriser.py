@@ -155,6 +155,7 @@ class Factoriser(RatingsEstimator):
                 START_SCALE * rng.standard_normal((data.n_items, self.n_factors)),
                 first_thresholds(data, row_loss),
             )
+        callbacks = [*self.callbacks, *callbacks]
         return self._minimise(objective, start, self.tol, self.max_iter, callbacks)
 
     def _factorise_users(
@@ -165,12 +166,12 @@ class Factoriser(RatingsEstimator):
         Each user's problem is convex and small, so it is solved to the end: far fewer than these
         iterations are needed, and starting at zero makes the answer free of chance.
         """
-        dtype = np.dtype(self.dtype).type
+        n_factors = items.shape[1]
         objective = FactorObjective(
-            data, row_loss, reg, self.n_factors, self._kernels(), dtype, items
+            data, row_loss, reg, n_factors, self._kernels(), items.dtype.type, items
         )
         start = Parameters(
-            np.zeros((data.n_users, self.n_factors)), items, first_thresholds(data, row_loss)
+            np.zeros((data.n_users, n_factors)), items, first_thresholds(data, row_loss)
         )
         return self._minimise(objective, start, tol=1e-6, max_iter=500)
 
@@ -186,7 +187,7 @@ class Factoriser(RatingsEstimator):
             objective,
             objective.join(*start),
             Stopping(max_iter=max_iter, tol=tol),
-            [*self.callbacks, *callbacks],
+            callbacks,
             objective.kernels,
         )
         # Copies: the parts would otherwise keep the whole parameter vector alive.
@@ -194,12 +195,15 @@ class Factoriser(RatingsEstimator):
         return Solution(Parameters(*parts), result)
 
     def _check(self, data: Ratings) -> None:
+        super()._check(data)
         check_number(self, "n_factors", int, 1)
         check_number(self, "max_iter", int, 1)
         check_number(self, "tol", float, 0)
         self._check_reg(data)
         if str(self.dtype) not in ("float32", "float64"):
             raise ValueError(f"dtype={self.dtype!r} is not known. Choose 'float32' or 'float64'.")
+        if not (isinstance(self.callbacks, Sequence) and all(map(callable, self.callbacks))):
+            raise ValueError(f"callbacks={self.callbacks!r} must be a list of functions.")
 
     def _check_reg(self, data: Ratings) -> None:
         check_number(self, "reg", float, 0)

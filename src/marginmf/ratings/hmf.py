@@ -13,6 +13,7 @@ from marginmf._typing import FloatArray, IntArray
 from marginmf.kernels import get_kernels
 from marginmf.losses import two_level_loss
 from marginmf.progress import Report, progress_bar
+from marginmf.ratings.base import MOST, check_number
 from marginmf.ratings.data import Ratings
 from marginmf.ratings.decoders import first_below
 from marginmf.ratings.factoriser import MarginFactoriser, Solution
@@ -145,6 +146,7 @@ class HMF(MarginFactoriser):
 
     def _check(self, data: Ratings) -> None:
         super()._check(data)
+        check_number(self, "threshold", float, -MOST)
         if self.schedule not in ("warm", "independent"):
             raise ValueError(
                 f"schedule={self.schedule!r} is not known. Choose 'warm' or 'independent'."
@@ -159,7 +161,7 @@ class HMF(MarginFactoriser):
                 f"reg has {len(self.reg)} values, but the {data.n_levels} levels of these ratings "
                 f"make {data.n_levels - 1} stages: give one value for each stage, or one for all."
             )
-        if not all(isinstance(reg, Real) and float(reg) >= 0 for reg in self.reg):
+        if not all(isinstance(reg, Real) and 0 <= float(reg) <= MOST for reg in self.reg):
             raise ValueError(f"reg={self.reg!r} must hold numbers >= 0.")
 
 

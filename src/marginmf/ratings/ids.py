@@ -45,7 +45,7 @@ class IdIndex:
         if column.dtype == np.int64:
             self.ids = np.unique(column)
         else:
-            self.ids = as_objects(_sorted_if_possible(dict.fromkeys(column.tolist())))
+            self.ids = as_objects(_in_order(dict.fromkeys(column.tolist())))
         self._prepare()
 
     def _prepare(self) -> None:
@@ -103,9 +103,12 @@ class IdIndex:
         return np.fromiter(found, np.int32, len(column))
 
 
-def _sorted_if_possible(values: Iterable[Any]) -> list[Any]:
-    """Sort, so that the order of the rows does not matter; mixed types keep their order."""
+def _in_order(values: Iterable[Any]) -> list[Any]:
+    """Sort, so that the order of the rows does not matter.
+
+    By type, then by value or, where values cannot be compared, by how they are written.
+    """
     try:
-        return sorted(values)
+        return sorted(values, key=lambda value: (type(value).__qualname__, value))
     except TypeError:
-        return list(values)
+        return sorted(values, key=lambda value: (type(value).__qualname__, repr(value)))

@@ -47,11 +47,14 @@ class MMMF(MarginFactoriser):
     threshold: str = "all"
 
     def _row_loss(self, data: Ratings, stage: int = 0) -> RowLoss:
-        if self.threshold not in REACH:
+        return ThresholdRows(two_level_loss(self.loss), REACH[self.threshold])
+
+    def _check(self, data: Ratings) -> None:
+        super()._check(data)
+        if self.threshold not in tuple(REACH):
             raise ValueError(
                 f"threshold={self.threshold!r} is not known. Choose 'all' or 'immediate'."
             )
-        return ThresholdRows(two_level_loss(self.loss), REACH[self.threshold])
 
     def _set_users(self, data: Ratings, parameters: Parameters) -> None:
         super()._set_users(data, parameters)

@@ -152,7 +152,7 @@ class FactorObjective:
     ) -> None:
         self.data = data
         self.row_loss = row_loss
-        self.reg = reg
+        self.reg = float(reg)
         self.kernels = kernels
         self.dtype = np.dtype(dtype)
         self.items = items

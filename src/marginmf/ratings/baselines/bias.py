@@ -74,7 +74,7 @@ class BiasOnly(RatingsEstimator):
         left = data.values - self._estimates(data.rows, data.indices)
         biases = np.concatenate([self.user_biases_, self.item_biases_])
         # An infinite penalty leaves no biases, and infinity times zero is not zero.
-        pull = self.reg * biases if biases.any() else biases
+        pull = float(self.reg) * biases if biases.any() else biases
         error = np.concatenate(
             [
                 np.bincount(data.rows, left, data.n_users),
@@ -90,7 +90,9 @@ class BiasOnly(RatingsEstimator):
     def _damped_means(self, owners: IntArray, values: FloatArray, n: int) -> Float64Array:
         counts = np.bincount(owners, minlength=n)
         # An owner without ratings (and reg=0) has no bias, not 0/0.
-        means: Float64Array = np.bincount(owners, values, n) / np.maximum(counts + self.reg, 1e-12)
+        means: Float64Array = np.bincount(owners, values, n) / np.maximum(
+            counts + float(self.reg), 1e-12
+        )
         return means
 
     def _estimates(self, users: IntArray, items: IntArray) -> FloatArray:
@@ -100,7 +102,8 @@ class BiasOnly(RatingsEstimator):
         return above_midpoints(self._estimates(users, items), self.levels_)
 
     def _check(self, data: Ratings) -> None:
-        check_number(self, "reg", float, 0)
+        super()._check(data)
+        check_number(self, "reg", float, 0, np.inf)
         check_number(self, "max_iter", int, 1)
         check_number(self, "tol", float, 0)
 

@@ -41,7 +41,7 @@ class LeastSquares(Factoriser):
         super()._fit(data)
 
     def _fold_in(self, data: Ratings) -> None:
-        self.offsets_ = self.offsets_.fold_in(data)
+        self.offsets_ = self.offsets_._folded(data)
         super()._fold_in(data)
 
     def _row_loss(self, data: Ratings, stage: int = 0) -> RowLoss:
