@@ -185,9 +185,9 @@ def evaluate(
     >>> len(evaluate(BiasOnly(), data.pairs, data.ratings, WeakGeneralisation()))
     3
     """
-    values = as_values(ratings)
-    if _n_rows(pairs) != len(values):
-        raise ValueError(f"There are {_n_rows(pairs)} pairs but {len(values)} ratings.")
+    values, n_pairs = as_values(ratings), _n_rows(pairs)
+    if n_pairs != len(values):
+        raise ValueError(f"There are {n_pairs} pairs but {len(values)} ratings.")
     # The scale of all the ratings: a level may be missing from one training set by chance.
     levels = np.unique(values)
     reports = []

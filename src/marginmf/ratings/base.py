@@ -154,8 +154,6 @@ class RatingsEstimator(BaseEstimator, ABC):
         known = (users >= 0) & (items >= 0)
         if known.all():
             return self._margins(users, items)
-        margins = np.full((len(users), len(self.levels_) - 1), np.nan)
-        margins[known] = self._margins(users[known], items[known])
         if unknown == "raise":
             row = int(np.argmin(known))
             what, ids = ("user", user_ids) if users[row] < 0 else ("item", item_ids)
@@ -163,6 +161,8 @@ class RatingsEstimator(BaseEstimator, ABC):
                 f"{int((~known).sum())} of {len(known)} pairs have a user or an item that training "
                 f"did not see; the first is {what} {shown(list(ids)[row])} in row {row}."
             )
+        margins = np.full((len(users), len(self.levels_) - 1), np.nan)
+        margins[known] = self._margins(users[known], items[known])
         if unknown == "fallback":
             margins[~known] = self._frequencies.log_odds(users[~known], items[~known])
         return margins

@@ -76,11 +76,7 @@ def take_rows(pairs: Any, rows: IntArray) -> Any:
 
 def _split_rows(rows: list[Any]) -> tuple[list[Any], list[Any]]:
     for k, row in enumerate(rows):
-        if (
-            not isinstance(row, list | tuple | np.ndarray)
-            or not hasattr(row, "__len__")
-            or len(row) != 2
-        ):
+        if not isinstance(row, list | tuple | np.ndarray) or len(row) != 2:
             raise ValueError(f"Row {k} of the pairs is {row!r}, which is not a (user, item) pair.")
     return [row[0] for row in rows], [row[1] for row in rows]
 

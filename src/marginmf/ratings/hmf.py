@@ -91,14 +91,14 @@ class HMF(MarginFactoriser):
 
     def _train_warm(self, data: Ratings, report: Report) -> Sequence[Solution]:
         """Train the middle stage first, then outwards, each from its neighbour's solution."""
-        rng, kernels = as_generator(self.random_state), self._kernels()
+        rng, kernels, regs = as_generator(self.random_state), self._kernels(), self._regs(data)
         solved: dict[int, Solution] = {}
         for q in outwards(data.n_levels - 1, evenest_stage(data)):
             neighbour = next((solved[p] for p in (q - 1, q + 1) if p in solved), None)
             solved[q] = self._factorise(
                 data,
                 self._row_loss(data, q),
-                self._regs(data)[q],
+                regs[q],
                 rng,
                 kernels,
                 report(f"stage {q + 1}"),
