@@ -141,6 +141,7 @@ class RatingsEstimator(BaseEstimator, ABC):
         self.users_ = data.users
         self.items_ = data.items
         self.levels_ = data.levels
+        self.ratings_ = data
         self._frequencies = LevelFrequencies.of(data)
 
     def _margin_matrix(self, pairs: Any, unknown: Unknown) -> FloatArray:

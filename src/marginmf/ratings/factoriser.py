@@ -64,6 +64,8 @@ users_, items_ : IdIndex
     The ids seen in training, and their codes.
 levels_ : array
     The scale seen in training, ascending.
+ratings_ : Ratings
+    What the users were learned from.
 history_ : list of Record
     Objective, gradient norm, evaluations and seconds after every iteration.
 n_iter_, n_evaluations_ : int

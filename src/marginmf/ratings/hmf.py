@@ -52,6 +52,8 @@ class HMF(MarginFactoriser):
         The ids seen in training, and their codes.
     levels_ : array
         The scale seen in training, ascending.
+    ratings_ : Ratings
+        What the users were learned from.
     history_ : list of list of Record
         For every stage: objective, gradient norm, evaluations and seconds after every iteration.
     n_iter_ : array of shape (n_levels - 1,)

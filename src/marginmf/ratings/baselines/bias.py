@@ -33,7 +33,7 @@ class BiasOnly(RatingsEstimator):
         The mean rating.
     user_biases_, item_biases_ : array
         A number for each of ``users_.ids`` and ``items_.ids``.
-    users_, items_, levels_, history_, n_iter_, n_evaluations_, stop_reason_
+    users_, items_, levels_, ratings_, history_, n_iter_, n_evaluations_, stop_reason_
         As for the factorisers.
 
     Examples
