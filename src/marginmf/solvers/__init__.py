@@ -6,7 +6,7 @@ Each is written once against the four operations of `VectorSpace`.
 from collections.abc import Mapping
 
 from marginmf.solvers.cg import ConjugateGradient
-from marginmf.solvers.descent import Descent, Objective, Solver
+from marginmf.solvers.descent import Descent, Objective, ResumableSolver, Solver, can_resume
 from marginmf.solvers.gd import GradientDescent
 from marginmf.solvers.lbfgs import LBFGS
 from marginmf.solvers.monitor import (
@@ -15,6 +15,8 @@ from marginmf.solvers.monitor import (
     Progress,
     Record,
     Result,
+    Save,
+    State,
     Stopping,
     StopReason,
 )
@@ -33,10 +35,14 @@ __all__ = [
     "Progress",
     "Record",
     "Result",
+    "ResumableSolver",
+    "Save",
     "Solver",
+    "State",
     "StopReason",
     "Stopping",
     "VectorSpace",
+    "can_resume",
     "get_solver",
 ]
 

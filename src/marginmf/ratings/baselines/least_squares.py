@@ -20,7 +20,9 @@ from marginmf.solvers import (
     Callback,
     Monitor,
     Result,
+    Save,
     Solver,
+    State,
     Stopping,
     StopReason,
     VectorSpace,
@@ -134,18 +136,23 @@ class AlternatingRows:
         stopping: Stopping | None = None,
         callbacks: Sequence[Callback] = (),
         space: VectorSpace | None = None,
+        resume: State | None = None,
+        save: Save | None = None,
     ) -> Result:
         """Minimise a `FactorObjective` with squared loss; see `Descent.minimise`."""
-        monitor = Monitor(stopping or Stopping(), callbacks)
+        monitor = Monitor.begin(stopping, callbacks, resume)
         evaluate = monitor.counted(objective)
-        point = start.copy()
+        point = start if resume is None else resume.vectors["point"][0]
         reason: StopReason | None = None
         while reason is None:
+            point = point.copy()  # because a state may hold the last one
             if monitor.history:
                 self._solve_sides(objective, point)
             value, gradient = evaluate(point)
             norm = objective.kernels.dot(gradient, gradient) ** 0.5
             reason = monitor.record(value, norm, point)
+            if save is not None and reason is None:
+                save(State(tuple(monitor.history), {"point": [point]}))
         return monitor.result(point, reason)
 
     @staticmethod
