@@ -81,6 +81,59 @@ class RatingsEstimatorContract:
         with pytest.raises(NotFittedError):
             self.make().predict([(0, 0)])
 
+    # --- probabilities -------------------------------------------------------------------------
+
+    def test_probabilities_are_a_distribution_over_the_levels(self, model, data):
+        pairs, _ = data
+        distribution = model.predict_proba(pairs)
+        assert distribution.shape == (len(pairs), len(self.scale))
+        assert (distribution > 0).all()
+        np.testing.assert_allclose(distribution.sum(axis=1), 1.0)
+
+    def test_outputs_are_the_median_the_mode_and_the_mean_of_the_distribution(self, model, data):
+        pairs, _ = data
+        distribution, levels = model.predict_proba(pairs), np.asarray(self.scale, float)
+        mode = model.predict(pairs, output="mode")
+        np.testing.assert_array_equal(mode, levels[distribution.argmax(axis=1)])
+        np.testing.assert_allclose(model.predict(pairs, output="mean"), distribution @ levels)
+        median = model.predict(pairs, output="median")
+        below = (distribution * (levels < median[:, None])).sum(axis=1)
+        above = (distribution * (levels > median[:, None])).sum(axis=1)
+        assert (below <= 0.5 + 1e-9).all()
+        assert (above <= 0.5 + 1e-9).all()
+        with pytest.raises(ValueError, match="output='best' is not known"):
+            model.predict(pairs, output="best")
+
+    def test_probabilities_say_more_than_the_frequencies_of_levels(self, data):
+        pairs, ratings = data
+        order = np.random.default_rng(2).permutation(len(pairs))
+        train, test = order[:560], order[560:]
+        model = self.make().fit(Ratings.of(pairs[train], ratings[train], levels=self.scale))
+        codes = np.searchsorted(self.scale, ratings[test])
+        frequencies = np.bincount(np.searchsorted(self.scale, ratings[train])) / len(train)
+        own = np.log(model.predict_proba(pairs[test])[np.arange(len(test)), codes]).mean()
+        assert own > np.log(frequencies[codes]).mean()
+
+    def test_probabilities_of_unknown_ids(self, model, data):
+        mixed = np.vstack([data[0][:5], self.UNKNOWN])
+        np.testing.assert_allclose(model.predict_proba(mixed).sum(axis=1), 1.0)
+        np.testing.assert_array_equal(
+            model.predict_proba(mixed)[:5], model.predict_proba(data[0][:5])
+        )
+        missing = model.predict_proba(mixed, unknown="nan")
+        np.testing.assert_array_equal(np.isnan(missing).all(axis=1), [False] * 5 + [True] * 3)
+        for output in ("median", "mode", "mean"):
+            assert np.isnan(model.predict(mixed, "nan", output)[5:]).all()
+
+    def test_probabilities_of_new_users(self, data):
+        # Calibrated before or after the new users have come makes no difference.
+        pairs, ratings = data
+        moved = pairs + np.array([1000, 0])
+        late = self.make().fit(*data).fold_in(moved, ratings).predict_proba(moved)
+        soon = self.make().fit(*data).calibrate().fold_in(moved, ratings).predict_proba(moved)
+        np.testing.assert_array_equal(late, soon)
+        np.testing.assert_allclose(late.sum(axis=1), 1.0)
+
     # --- unknown users and items ---------------------------------------------------------------
 
     UNKNOWN = ((10_000, 3), (3, 10_000), (10_000, 10_000))

@@ -24,6 +24,7 @@ _SUBMODULES = (
     "ratings",
     "solvers",
     "thresholds",
+    "tuning",
 )
 
 __all__ = ["__version__", *_SUBMODULES]

@@ -7,7 +7,7 @@ from marginmf.losses import two_level_loss
 from marginmf.ratings.base import MOST, check_number
 from marginmf.ratings.data import Ratings
 from marginmf.ratings.decoders import first_below
-from marginmf.ratings.factoriser import MarginFactoriser
+from marginmf.ratings.factoriser import TWO_LEVEL_RANK, MarginFactoriser
 from marginmf.ratings.objective import RowLoss, TwoLevelRows
 
 
@@ -22,6 +22,7 @@ class BMMMF(MarginFactoriser):
     Parameters
     ----------
     {factor_parameters}
+    {selection_parameters}
     {margin_parameters}
     {shared_parameters}
     threshold : float
@@ -30,6 +31,7 @@ class BMMMF(MarginFactoriser):
     Attributes
     ----------
     {factor_attributes}
+    {selection_attributes}
     {shared_attributes}
 
     Examples
@@ -44,6 +46,7 @@ class BMMMF(MarginFactoriser):
     threshold: float = 0.0
 
     _decode = staticmethod(first_below)
+    _path_rank = TWO_LEVEL_RANK
 
     def _row_loss(self, data: Ratings, stage: int = 0) -> RowLoss:
         return TwoLevelRows(two_level_loss(self.loss))

@@ -1,6 +1,6 @@
 """`Ratings`: the one container of observed ratings that every ratings method works on."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from marginmf._ids import as_id_column, shown
-from marginmf._typing import Array, Float64Array, IntArray
+from marginmf._typing import Array, BoolArray, Float64Array, IntArray
 from marginmf.ratings.columns import as_values, frame_columns, is_frame, split_pairs
 from marginmf.ratings.ids import IdIndex
 
@@ -229,6 +229,17 @@ class Ratings:
         """For every entry in the view by item, its place in the view by user."""
         order: IntArray = self._by_item.data
         return order
+
+    def subset(self, kept: BoolArray) -> "Ratings":
+        """Return the marked entries as ratings; users, items and levels keep their codes.
+
+        >>> data = Ratings.of([("ann", "x"), ("ann", "y"), ("bob", "x")], [1, 2, 3])
+        >>> data.subset(np.array([True, False, False]))
+        Ratings(1 ratings of 2 items by 2 users, levels 1, 2, 3)
+        """
+        counts = np.bincount(self.rows[kept], minlength=self.n_users)
+        indptr = np.concatenate([[0], counts.cumsum()]).astype(np.int64)
+        return replace(self, indptr=indptr, indices=self.indices[kept], codes=self.codes[kept])
 
     def level_counts(self, axis: Literal["user", "item"]) -> IntArray:
         """Return how often each user used, or each item got, each level."""

@@ -1,22 +1,33 @@
 """What the factorisers have in common: their parameters, and how one factorisation is found."""
 
 import inspect
+import sys
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy, deepcopy
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 
 from marginmf._random import as_generator
-from marginmf._typing import FloatArray, IntArray
+from marginmf._typing import Float64Array, FloatArray, IntArray
 from marginmf.kernels import Kernels
 from marginmf.losses import TwoLevelLoss, two_level_loss
-from marginmf.progress import progress_bar
+from marginmf.metrics import mean_absolute_error
+from marginmf.progress import Report, progress_bar
 from marginmf.ratings.base import RatingsEstimator, check_number
 from marginmf.ratings.data import Ratings
+from marginmf.ratings.holdout import HeldOut
 from marginmf.ratings.objective import FactorObjective, Parameters, RowLoss
+from marginmf.ratings.selection import PATH_TOL, Trial, calibrated_on, choose_reg
 from marginmf.solvers import Callback, Result, Solver, Stopping, get_solver
+from marginmf.tuning import USUAL_LENGTH, candidates_below
+
+Work = TypeVar("Work")
+
+#: Two-level factorisations of ratings have lower ranks than this at every useful penalty.
+TWO_LEVEL_RANK = 32
 
 #: The standard deviation of random factors.  Zero is a saddle point, and large factors start in
 #: the flat parts of the losses; in between, the choice hardly matters.
@@ -35,11 +46,21 @@ SHARED_DOCS = {
     "{factor_parameters}": """\
 n_factors : int
     The rank of the factorisation.
-reg : float
-    The weight of the penalty on the factors.""",
+reg : float or "auto"
+    The weight of the penalty on the factors.  Auto: the one with the smallest error on held-out
+    ratings, found along a path of candidates; see `marginmf.tuning`.""",
     "{factor_attributes}": """\
 user_factors_, item_factors_ : array
     The factors, a row for each of ``users_.ids`` and ``items_.ids``.""",
+    "{selection_parameters}": """\
+holdouts : int
+    On how many random tenths of the ratings ``reg="auto"`` is chosen.  With more of them the
+    choice varies less and takes longer.""",
+    "{selection_attributes}": """\
+reg_ : float
+    The weight of the penalty that was used.
+reg_path_ : RegularisationPath
+    The error on held-out ratings along the candidates (with ``reg="auto"``).""",
     "{margin_parameters}": """\
 loss : str or TwoLevelLoss
     ``"smooth_hinge"``, ``"hinge"``, ``"modified_square"``, ``"logistic"``, or a loss of your own.
@@ -84,8 +105,9 @@ class Factoriser(RatingsEstimator):
     """
 
     n_factors: int = 100
-    reg: Any = 10.0
+    reg: Any = "auto"
     _: KW_ONLY
+    holdouts: int = 1
     max_iter: int = 100
     tol: float = 1e-4
     random_state: Any = None
@@ -110,25 +132,97 @@ class Factoriser(RatingsEstimator):
     def _row_loss(self, data: Ratings, stage: int = 0) -> RowLoss:
         """Return what this method asks of a user's scores, in one of its stages if it has any."""
 
+    def _n_stages(self, data: Ratings) -> int:
+        """Return how many factorisations the method consists of."""
+        return 1
+
+    def _prepare(self, data: Ratings) -> None:
+        """Learn what the factorisations build on."""
+
     def _fit(self, data: Ratings) -> None:
-        with progress_bar(type(self).__name__, 1, bool(self.verbose)) as report:
-            solution = self._factorise(
-                data,
-                self._row_loss(data),
-                self.reg,
-                as_generator(self.random_state),
-                self._kernels(),
-                report(""),
+        n_stages, auto = self._n_stages(data), is_auto(self.reg)
+        rngs = as_generator(self.random_state).spawn(n_stages + 1)
+        n_parts = n_stages * (1 + auto * self.holdouts * USUAL_LENGTH)
+        self._prepare(data)
+        with progress_bar(type(self).__name__, n_parts, bool(self.verbose)) as report:
+            self.reg_: Any = self._selected(data, rngs, report) if auto else self.reg
+            solutions = self._train(data, rngs, report)
+        self._adopt(data, [solution.parameters for solution in solutions])
+        self._record([solution.result for solution in solutions])
+
+    def _selected(self, data: Ratings, rngs: Sequence[np.random.Generator], report: Report) -> Any:
+        """Return the weight of the penalty for every stage, chosen on held-out ratings."""
+        trials = [self._trial(HeldOut.at_random(data, rngs[-1])) for _ in range(self.holdouts)]
+        # Copies, so that the final fit starts where it would with the chosen reg given.
+        rngs = deepcopy(rngs)
+        choices = self._each_stage(
+            data, lambda stage, kernels: choose_reg(trials, stage, rngs[stage], kernels, report)
+        )
+        self.reg_path_: Any = self._joined([choice.path for choice in choices])
+        margins = [
+            np.hstack([choice.best.margins[k] for choice in choices]) for k in range(len(trials))
+        ]
+        self._calibrator = calibrated_on(trials, margins)
+        return self._joined([choice.path.best for choice in choices])
+
+    def _train(
+        self, data: Ratings, rngs: Sequence[np.random.Generator], report: Report
+    ) -> list[Solution]:
+        """Find every stage's factorisation."""
+        regs = self._regs(data)
+        solved: dict[int, Solution] = {}
+
+        def train(stage: int, kernels: Kernels) -> Solution:
+            row_loss, name = self._row_loss(data, stage), self._stage_name(stage)
+            start = self._neighbour(stage, solved)
+            if start is None:
+                start = self._random_start(data, row_loss, rngs[stage])
+            callbacks = [*self.callbacks, *report(name)]
+            solved[stage] = self._factorise(
+                data, row_loss, regs[stage], kernels, start, callbacks, name
             )
-        self.item_factors_ = solution.parameters.items
-        self._set_users(data, solution.parameters)
-        self.history_: Any = solution.result.history
-        self.n_iter_: Any = solution.result.n_iter
-        self.n_evaluations_ = solution.result.n_evaluations
-        self.stop_reason_: Any = str(solution.result.reason)
+            return solved[stage]
+
+        return self._each_stage(data, train)
+
+    def _each_stage(self, data: Ratings, work: Callable[[int, Kernels], Work]) -> list[Work]:
+        """Do some work for every stage, in the order or on the threads that suit the method."""
+        return [work(0, self._kernels())]
+
+    def _stage_name(self, stage: int) -> str:
+        return ""
+
+    def _neighbour(self, stage: int, solved: Mapping[int, Solution]) -> Parameters | None:
+        """Return another stage's solution to start from, if there is one."""
+        return None
+
+    def _joined(self, values: list[Any]) -> Any:
+        """Return what an attribute shows of values that every stage has one of."""
+        return values[0]
+
+    def _regs(self, data: Ratings) -> list[float]:
+        """Return the weight of the penalty for every stage."""
+        regs = np.broadcast_to(np.asarray(self.reg_, np.float64), self._n_stages(data))
+        return [float(reg) for reg in regs]
+
+    def _candidate_regs(self, data: Ratings, limit: float) -> Float64Array:
+        """Return what ``reg="auto"`` chooses from; at the limit nothing is left but zeros."""
+        return candidates_below(limit)
+
+    def _adopt(self, data: Ratings, stages: Sequence[Parameters]) -> None:
+        """Take what was found for every stage as this model's own."""
+        self.item_factors_ = stages[0].items
+        self._set_users(data, stages[0])
+
+    def _record(self, results: Sequence[Result]) -> None:
+        self.history_: Any = self._joined([result.history for result in results])
+        self.n_iter_: Any = self._joined([result.n_iter for result in results])
+        self.n_evaluations_ = sum(result.n_evaluations for result in results)
+        self.stop_reason_: Any = self._joined([str(result.reason) for result in results])
 
     def _fold_in(self, data: Ratings) -> None:
-        solution = self._factorise_users(data, self._row_loss(data), self.reg, self.item_factors_)
+        (reg,) = self._regs(data)
+        solution = self._factorise_users(data, self._row_loss(data), reg, self.item_factors_)
         self._set_users(data, solution.parameters)
 
     def _set_users(self, data: Ratings, parameters: Parameters) -> None:
@@ -137,27 +231,56 @@ class Factoriser(RatingsEstimator):
     def _scores(self, users: IntArray, items: IntArray) -> FloatArray:
         return self._kernels().scores(users, items, self.user_factors_, self.item_factors_)
 
+    def _trial(self, held_out: HeldOut) -> Trial:
+        """Return a model like this one that learns from all but the ratings held out."""
+        model = copy(self)
+        model.callbacks, model.verbose = (), 0
+        model.tol = max(self.tol, PATH_TOL)
+        model.n_factors = min(self.n_factors, self._path_rank)
+        model._set_data(held_out.train)
+        model._prepare(held_out.train)
+        return Trial(model, held_out)
+
+    #: What ``reg="auto"`` makes small.
+    _selection_metric: ClassVar[str] = "mean absolute error"
+    #: The largest rank along the path.  Where the penalty keeps the rank of a solution below this
+    #: anyway, more factors cost time and change nothing.
+    _path_rank: ClassVar[int] = sys.maxsize
+
+    def _held_out_margins(
+        self, held_out: HeldOut, stage: int, parameters: Parameters
+    ) -> FloatArray:
+        """Return the margins that a stage's solution gives the held-out ratings."""
+        self._adopt(held_out.train, [parameters])
+        return self._margins(held_out.users, held_out.items)
+
+    def _held_out_error(self, held_out: HeldOut, stage: int, margins: FloatArray) -> float:
+        predicted, true = self.levels_[self._decode(margins)], self.levels_[held_out.codes]
+        return mean_absolute_error(true, predicted)
+
+    def _random_start(
+        self, data: Ratings, row_loss: RowLoss, rng: np.random.Generator
+    ) -> Parameters:
+        return Parameters(
+            START_SCALE * rng.standard_normal((data.n_users, self.n_factors)),
+            START_SCALE * rng.standard_normal((data.n_items, self.n_factors)),
+            first_thresholds(data, row_loss),
+        )
+
     def _factorise(
         self,
         data: Ratings,
         row_loss: RowLoss,
         reg: float,
-        rng: np.random.Generator,
         kernels: Kernels,
-        callbacks: Sequence[Callback] = (),
-        start: Parameters | None = None,
+        start: Parameters,
+        callbacks: Sequence[Callback],
+        name: str,
     ) -> Solution:
-        """Find users', items' and thresholds' part together, from ``start`` or at random."""
+        """Find users', items' and thresholds' part together."""
         objective = FactorObjective(
             data, row_loss, reg, self.n_factors, kernels, np.dtype(self.dtype).type
         )
-        if start is None:
-            start = Parameters(
-                START_SCALE * rng.standard_normal((data.n_users, self.n_factors)),
-                START_SCALE * rng.standard_normal((data.n_items, self.n_factors)),
-                first_thresholds(data, row_loss),
-            )
-        callbacks = [*self.callbacks, *callbacks]
         return self._minimise(objective, start, self.tol, self.max_iter, callbacks)
 
     def _factorise_users(
@@ -201,6 +324,7 @@ class Factoriser(RatingsEstimator):
         check_number(self, "n_factors", int, 1)
         check_number(self, "max_iter", int, 1)
         check_number(self, "tol", float, 0)
+        check_number(self, "holdouts", int, 1)
         self._check_reg(data)
         if str(self.dtype) not in ("float32", "float64"):
             raise ValueError(f"dtype={self.dtype!r} is not known. Choose 'float32' or 'float64'.")
@@ -208,7 +332,10 @@ class Factoriser(RatingsEstimator):
             raise ValueError(f"callbacks={self.callbacks!r} must be a list of functions.")
 
     def _check_reg(self, data: Ratings) -> None:
-        check_number(self, "reg", float, 0)
+        if isinstance(self.reg, str) and not is_auto(self.reg):
+            raise ValueError(f"reg={self.reg!r} must be a number >= 0, or 'auto'.")
+        if not is_auto(self.reg):
+            check_number(self, "reg", float, 0)
 
 
 @dataclass(eq=False, repr=False)
@@ -226,6 +353,11 @@ class MarginFactoriser(Factoriser):
         super()._check(data)
         two_level_loss(self.loss)
         get_solver(self.solver)
+
+
+def is_auto(reg: Any) -> bool:
+    """Whether the weight of the penalty is to be chosen on held-out ratings."""
+    return isinstance(reg, str) and reg == "auto"
 
 
 def first_thresholds(data: Ratings, row_loss: RowLoss) -> FloatArray:

@@ -31,14 +31,20 @@ class LevelFrequencies:
         counts = np.bincount(data.codes, minlength=data.n_levels) + 1.0
         return cls(data.level_counts("user"), data.level_counts("item"), counts / counts.sum())
 
-    def log_odds(self, users: IntArray, items: IntArray) -> FloatArray:
-        """Return the log-odds that the rating is above each level; code -1 means unknown."""
+    def distribution(self, users: IntArray, items: IntArray) -> Float64Array:
+        """Return the probability of each level; code -1 means unknown."""
         counts = np.zeros((len(users), len(self.overall)))
         only_user, only_item = (users >= 0) & (items < 0), (users < 0) & (items >= 0)
         counts[only_user] = self.by_user[users[only_user]]
         counts[only_item] = self.by_item[items[only_item]]
         counts += PRIOR_STRENGTH * self.overall
-        above = counts[:, ::-1].cumsum(axis=1)[:, -2::-1]
-        below = counts.cumsum(axis=1)[:, :-1]
+        distribution: Float64Array = counts / counts.sum(axis=1, keepdims=True)
+        return distribution
+
+    def log_odds(self, users: IntArray, items: IntArray) -> FloatArray:
+        """Return the log-odds that the rating is above each level; code -1 means unknown."""
+        distribution = self.distribution(users, items)
+        above = distribution[:, ::-1].cumsum(axis=1)[:, -2::-1]
+        below = distribution.cumsum(axis=1)[:, :-1]
         log_odds: FloatArray = np.log(above) - np.log(below)
         return log_odds

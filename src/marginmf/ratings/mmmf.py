@@ -21,6 +21,7 @@ class MMMF(MarginFactoriser):
     Parameters
     ----------
     {factor_parameters}
+    {selection_parameters}
     {margin_parameters}
     {shared_parameters}
     threshold : {"all", "immediate"}
@@ -29,6 +30,7 @@ class MMMF(MarginFactoriser):
     Attributes
     ----------
     {factor_attributes}
+    {selection_attributes}
     thresholds_ : array of shape (n_users, n_levels - 1)
         Each user's thresholds.
     {shared_attributes}
@@ -42,7 +44,6 @@ class MMMF(MarginFactoriser):
     (50, 4)
     """
 
-    reg: float = 15.0
     _: KW_ONLY
     threshold: str = "all"
 

@@ -23,12 +23,14 @@ class PMMMF(MarginFactoriser):
     Parameters
     ----------
     {factor_parameters}
+    {selection_parameters}
     {margin_parameters}
     {shared_parameters}
 
     Attributes
     ----------
     {factor_attributes}
+    {selection_attributes}
     prototypes_ : array of shape (n_users, n_levels)
         Each user's prototypes, NaN for levels that the user never used.
     boundaries_ : array of shape (n_users, n_levels - 1)
@@ -43,8 +45,6 @@ class PMMMF(MarginFactoriser):
     >>> model.prototypes_.shape, model.boundaries_.shape
     ((50, 5), (50, 4))
     """
-
-    reg: float = 40.0
 
     def _row_loss(self, data: Ratings, stage: int = 0) -> RowLoss:
         return ProximalRows(two_level_loss(self.loss))

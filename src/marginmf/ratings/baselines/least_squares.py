@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from marginmf._typing import FloatArray, IntArray
+from marginmf._typing import Float64Array, FloatArray, IntArray
 from marginmf.losses import squared
 from marginmf.ratings.baselines.bias import BiasOnly, above_midpoints
 from marginmf.ratings.data import Ratings
@@ -37,10 +37,15 @@ class LeastSquares(Factoriser):
     _: KW_ONLY
     bias: bool = False
 
-    def _fit(self, data: Ratings) -> None:
+    def _prepare(self, data: Ratings) -> None:
         # An infinite penalty leaves no bias at all: the mean alone.
-        self.offsets_ = BiasOnly(reg=BiasOnly.reg if self.bias else np.inf).fit(data)
-        super()._fit(data)
+        self.offsets_ = BiasOnly(reg=BiasOnly.reg if self.bias else np.inf)._learned(data)
+
+    def _candidate_regs(self, data: Ratings, limit: float) -> Float64Array:
+        # The squared error grows with the square of the scale, and the penalty must keep up.
+        variance = float(data.values.var())
+        candidates: Float64Array = super()._candidate_regs(data, limit / variance) * variance
+        return candidates
 
     def _fold_in(self, data: Ratings) -> None:
         self.offsets_ = self.offsets_._folded(data)
@@ -66,6 +71,7 @@ class PMF(LeastSquares):
     Parameters
     ----------
     {factor_parameters}
+    {selection_parameters}
     {shared_parameters}
     bias : bool
         Whether users' and items' biases are taken out first, or the mean alone.  With biases it
@@ -76,12 +82,12 @@ class PMF(LeastSquares):
     Attributes
     ----------
     {factor_attributes}
+    {selection_attributes}
     offsets_ : BiasOnly
         The mean and the biases.
     {shared_attributes}
     """
 
-    reg: float = 25.0
     _: KW_ONLY
     solver: str | Solver = "lbfgs"
 
@@ -96,6 +102,7 @@ class ALS(LeastSquares):
     Parameters
     ----------
     {factor_parameters}
+    {selection_parameters}
     {shared_parameters}
     bias : bool
         Whether users' and items' biases are taken out first, or the mean alone.  With biases it
@@ -104,12 +111,12 @@ class ALS(LeastSquares):
     Attributes
     ----------
     {factor_attributes}
+    {selection_attributes}
     offsets_ : BiasOnly
         The mean and the biases.
     {shared_attributes}
     """
 
-    reg: float = 25.0
     _: KW_ONLY
     max_iter: int = 30
     tol: float = 1e-3
