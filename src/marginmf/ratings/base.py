@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from marginmf._ids import shown
 from marginmf._typing import Float64Array, FloatArray, IntArray
+from marginmf.checkpoints import CheckpointLike, Journal, open_journal
 from marginmf.kernels import Kernels, get_kernels
 from marginmf.metrics import mean_absolute_error
 from marginmf.ratings.columns import as_values, split_pairs
@@ -34,8 +35,10 @@ class RatingsEstimator(BaseEstimator, ABC):
 
     n_jobs: int | None
     _decode = staticmethod(count_above)
+    #: Runs the minimisations of `_fit`; one that keeps what was done is there during a fit only.
+    _journal = Journal()
 
-    def fit(self, pairs: Any, ratings: Any = None) -> Self:
+    def fit(self, pairs: Any, ratings: Any = None, *, checkpoint: CheckpointLike = None) -> Self:
         """Learn from observed ratings; what was learned before is forgotten.
 
         Parameters
@@ -44,6 +47,10 @@ class RatingsEstimator(BaseEstimator, ABC):
             (user, item) pairs with any hashable ids; see `Ratings.of`.
         ratings : sequence of float, optional
             The ratings of the pairs, where ``pairs`` does not hold them.
+        checkpoint : path or Checkpoint, optional
+            A folder that keeps what was done while the fit runs.  If it is interrupted or killed,
+            the same call goes on from there and ends at the same answer, to the last bit.  The
+            folder is removed when the fit has succeeded.  See `marginmf.checkpoints.Checkpoint`.
 
         Returns
         -------
@@ -54,7 +61,9 @@ class RatingsEstimator(BaseEstimator, ABC):
         fitted = copy(self)
         fitted._check(data)
         fitted._set_data(data)
-        fitted._fit(data)
+        with open_journal(checkpoint, self, data.arrays) as fitted._journal:
+            fitted._fit(data)
+        del fitted._journal
         self.__dict__.update(fitted.__dict__)
         return self
 

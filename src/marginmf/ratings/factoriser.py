@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from marginmf._random import as_generator
 from marginmf._typing import FloatArray, IntArray
+from marginmf.checkpoints import Journal
 from marginmf.kernels import Kernels
 from marginmf.losses import TwoLevelLoss, two_level_loss
 from marginmf.progress import progress_bar
@@ -116,9 +116,10 @@ class Factoriser(RatingsEstimator):
                 data,
                 self._row_loss(data),
                 self.reg,
-                as_generator(self.random_state),
+                self._journal.generator("random start", self.random_state),
                 self._kernels(),
                 report(""),
+                name="factorisation",
             )
         self.item_factors_ = solution.parameters.items
         self._set_users(data, solution.parameters)
@@ -146,8 +147,13 @@ class Factoriser(RatingsEstimator):
         kernels: Kernels,
         callbacks: Sequence[Callback] = (),
         start: Parameters | None = None,
+        *,
+        name: str,
     ) -> Solution:
-        """Find users', items' and thresholds' part together, from ``start`` or at random."""
+        """Find users', items' and thresholds' part together, from ``start`` or at random.
+
+        The name is what a checkpoint keeps it under: another one for each in a fit.
+        """
         objective = FactorObjective(
             data, row_loss, reg, self.n_factors, kernels, np.dtype(self.dtype).type
         )
@@ -158,7 +164,7 @@ class Factoriser(RatingsEstimator):
                 first_thresholds(data, row_loss),
             )
         callbacks = [*self.callbacks, *callbacks]
-        return self._minimise(objective, start, self.tol, self.max_iter, callbacks)
+        return self._minimise(objective, start, self.tol, self.max_iter, callbacks, name)
 
     def _factorise_users(
         self, data: Ratings, row_loss: RowLoss, reg: float, items: FloatArray
@@ -184,8 +190,12 @@ class Factoriser(RatingsEstimator):
         tol: float,
         max_iter: int,
         callbacks: Sequence[Callback] = (),
+        name: str | None = None,
     ) -> Solution:
-        result = self._solver().minimise(
+        journal = self._journal if name else Journal()
+        result = journal.minimise(
+            name or "",
+            self._solver(),
             objective,
             objective.join(*start),
             Stopping(max_iter=max_iter, tol=tol),

@@ -1,14 +1,14 @@
 """HMF: a hierarchy of two-level factorisations, one for each step of the scale."""
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from dataclasses import KW_ONLY, dataclass
 from numbers import Real
+from threading import Event
 
 import numpy as np
 from joblib import effective_n_jobs
 
-from marginmf._random import as_generator
 from marginmf._typing import FloatArray, IntArray
 from marginmf.kernels import get_kernels
 from marginmf.losses import two_level_loss
@@ -18,6 +18,7 @@ from marginmf.ratings.data import Ratings
 from marginmf.ratings.decoders import first_below
 from marginmf.ratings.factoriser import MarginFactoriser, Solution
 from marginmf.ratings.objective import RowLoss, TwoLevelRows
+from marginmf.solvers import Progress
 
 
 @dataclass(eq=False, repr=False)
@@ -93,7 +94,8 @@ class HMF(MarginFactoriser):
 
     def _train_warm(self, data: Ratings, report: Report) -> Sequence[Solution]:
         """Train the middle stage first, then outwards, each from its neighbour's solution."""
-        rng, kernels, regs = as_generator(self.random_state), self._kernels(), self._regs(data)
+        rng = self._journal.generator("random start", self.random_state)
+        kernels, regs = self._kernels(), self._regs(data)
         solved: dict[int, Solution] = {}
         for q in outwards(data.n_levels - 1, evenest_stage(data)):
             neighbour = next((solved[p] for p in (q - 1, q + 1) if p in solved), None)
@@ -105,6 +107,7 @@ class HMF(MarginFactoriser):
                 kernels,
                 report(f"stage {q + 1}"),
                 start=neighbour.parameters if neighbour else None,
+                name=f"stage {q + 1}",
             )
         return [solved[q] for q in sorted(solved)]
 
@@ -113,16 +116,27 @@ class HMF(MarginFactoriser):
         n_stages, n_jobs = data.n_levels - 1, effective_n_jobs(self.n_jobs)
         # Threads that are left over when every stage has one help inside the stages.
         kernels = get_kernels("cpu", max(1, n_jobs // n_stages))
-        rngs = as_generator(self.random_state).spawn(n_stages)
+        rngs = self._journal.generator("random starts", self.random_state).spawn(n_stages)
         regs = self._regs(data)
         data.item_order  # noqa: B018  (built once here, not at the same time in every thread)
 
+        given_up = Event()
+
+        def give_up(progress: Progress) -> None:
+            if given_up.is_set():
+                raise CancelledError
+
         def train(q: int) -> Solution:
-            part = report(f"stage {q + 1}")
-            return self._factorise(data, self._row_loss(data, q), regs[q], rngs[q], kernels, part)
+            name, row_loss = f"stage {q + 1}", self._row_loss(data, q)
+            callbacks = [*report(name), give_up]
+            return self._factorise(data, row_loss, regs[q], rngs[q], kernels, callbacks, name=name)
 
         with ThreadPoolExecutor(min(n_jobs, n_stages)) as pool:
-            return list(pool.map(train, range(n_stages)))
+            try:
+                return list(pool.map(train, range(n_stages)))
+            except BaseException:
+                given_up.set()  # else the error would wait until the other stages are done
+                raise
 
     def _fold_in(self, data: Ratings) -> None:
         regs = self._regs(data)
