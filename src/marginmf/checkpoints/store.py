@@ -148,13 +148,13 @@ class Store:
 @contextmanager
 def claimed(folder: Path) -> Iterator[None]:
     """Make the folder if it is not there, and keep other fits out of it during the block."""
-    if folder.exists() and not folder.is_dir():
+    try:
+        folder.mkdir(exist_ok=True)
+    except FileExistsError:
         raise ValueError(
             f"checkpoint={str(folder)!r} is a file. A checkpoint is a folder of its own: choose "
             "another path."
-        )
-    try:
-        folder.mkdir(exist_ok=True)
+        ) from None
     except OSError as error:
         raise OSError(
             error.errno, f"The checkpoint's folder cannot be made ({error.strerror})", str(folder)
