@@ -10,7 +10,7 @@ from marginmf.checkpoints import Checkpoint, Journal, open_journal
 from marginmf.checkpoints.pieces import read_piece
 from marginmf.checkpoints.store import Store
 from marginmf.ratings import MMMF
-from marginmf.solvers import LBFGS, SOLVERS, Result, StopReason
+from marginmf.solvers import LBFGS, SOLVERS, Monitor, Result, Stopping, StopReason
 
 START = np.linspace(-2, 3, 15)
 SHAPE = np.geomspace(1.0, 300.0, 15)
@@ -224,24 +224,49 @@ def test_a_slow_disk_is_given_rest(tmp_path, monkeypatch, clock):
     assert 20 <= len(writes) <= 25
 
 
-def test_threads_may_share_a_journal(opened):
+def test_parts_side_by_side_share_a_journal(opened):
     starts = {f"part {n}": START + n for n in range(8)}
 
-    def run(journal, found=None):
+    def run(journal):
         def work(name):
-            result = journal.minimise(name, LBFGS(), smooth, starts[name])
-            if found is not None:
-                found[name] = result
+            return journal.minimise(name, LBFGS(), smooth, starts[name])
 
-        threads = [threading.Thread(target=work, args=(name,)) for name in starts]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        return journal.side_by_side(work, starts, n_threads=3)
 
     fail(opened, run)
-    found = {}
     with opened() as journal:
-        run(journal, found)
-    for name, start in starts.items():
-        np.testing.assert_array_equal(found[name].point, LBFGS().minimise(smooth, start).point)
+        found = run(journal)
+    for start, result in zip(starts.values(), found, strict=True):
+        np.testing.assert_array_equal(result.point, LBFGS().minimise(smooth, start).point)
+
+
+@pytest.mark.parametrize("failing", [0, 1])
+def test_when_one_part_fails_the_others_give_up_and_its_error_is_raised(failing):
+    journal, n = Journal(), [0, 0]
+    both_run = threading.Barrier(2)
+
+    def work(part):
+        def callback(progress):
+            n[part] += 1
+            if n[part] == 2:
+                both_run.wait()
+            if part == failing and n[part] == 5:
+                raise ZeroDivisionError
+            time.sleep(0.001)
+
+        # Without an end of its own.
+        rules = Stopping(max_iter=100_000, tol=0.0, gradient_tol=0.0)
+        return journal.minimise(str(part), Endless(), smooth, START, rules, [callback])
+
+    with pytest.raises(ZeroDivisionError):
+        journal.side_by_side(work, [0, 1], n_threads=2)
+    assert n[failing] == 5
+
+
+class Endless:
+    """A solver that stays where it is until a callback has had enough."""
+
+    def minimise(self, objective, start, stopping=None, callbacks=(), space=None):
+        monitor = Monitor(stopping, callbacks)
+        while True:
+            monitor.record(1.0, 1.0, start)

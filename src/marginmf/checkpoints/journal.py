@@ -1,10 +1,12 @@
 """How an estimator runs its minimisations, so that a fit can be taken up where it was left."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Sequence
+from concurrent.futures import FIRST_EXCEPTION, CancelledError, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
 from functools import partial
 from numbers import Integral
-from typing import Any
+from threading import Event
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -13,6 +15,7 @@ from marginmf.checkpoints.generators import Snapshot
 from marginmf.checkpoints.store import Store
 from marginmf.solvers import (
     Callback,
+    Progress,
     Result,
     Solver,
     State,
@@ -20,6 +23,9 @@ from marginmf.solvers import (
     VectorSpace,
     can_resume,
 )
+
+Part = TypeVar("Part")
+Done = TypeVar("Done")
 
 
 @dataclass(frozen=True)
@@ -47,13 +53,14 @@ class Journal:
 
     store: Store | None = None
     prefix: str = ""
+    _given_up: Event = field(default_factory=Event, repr=False)
 
     def scope(self, name: str) -> "Journal":
         """Return a journal of the same fit for a part of it, whose names begin with this one.
 
         It can be given as ``checkpoint`` to the fit of an estimator inside this fit.
         """
-        return Journal(self.store, f"{self.prefix}{name}, ")
+        return Journal(self.store, f"{self.prefix}{name}, ", self._given_up)
 
     def minimise(
         self,
@@ -70,6 +77,7 @@ class Journal:
         Callbacks see the iterations that are made now, not those of an earlier call.  A solver
         that cannot resume begins anew.  For the other parameters see `Descent.minimise`.
         """
+        callbacks = [*callbacks, self._give_up]
         run = partial(solver.minimise, objective, start, stopping, callbacks, space)
         if self.store is None:
             return run()
@@ -104,3 +112,33 @@ class Journal:
         generator = as_generator(random_state)
         self.store.note(name, Snapshot.of(generator))
         return generator
+
+    def side_by_side(
+        self, work: Callable[[Part], Done], parts: Collection[Part], n_threads: int
+    ) -> list[Done]:
+        """Do some work for several parts of a fit in threads; return what it gave, in order.
+
+        If one part fails, or the user interrupts the fit, the others give up after the iteration
+        that they are in: the error would otherwise wait until they are done.
+        """
+        with ThreadPoolExecutor(max(1, min(n_threads, len(parts)))) as pool:
+            futures = [pool.submit(work, part) for part in parts]
+            try:
+                done, _ = wait(futures, return_when=FIRST_EXCEPTION)
+                failed = any(future.exception() for future in done)
+            except BaseException:
+                failed = True
+                raise
+            finally:
+                if failed:
+                    self._given_up.set()
+                    pool.shutdown(wait=False, cancel_futures=True)
+        errors = [future.exception() for future in futures if not future.cancelled()]
+        # What went wrong, rather than that somebody gave up because of it.
+        for error in sorted(filter(None, errors), key=lambda e: isinstance(e, CancelledError)):
+            raise error
+        return [future.result() for future in futures]
+
+    def _give_up(self, progress: Progress) -> None:
+        if self._given_up.is_set():
+            raise CancelledError("Another part of the fit has failed.")

@@ -192,7 +192,7 @@ class Factoriser(RatingsEstimator):
         callbacks: Sequence[Callback] = (),
         name: str | None = None,
     ) -> Solution:
-        journal = self._journal if name else Journal()
+        journal = Journal() if name is None else self._journal
         result = journal.minimise(
             name or "",
             self._solver(),

@@ -1,10 +1,8 @@
 """HMF: a hierarchy of two-level factorisations, one for each step of the scale."""
 
 from collections.abc import Sequence
-from concurrent.futures import CancelledError, ThreadPoolExecutor
 from dataclasses import KW_ONLY, dataclass
 from numbers import Real
-from threading import Event
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -18,7 +16,6 @@ from marginmf.ratings.data import Ratings
 from marginmf.ratings.decoders import first_below
 from marginmf.ratings.factoriser import MarginFactoriser, Solution
 from marginmf.ratings.objective import RowLoss, TwoLevelRows
-from marginmf.solvers import Progress
 
 
 @dataclass(eq=False, repr=False)
@@ -120,23 +117,13 @@ class HMF(MarginFactoriser):
         regs = self._regs(data)
         data.item_order  # noqa: B018  (built once here, not at the same time in every thread)
 
-        given_up = Event()
-
-        def give_up(progress: Progress) -> None:
-            if given_up.is_set():
-                raise CancelledError
-
         def train(q: int) -> Solution:
             name, row_loss = f"stage {q + 1}", self._row_loss(data, q)
-            callbacks = [*report(name), give_up]
-            return self._factorise(data, row_loss, regs[q], rngs[q], kernels, callbacks, name=name)
+            return self._factorise(
+                data, row_loss, regs[q], rngs[q], kernels, report(name), name=name
+            )
 
-        with ThreadPoolExecutor(min(n_jobs, n_stages)) as pool:
-            try:
-                return list(pool.map(train, range(n_stages)))
-            except BaseException:
-                given_up.set()  # else the error would wait until the other stages are done
-                raise
+        return self._journal.side_by_side(train, range(n_stages), n_jobs)
 
     def _fold_in(self, data: Ratings) -> None:
         regs = self._regs(data)
