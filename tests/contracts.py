@@ -3,6 +3,7 @@
 Subclass `RatingsEstimatorContract` in a test module, define `make`, and the whole suite runs.
 """
 
+import dataclasses
 import pickle
 
 import numpy as np
@@ -26,6 +27,40 @@ def synthetic(scale, n_users=40, n_items=30, n=700, seed=0):
     picked = score[pairs[:, 0], pairs[:, 1]]
     cuts = np.quantile(picked, np.linspace(0, 1, len(scale) + 1)[1:-1])
     return pairs, np.asarray(scale, float)[np.searchsorted(cuts, picked)]
+
+
+def assert_same_fit(model, other):
+    """All that was learned is the same to the last bit, but for how long it took."""
+    learned = [name for name in vars(model) if name.endswith("_")]
+    assert learned == [name for name in vars(other) if name.endswith("_")]
+    for name in learned:
+        a, b = getattr(model, name), getattr(other, name)
+        if name == "history_":
+            assert without_seconds(a) == without_seconds(b)
+        elif name not in ("users_", "items_", "ratings_"):
+            assert_same(a, b, name)
+
+
+def assert_same(a, b, name):
+    """Two values, or all the values in them, are the same to the last bit."""
+    assert type(a) is type(b), name
+    if isinstance(a, np.ndarray):
+        assert (a.dtype, a.shape, a.tobytes()) == (b.dtype, b.shape, b.tobytes()), name
+    elif isinstance(a, list):
+        for one, other in zip(a, b, strict=True):
+            assert_same(one, other, name)
+    elif hasattr(a, "fit"):
+        assert_same_fit(a, b)
+    elif dataclasses.is_dataclass(a):
+        assert_same(list(vars(a).values()), list(vars(b).values()), name)
+    else:
+        assert a == b, name
+
+
+def without_seconds(history):
+    if isinstance(history[0], list):
+        return [without_seconds(part) for part in history]
+    return [record._replace(seconds=None) for record in history]
 
 
 class RatingsEstimatorContract:
@@ -231,6 +266,14 @@ class RatingsEstimatorContract:
         before = dict(model.get_params())
         model.fit(*data)
         assert model.get_params() == before
+
+    def test_a_checkpoint_changes_nothing_and_is_gone_after_the_fit(self, model, data, tmp_path):
+        path = tmp_path / "checkpoint"
+        other = self.make().fit(*data, checkpoint=path)
+        assert_same_fit(other, model)
+        assert vars(other).keys() == vars(model).keys()
+        assert list(tmp_path.iterdir()) == []
+        pickle.dumps(other)
 
     def test_clone_is_unfitted_and_equal(self, model, data):
         copy = clone(model)

@@ -14,6 +14,7 @@ from types import ModuleType
 __version__ = "0.1.0"
 
 _SUBMODULES = (
+    "checkpoints",
     "datasets",
     "kernels",
     "losses",

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from contracts import RatingsEstimatorContract, synthetic
+from contracts import RatingsEstimatorContract, assert_same_fit, synthetic
 from marginmf.losses import TWO_LEVEL
 from marginmf.ratings import ALS, BMMMF, HMF, MMMF, PMF, PMMMF, BiasOnly
 
@@ -44,6 +44,21 @@ class FactoriserContract(RatingsEstimatorContract):
         np.testing.assert_array_equal(model.predict(data[0]), before)
         # Callbacks watch fits; placing new users is none of their business.
         model.fold_in(*data)
+
+    @pytest.mark.parametrize("iterations", [1, 4, 11])
+    def test_a_fit_that_is_interrupted_resumes_to_the_same_answer(
+        self, model, data, iterations, tmp_path
+    ):
+        def interrupt(progress):
+            if progress.record.iteration == iterations:
+                raise KeyboardInterrupt
+
+        path = tmp_path / "checkpoint"
+        with pytest.raises(KeyboardInterrupt):
+            self.make(callbacks=[interrupt]).fit(*data, checkpoint=path)
+        assert len(list(path.iterdir())) > 1
+        assert_same_fit(self.make().fit(*data, checkpoint=path), model)
+        assert list(tmp_path.iterdir()) == []
 
     def test_fold_in_keeps_to_the_rank_that_was_learned(self, model, data):
         expected = model.fold_in(*data).predict(data[0])

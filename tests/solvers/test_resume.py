@@ -60,7 +60,7 @@ def test_every_state_leads_to_the_same_end(
     failed = objective is coarse and not isinstance(solver, GradientDescent)
     assert whole.reason == (StopReason.PRECISION if failed else StopReason.OBJECTIVE)
     assert len(states) == whole.n_iter + failed
-    for state in [*states[:20], *states[-20:]]:
+    for state in [*states[:10], *states[-10:]]:
         assert same(whole, solver.minimise(objective, start, rules, resume=state))
 
 

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from marginmf._ids import shown
 from marginmf._random import as_generator
 from marginmf._typing import BoolArray, Float64Array, FloatArray, IntArray
+from marginmf.checkpoints import CheckpointLike, Journal, open_journal
 from marginmf.kernels import Kernels, get_kernels
 from marginmf.metrics import mean_absolute_error
 from marginmf.ratings.calibration import Calibrator, distribution_of, features_of
@@ -46,8 +47,10 @@ class RatingsEstimator(BaseEstimator, ABC):
     _calibrator: Calibrator | None = None
     #: The model that this one's items come from, when it may be asked for its calibrator.
     _origin: "RatingsEstimator | None" = None
+    #: Runs the minimisations of `_fit`; one that keeps what was done is there during a fit only.
+    _journal = Journal()
 
-    def fit(self, pairs: Any, ratings: Any = None) -> Self:
+    def fit(self, pairs: Any, ratings: Any = None, *, checkpoint: CheckpointLike = None) -> Self:
         """Learn from observed ratings; what was learned before is forgotten.
 
         Parameters
@@ -56,16 +59,20 @@ class RatingsEstimator(BaseEstimator, ABC):
             (user, item) pairs with any hashable ids; see `Ratings.of`.
         ratings : sequence of float, optional
             The ratings of the pairs, where ``pairs`` does not hold them.
+        checkpoint : path or Checkpoint, optional
+            A folder that keeps what was done while the fit runs.  If it is interrupted or killed,
+            the same call goes on from there and ends at the same answer, to the last bit.  The
+            folder is removed when the fit has succeeded.  See `marginmf.checkpoints.Checkpoint`.
 
         Returns
         -------
         self
         """
-        fitted = self._learned(Ratings.of(pairs, ratings))
+        fitted = self._learned(Ratings.of(pairs, ratings), checkpoint)
         self.__dict__ = fitted.__dict__
         return self
 
-    def _learned(self, data: Ratings) -> Self:
+    def _learned(self, data: Ratings, checkpoint: CheckpointLike = None) -> Self:
         """Return a fitted copy, so that a fit that fails or is interrupted changes nothing."""
         fitted = copy(self)
         for name in set(vars(fitted)) - set(fitted.get_params(deep=False)):
@@ -73,7 +80,9 @@ class RatingsEstimator(BaseEstimator, ABC):
                 delattr(fitted, name)  # what was learned before is forgotten
         fitted._check(data)
         fitted._set_data(data)
-        fitted._fit(data)
+        with open_journal(checkpoint, self, data.arrays) as fitted._journal:
+            fitted._fit(data)
+        del fitted._journal
         return fitted
 
     def predict(

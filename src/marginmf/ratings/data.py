@@ -201,6 +201,18 @@ class Ratings:
         """The ratings themselves, in the order of the entries."""
         return self.levels[self.codes]
 
+    @property
+    def arrays(self) -> dict[str, Array]:
+        """Everything that was observed: two containers hold the same if these are the same."""
+        return {
+            "users": self.users.ids,
+            "items": self.items.ids,
+            "levels": self.levels,
+            "ratings per user": self.indptr,
+            "rated items": self.indices,
+            "ratings": self.codes,
+        }
+
     @cached_property
     def rows(self) -> IntArray:
         """The user of every entry."""

@@ -1,7 +1,6 @@
 """MarginEnsemble: many small factorisations, and one distribution over the levels from them all."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal
 
@@ -10,7 +9,6 @@ from joblib import effective_n_jobs
 from scipy.special import logit
 from sklearn.base import clone
 
-from marginmf._random import as_generator
 from marginmf._typing import Float64Array, FloatArray, IntArray
 from marginmf.progress import Report, progress_bar
 from marginmf.ratings.base import RatingsEstimator, check_number
@@ -103,7 +101,8 @@ class MarginEnsemble(RatingsEstimator):
     verbose: int = 0
 
     def _fit(self, data: Ratings) -> None:
-        rng, kinds = as_generator(self.random_state), self._kinds(data)
+        rng = self._journal.generator("bags", self.random_state)
+        kinds = self._kinds(data)
         seeds = rng.integers(2**31, size=(self.n_estimators, len(kinds)))
         bagging = self.ensemble == "bagging"
         members: Members = [[] for _ in kinds]
@@ -112,7 +111,7 @@ class MarginEnsemble(RatingsEstimator):
             type(self).__name__, seeds.size * (2 - bagging), bool(self.verbose)
         ) as report:
             for held_out, own in self._hold_outs(data, seeds, rng):
-                fitted = self._fitted(held_out.train, kinds, own, report)
+                fitted = self._fitted(held_out.train, kinds, own, report, "held out")
                 # What a rating's margins are when it has not been seen.
                 frequencies = LevelFrequencies.of(held_out.train)
                 margins = self._mean_margins(fitted, held_out.users, held_out.items)
@@ -120,7 +119,7 @@ class MarginEnsemble(RatingsEstimator):
                 codes.append(held_out.codes)
                 for kind, more in zip(members, fitted, strict=True):
                     kind.extend(more)
-            self.members_ = members if bagging else self._fitted(data, kinds, seeds, report)
+            self.members_ = members if bagging else self._fitted(data, kinds, seeds, report, "")
         self._calibrator = Calibrator.fit(np.vstack(features), np.concatenate(codes), data.n_levels)
 
     def _hold_outs(
@@ -136,24 +135,33 @@ class MarginEnsemble(RatingsEstimator):
             yield HeldOut.of(data, part == k), seeds[k::n_parts]
 
     def _fitted(
-        self, data: Ratings, kinds: Sequence[RatingsEstimator], seeds: IntArray, report: Report
+        self,
+        data: Ratings,
+        kinds: Sequence[RatingsEstimator],
+        seeds: IntArray,
+        report: Report,
+        scope: str,
     ) -> Members:
         """Fit a member of every kind for every row of seeds, side by side."""
         data.item_order  # noqa: B018  (built once here, not at the same time in every thread)
 
         def fitted(place: tuple[int, int]) -> RatingsEstimator:
             member: RatingsEstimator = clone(kinds[place[1]])
-            if "random_state" in member.get_params(deep=False):
+            params = member.get_params(deep=False)
+            if "random_state" in params:
                 member.set_params(random_state=int(seeds[place]))
-            member = member._learned(data)
+            if "callbacks" in params:
+                member.set_params(callbacks=[*params["callbacks"], *report(str(place))])
+            name = f"{type(member).__name__} {place[1]} {seeds[place]} {scope}".strip()
+            member = member._learned(data, self._journal.scope(name))
+            if "callbacks" in params:
+                member.set_params(callbacks=params["callbacks"])
             # One copy of the ratings is enough, and it is ours.
             member.ratings_, member._frequencies = self.ratings_, self._frequencies
-            report(f"member {place}")
             return member
 
-        places = list(np.ndindex(seeds.shape))
-        with ThreadPoolExecutor(effective_n_jobs(self.n_jobs)) as pool:
-            found = list(pool.map(fitted, places))
+        places, n_threads = list(np.ndindex(seeds.shape)), effective_n_jobs(self.n_jobs)
+        found = self._journal.side_by_side(fitted, places, n_threads)
         return [found[kind :: len(kinds)] for kind in range(len(kinds))]
 
     def _mean_margins(

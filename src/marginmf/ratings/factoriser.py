@@ -10,8 +10,8 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 
-from marginmf._random import as_generator
 from marginmf._typing import Float64Array, FloatArray, IntArray
+from marginmf.checkpoints import Journal
 from marginmf.kernels import Kernels
 from marginmf.losses import TwoLevelLoss, two_level_loss
 from marginmf.metrics import mean_absolute_error
@@ -141,7 +141,7 @@ class Factoriser(RatingsEstimator):
 
     def _fit(self, data: Ratings) -> None:
         n_stages, auto = self._n_stages(data), is_auto(self.reg)
-        rngs = as_generator(self.random_state).spawn(n_stages + 1)
+        rngs = self._journal.generator("random start", self.random_state).spawn(n_stages + 1)
         n_parts = n_stages * (1 + auto * self.holdouts * USUAL_LENGTH)
         self._prepare(data)
         with progress_bar(type(self).__name__, n_parts, bool(self.verbose)) as report:
@@ -277,11 +277,14 @@ class Factoriser(RatingsEstimator):
         callbacks: Sequence[Callback],
         name: str,
     ) -> Solution:
-        """Find users', items' and thresholds' part together."""
+        """Find users', items' and thresholds' part together.
+
+        The name is what a checkpoint keeps it under: another one for each in a fit.
+        """
         objective = FactorObjective(
             data, row_loss, reg, self.n_factors, kernels, np.dtype(self.dtype).type
         )
-        return self._minimise(objective, start, self.tol, self.max_iter, callbacks)
+        return self._minimise(objective, start, self.tol, self.max_iter, callbacks, name)
 
     def _factorise_users(
         self, data: Ratings, row_loss: RowLoss, reg: float, items: FloatArray
@@ -307,8 +310,12 @@ class Factoriser(RatingsEstimator):
         tol: float,
         max_iter: int,
         callbacks: Sequence[Callback] = (),
+        name: str | None = None,
     ) -> Solution:
-        result = self._solver().minimise(
+        journal = Journal() if name is None else self._journal
+        result = journal.minimise(
+            name or "",
+            self._solver(),
             objective,
             objective.join(*start),
             Stopping(max_iter=max_iter, tol=tol),

@@ -1,7 +1,6 @@
 """HMF: a hierarchy of two-level factorisations, one for each step of the scale."""
 
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import KW_ONLY, dataclass
 from numbers import Real
 from typing import Any
@@ -24,6 +23,7 @@ from marginmf.ratings.factoriser import (
 )
 from marginmf.ratings.holdout import HeldOut
 from marginmf.ratings.objective import Parameters, RowLoss, TwoLevelRows
+from marginmf.solvers import Result
 
 
 @dataclass(eq=False, repr=False)
@@ -70,7 +70,7 @@ class HMF(MarginFactoriser):
         What the users were learned from.
     history_ : list of list of Record
         For every stage: objective, gradient norm, evaluations and seconds after every iteration.
-    n_iter_ : list of int
+    n_iter_ : array of shape (n_levels - 1,)
         How many iterations every stage took.
     n_evaluations_ : int
         How many gradients all stages took together.
@@ -111,8 +111,7 @@ class HMF(MarginFactoriser):
         # Threads that are left over when every stage has one help inside the stages.
         kernels = get_kernels("cpu", max(1, n_jobs // n_stages))
         data.item_order  # noqa: B018  (built once here, not at the same time in every thread)
-        with ThreadPoolExecutor(min(n_jobs, n_stages)) as pool:
-            return list(pool.map(lambda q: work(q, kernels), range(n_stages)))
+        return self._journal.side_by_side(lambda q: work(q, kernels), range(n_stages), n_jobs)
 
     def _neighbour(self, stage: int, solved: Mapping[int, Solution]) -> Parameters | None:
         if self.schedule == "independent":
@@ -126,6 +125,10 @@ class HMF(MarginFactoriser):
     def _adopt(self, data: Ratings, stages: Sequence[Parameters]) -> None:
         self.user_factors_ = np.stack([stage.users for stage in stages])
         self.item_factors_ = np.stack([stage.items for stage in stages])
+
+    def _record(self, results: Sequence[Result]) -> None:
+        super()._record(results)
+        self.n_iter_ = np.array(self.n_iter_)
 
     def _held_out_margins(
         self, held_out: HeldOut, stage: int, parameters: Parameters

@@ -90,15 +90,15 @@ def choose_reg(
         errors, solutions, margins = [], [], []
         for k, (trial, held_out) in enumerate(trials):
             model: Any = trial
-            name = ", ".join(filter(None, (model._stage_name(stage), f"reg {reg:.3g}")))
+            part = model._stage_name(stage) or "path"
             solution = model._factorise(
                 held_out.train,
                 model._row_loss(held_out.train, stage),
                 reg,
                 kernels,
                 start if nearest is None else _stirred(nearest.solutions[k], start),
-                report(name),
-                f"hold-out {k + 1}, {name}",
+                report(f"{part}, reg {reg:.3g}"),
+                f"hold-out {k + 1}, {part}, reg {reg!r}",
             ).parameters
             found = model._held_out_margins(held_out, stage, solution)
             errors.append(model._held_out_error(held_out, stage, found))
