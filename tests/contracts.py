@@ -14,6 +14,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
+import marginmf
 from marginmf.ratings import Ratings
 
 
@@ -285,6 +286,25 @@ class RatingsEstimatorContract:
         copy = pickle.loads(pickle.dumps(model))
         pairs = np.vstack([data[0], self.UNKNOWN])
         np.testing.assert_array_equal(copy.predict(pairs), model.predict(pairs))
+
+    def test_a_saved_and_loaded_model_is_the_same_to_the_last_bit(self, model, data, tmp_path):
+        path, again = tmp_path / "model.marginmf", tmp_path / "again.marginmf"
+        model.save(path)
+        copy = marginmf.load(path)
+        assert type(copy) is type(model)
+        assert repr(copy) == repr(model)
+        assert copy.get_params() == model.get_params()
+        assert list(vars(copy)) == list(vars(model))
+        pairs = np.vstack([data[0], self.UNKNOWN])
+        folded, folded_copy = model.fold_in(*data), copy.fold_in(*data)
+        for one, other in ((model, copy), (folded, folded_copy)):
+            np.testing.assert_array_equal(other.predict(pairs), one.predict(pairs))
+            margins, expected = other.decision_function(pairs), one.decision_function(pairs)
+            assert margins.dtype == expected.dtype
+            assert margins.tobytes() == expected.tobytes()
+        np.testing.assert_array_equal(clone(copy).fit(*data).predict(pairs), model.predict(pairs))
+        copy.save(again)
+        assert again.read_bytes() == path.read_bytes()
 
     # --- how it was learned --------------------------------------------------------------------
 

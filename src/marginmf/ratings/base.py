@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from copy import copy
 from numbers import Integral, Real
+from os import PathLike
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -161,6 +162,7 @@ class RatingsEstimator(BaseEstimator, ABC):
         check_is_fitted(self)
         if self._calibrator is None:
             self._calibrator = self._learned_calibrator()
+            self.__dict__.pop("_origin", None)
         return self
 
     def _learned_calibrator(self) -> Calibrator:
@@ -219,6 +221,43 @@ class RatingsEstimator(BaseEstimator, ABC):
         """
         check_is_fitted(self)
         return self._folded(Ratings.of(pairs, ratings, levels=self.levels_, items=self.items_))
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write this fitted model to a file that `marginmf.load` reads.
+
+        The file appears whole or not at all.  It holds everything that the model has learned and
+        the ratings that it was learned from, and predictions of the loaded model are the same to
+        the last bit.  Not kept are ``callbacks``, which are about the fit and are code; and a
+        ``random_state`` that is a generator of another kind than ``numpy.random.default_rng``
+        makes, which becomes None.
+
+        Parameters
+        ----------
+        path : str or path
+            The file; what was there before is replaced.
+
+        Raises
+        ------
+        ValueError
+            If the model is not fitted, or holds what a file cannot: a loss or a solver of your
+            own, or ids of an uncommon type.  Nothing is written then.
+
+        Examples
+        --------
+        >>> from tempfile import TemporaryDirectory
+        >>> import marginmf
+        >>> pairs = [("ann", "x"), ("ann", "y"), ("bob", "x"), ("bob", "y")]
+        >>> model = marginmf.ratings.BiasOnly(reg=0.1).fit(pairs, [5, 3, 4, 2])
+        >>> with TemporaryDirectory() as folder:
+        ...     model.save(f"{folder}/stars.marginmf")
+        ...     marginmf.load(f"{folder}/stars.marginmf")
+        BiasOnly(reg=0.1)
+        """
+        from marginmf.persistence import save
+
+        if self._origin is not None:
+            self.calibrate()  # so that the file need not hold the other model too
+        save(self, path)
 
     def _folded(self, data: Ratings) -> Self:
         """Return a model for the users of some ratings, whose items and levels are ours."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
+from itertools import chain
 from typing import Any, Literal
 
 import numpy as np
@@ -180,6 +181,8 @@ class MarginEnsemble(RatingsEstimator):
 
     def _fold_in(self, data: Ratings) -> None:
         self.members_ = [[member._folded(data) for member in kind] for kind in self.members_]
+        for member in chain(*self.members_):
+            member.__dict__.pop("_origin", None)  # they are never asked for probabilities of their own
 
     def _above(self, users: IntArray, items: IntArray) -> Float64Array:
         assert self._calibrator is not None

@@ -145,12 +145,15 @@ class Factoriser(RatingsEstimator):
         n_parts = n_stages * (1 + auto * self.holdouts * USUAL_LENGTH)
         self._prepare(data)
         with progress_bar(type(self).__name__, n_parts, bool(self.verbose)) as report:
-            self.reg_: Any = self._selected(data, rngs, report) if auto else self.reg
+            regs = self._selected(data, rngs, report) if auto else self._given_regs(n_stages)
+            self.reg_: Any = self._joined(regs)
             solutions = self._train(data, rngs, report)
         self._adopt(data, [solution.parameters for solution in solutions])
         self._record([solution.result for solution in solutions])
 
-    def _selected(self, data: Ratings, rngs: Sequence[np.random.Generator], report: Report) -> Any:
+    def _selected(
+        self, data: Ratings, rngs: Sequence[np.random.Generator], report: Report
+    ) -> list[float]:
         """Return the weight of the penalty for every stage, chosen on held-out ratings."""
         trials = [self._trial(HeldOut.at_random(data, rngs[-1])) for _ in range(self.holdouts)]
         # Copies, so that the final fit starts where it would with the chosen reg given.
@@ -163,7 +166,7 @@ class Factoriser(RatingsEstimator):
             np.hstack([choice.best.margins[k] for choice in choices]) for k in range(len(trials))
         ]
         self._calibrator = calibrated_on(trials, margins)
-        return self._joined([choice.path.best for choice in choices])
+        return [choice.path.best for choice in choices]
 
     def _train(
         self, data: Ratings, rngs: Sequence[np.random.Generator], report: Report
@@ -200,10 +203,14 @@ class Factoriser(RatingsEstimator):
         """Return what an attribute shows of values that every stage has one of."""
         return values[0]
 
+    def _given_regs(self, n_stages: int) -> list[float]:
+        """Return the weight of the penalty for every stage, as given."""
+        regs = np.broadcast_to(np.asarray(self.reg, np.float64), n_stages)
+        return [float(reg) for reg in regs]
+
     def _regs(self, data: Ratings) -> list[float]:
         """Return the weight of the penalty for every stage."""
-        regs = np.broadcast_to(np.asarray(self.reg_, np.float64), self._n_stages(data))
-        return [float(reg) for reg in regs]
+        return list(np.atleast_1d(self.reg_))
 
     def _candidate_regs(self, data: Ratings, limit: float) -> Float64Array:
         """Return what ``reg="auto"`` chooses from; at the limit nothing is left but zeros."""

@@ -57,7 +57,7 @@ class HMF(MarginFactoriser):
     ----------
     user_factors_, item_factors_ : array of shape (n_levels - 1, n_ids, n_factors)
         The factors of every stage.
-    reg_ : list of float, or float
+    reg_ : list of float
         The weight of the penalty that was used, for every stage.
     reg_path_ : list of RegularisationPath
         For every stage, the error on held-out ratings along the candidates (with
