@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from scipy.special import expit
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
@@ -219,6 +220,55 @@ class RatingsEstimatorContract:
         ).fit(pairs, ratings)
         assert search.best_params_["reg"] in (0.5, 5.0)
         assert search.predict(pairs).shape == ratings.shape
+
+    # --- lists ---------------------------------------------------------------------------------
+
+    def mean_ratings(self, model, pairs):
+        """Return expected ratings and what breaks their ties, from the margins alone."""
+        margins = model.decision_function(pairs).reshape(len(pairs), -1).astype(float)
+        chances = np.minimum.accumulate(expit(np.clip(margins, -30, 30)), axis=1)
+        ties = np.where(np.isfinite(margins), margins, 0.0).sum(axis=1)
+        return min(self.scale) + chances @ np.diff(np.asarray(self.scale, float)), ties
+
+    def all_pairs(self, user):
+        return np.column_stack([np.full(30, user), np.arange(30)])
+
+    @pytest.mark.parametrize("exclude_seen", [True, False])
+    def test_recommendations_are_the_best_of_all_pairs(self, model, data, exclude_seen):
+        pairs, _ = data
+        best = model.recommend([4, 33, 10_000], n=6, exclude_seen=exclude_seen)
+        for user in (4, 33, 10_000):
+            expected, ties = self.mean_ratings(model, self.all_pairs(user))
+            order = np.lexsort((np.arange(30), -ties, -expected))
+            if exclude_seen:
+                order = order[~np.isin(order, pairs[pairs[:, 0] == user, 1])]
+            of_user = best[best["user"] == user]
+            assert of_user["item"].tolist() == order[:6].tolist()
+            np.testing.assert_allclose(of_user["score"], expected[order[:6]], rtol=1e-12)
+            np.testing.assert_array_equal(
+                of_user["rating"], model.predict(of_user[["user", "item"]])
+            )
+            assert of_user["rank"].tolist() == [1, 2, 3, 4, 5, 6]
+
+    def test_recommendations_depend_on_nobody_else_and_not_on_threads(self, model):
+        whole = model.recommend(n=5)
+        pd.testing.assert_frame_equal(model.set_params(n_jobs=2).recommend(n=5), whole)
+        for user in (0, 17):
+            alone = model.recommend(user, n=5)
+            of_user = whole[whole["user"] == user].reset_index(drop=True)
+            pd.testing.assert_frame_equal(alone, of_user)
+
+    def test_recommendations_survive_a_pickle(self, model):
+        copy = pickle.loads(pickle.dumps(model))
+        pd.testing.assert_frame_equal(copy.recommend(n=3), model.recommend(n=3))
+
+    def test_recommendations_for_new_users(self, model, data):
+        pairs, ratings = data
+        mine = pairs[:, 0] == 4
+        folded = model.fold_in(pairs[mine] + np.array([1000, 0]), ratings[mine])
+        best = folded.recommend(n=30)
+        assert set(best["user"]) == {1004}
+        assert set(best["item"]) == set(range(30)) - set(pairs[mine, 1])
 
     # --- new users -----------------------------------------------------------------------------
 

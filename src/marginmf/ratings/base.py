@@ -18,6 +18,7 @@ from marginmf.ratings.columns import as_values, split_pairs
 from marginmf.ratings.data import Ratings
 from marginmf.ratings.decoders import count_above
 from marginmf.ratings.fallback import LevelFrequencies
+from marginmf.ratings.recommender import Recommender
 
 Unknown = Literal["fallback", "raise", "nan"]
 
@@ -25,11 +26,12 @@ Unknown = Literal["fallback", "raise", "nan"]
 MOST = float(np.finfo(np.float64).max)
 
 
-class RatingsEstimator(BaseEstimator, ABC):
+class RatingsEstimator(Recommender, BaseEstimator, ABC):
     """A supervised estimator over (user, item) pairs.
 
     Subclasses say how to learn from ratings (`_fit`), how far a pair's score is above each level
-    (`_margins`), and how to place new users while the items stay as they are (`_fold_in`).
+    (`_margins`; `_margin_block` for many users and items at once), and how to place new users
+    while the items stay as they are (`_fold_in`).
     """
 
     n_jobs: int | None
@@ -162,10 +164,19 @@ class RatingsEstimator(BaseEstimator, ABC):
                 f"{int((~known).sum())} of {len(known)} pairs have a user or an item that training "
                 f"did not see; the first is {what} {shown(list(ids)[row])} in row {row}."
             )
-        margins = np.full((len(users), len(self.levels_) - 1), np.nan)
+        margins = self._code_margins(users, items)
+        if unknown == "nan":
+            margins[~known] = np.nan
+        return margins
+
+    def _code_margins(self, users: IntArray, items: IntArray) -> FloatArray:
+        """Return the margins of codes; unknown ones have log-odds from level frequencies."""
+        known = (users >= 0) & (items >= 0)
+        if known.all():
+            return self._margins(users, items)
+        margins = np.empty((len(users), len(self.levels_) - 1))
         margins[known] = self._margins(users[known], items[known])
-        if unknown == "fallback":
-            margins[~known] = self._frequencies.log_odds(users[~known], items[~known])
+        margins[~known] = self._frequencies.log_odds(users[~known], items[~known])
         return margins
 
     def _kernels(self) -> Kernels:

@@ -14,8 +14,9 @@ from marginmf.kernels import Kernels
 from marginmf.losses import TwoLevelLoss, two_level_loss
 from marginmf.progress import progress_bar
 from marginmf.ratings.base import RatingsEstimator, check_number
+from marginmf.ratings.blocks import Columns, as_stages, block_product
 from marginmf.ratings.data import Ratings
-from marginmf.ratings.objective import FactorObjective, Parameters, RowLoss
+from marginmf.ratings.objective import FactorObjective, Parameters, RowLoss, first_thresholds
 from marginmf.solvers import Callback, Result, Solver, Stopping, get_solver
 
 #: The standard deviation of random factors.  Zero is a saddle point, and large factors start in
@@ -137,6 +138,21 @@ class Factoriser(RatingsEstimator):
     def _scores(self, users: IntArray, items: IntArray) -> FloatArray:
         return self._kernels().scores(users, items, self.user_factors_, self.item_factors_)
 
+    def _margin_block(self, users: IntArray, items: Columns) -> tuple[FloatArray, FloatArray]:
+        return self._score_block(users, items), self._user_offsets(users)
+
+    def _score_block(self, users: IntArray, items: Columns) -> FloatArray:
+        """Return the products of the factors, one for each stage, in float32."""
+        U, V = as_stages(self.user_factors_), as_stages(self.item_factors_)
+        scores = np.empty((len(V), len(users), len(V[0, items])), np.float32)
+        for stage, Uq, Vq in zip(scores, U, V, strict=True):
+            block_product(Uq[users], Vq[items], out=stage)
+        return scores
+
+    @abstractmethod
+    def _user_offsets(self, users: IntArray) -> FloatArray:
+        """Return what makes margins of a user's scores, one number for each level but the last."""
+
     def _factorise(
         self,
         data: Ratings,
@@ -226,9 +242,3 @@ class MarginFactoriser(Factoriser):
         super()._check(data)
         two_level_loss(self.loss)
         get_solver(self.solver)
-
-
-def first_thresholds(data: Ratings, row_loss: RowLoss) -> FloatArray:
-    """Return thresholds to start from: one apart, around zero, the same for every user."""
-    n = row_loss.n_thresholds(data)
-    return np.tile(np.arange(n) - (n - 1) / 2.0, (data.n_users, 1))

@@ -141,6 +141,9 @@ class HMF(MarginFactoriser):
         scores = [kernels.scores(users, items, U, V) for U, V in stages]
         return np.stack(scores, axis=1) - self.threshold
 
+    def _user_offsets(self, users: IntArray) -> FloatArray:
+        return np.full((len(users), len(self.levels_) - 1), -float(self.threshold))
+
     def _regs(self, data: Ratings) -> list[float]:
         """Return the weight of the penalty for every stage."""
         regs = [self.reg] * (data.n_levels - 1) if np.ndim(self.reg) == 0 else list(self.reg)
