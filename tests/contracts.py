@@ -293,7 +293,8 @@ class RatingsEstimatorContract:
         copy = marginmf.load(path)
         assert type(copy) is type(model)
         assert repr(copy) == repr(model)
-        assert copy.get_params() == model.get_params()
+        # By their names: estimators inside are equal to nothing but themselves.
+        assert repr(copy.get_params()) == repr(model.get_params())
         assert list(vars(copy)) == list(vars(model))
         pairs = np.vstack([data[0], self.UNKNOWN])
         folded, folded_copy = model.fold_in(*data), copy.fold_in(*data)
@@ -335,6 +336,54 @@ class RatingsEstimatorContract:
         ).fit(pairs, ratings)
         assert search.best_params_["reg"] in (0.5, 5.0)
         assert search.predict(pairs).shape == ratings.shape
+
+    # --- lists ---------------------------------------------------------------------------------
+
+    def mean_ratings(self, model, pairs):
+        """Return expected ratings and what breaks their ties."""
+        margins = model.decision_function(pairs).reshape(len(pairs), -1).astype(float)
+        ties = np.where(np.isfinite(margins), margins, 0.0).sum(axis=1)
+        return model.predict(pairs, output="mean"), ties
+
+    def all_pairs(self, user):
+        return np.column_stack([np.full(30, user), np.arange(30)])
+
+    @pytest.mark.parametrize("exclude_seen", [True, False])
+    def test_recommendations_are_the_best_of_all_pairs(self, model, data, exclude_seen):
+        pairs, _ = data
+        best = model.recommend([4, 33, 10_000], n=6, exclude_seen=exclude_seen)
+        for user in (4, 33, 10_000):
+            expected, ties = self.mean_ratings(model, self.all_pairs(user))
+            order = np.lexsort((np.arange(30), -ties, -expected))
+            if exclude_seen:
+                order = order[~np.isin(order, pairs[pairs[:, 0] == user, 1])]
+            of_user = best[best["user"] == user]
+            assert of_user["item"].tolist() == order[:6].tolist()
+            np.testing.assert_allclose(of_user["score"], expected[order[:6]], rtol=1e-12)
+            np.testing.assert_array_equal(
+                of_user["rating"], model.predict(of_user[["user", "item"]])
+            )
+            assert of_user["rank"].tolist() == [1, 2, 3, 4, 5, 6]
+
+    def test_recommendations_depend_on_nobody_else_and_not_on_threads(self, model):
+        whole = model.recommend(n=5)
+        pd.testing.assert_frame_equal(model.set_params(n_jobs=2).recommend(n=5), whole)
+        for user in (0, 17):
+            alone = model.recommend(user, n=5)
+            of_user = whole[whole["user"] == user].reset_index(drop=True)
+            pd.testing.assert_frame_equal(alone, of_user)
+
+    def test_recommendations_survive_a_pickle(self, model):
+        copy = pickle.loads(pickle.dumps(model))
+        pd.testing.assert_frame_equal(copy.recommend(n=3), model.recommend(n=3))
+
+    def test_recommendations_for_new_users(self, model, data):
+        pairs, ratings = data
+        mine = pairs[:, 0] == 4
+        folded = model.fold_in(pairs[mine] + np.array([1000, 0]), ratings[mine])
+        best = folded.recommend(n=30)
+        assert set(best["user"]) == {1004}
+        assert set(best["item"]) == set(range(30)) - set(pairs[mine, 1])
 
     # --- new users -----------------------------------------------------------------------------
 

@@ -107,9 +107,9 @@ def test_bags_leave_different_parts_out(data, monkeypatch):
     sizes = []
     learned = MMMF._learned
 
-    def noted(self, train):
+    def noted(self, train, checkpoint):
         sizes.append(len(train))
-        return learned(self, train)
+        return learned(self, train, checkpoint)
 
     monkeypatch.setattr(MMMF, "_learned", noted)
     MarginEnsemble(["mmmf"], n_estimators=FOLDS + 2, random_state=0).fit(data)

@@ -64,3 +64,17 @@ def test_fold_in_is_nearly_as_good_as_a_refit_with_the_new_users(movielens):
     both = np.concatenate([train, fold_in])
     refitted = model.fit(pairs[both], ratings[both])
     assert error <= -refitted.score(pairs[test], ratings[test]) + 0.02
+
+
+@pytest.mark.parametrize(
+    "model",
+    [HMF(reg=[6, 10, 17, 14], random_state=0), MMMF(random_state=0), ALS(bias=True)],
+    ids=lambda value: type(value).__name__,
+)
+def test_held_out_items_that_are_recommended_are_liked(split, model):
+    pairs, ratings, test_pairs, test_ratings = split
+    best = model.set_params(max_iter=15).fit(pairs, ratings).recommend(n=50)
+    listed = set(zip(best["user"], best["item"], strict=True))
+    hits = np.array([pair in listed for pair in map(tuple, test_pairs)])
+    assert hits.sum() > 1000
+    assert test_ratings[hits].mean() > test_ratings.mean() + 0.6

@@ -23,6 +23,7 @@ from marginmf.ratings.data import Ratings
 from marginmf.ratings.decoders import ANSWERS, count_above
 from marginmf.ratings.fallback import LevelFrequencies
 from marginmf.ratings.holdout import HeldOut
+from marginmf.ratings.recommender import Recommender
 from marginmf.ratings.selection import Trial, calibrated_on
 
 Unknown = Literal["fallback", "raise", "nan"]
@@ -35,7 +36,7 @@ LEARNED_IN_PRIVATE = ("_calibrator", "_frequencies", "_origin")
 MOST = float(np.finfo(np.float64).max)
 
 
-class RatingsEstimator(BaseEstimator, ABC):
+class RatingsEstimator(Recommender, BaseEstimator, ABC):
     """A supervised estimator over (user, item) pairs.
 
     Subclasses say how to learn from ratings (`_fit`), how far a pair's score is above each level
@@ -111,9 +112,8 @@ class RatingsEstimator(BaseEstimator, ABC):
         if output != "rule":
             return ANSWERS[output](self.predict_proba(pairs, unknown), self.levels_)
         users, items, known = self._encoded(pairs, unknown)
-        margins = self._margin_matrix(users, items, known, unknown)
-        levels = self.levels_[self._decode(margins)]
-        return np.where(np.isnan(margins).any(axis=1), np.nan, levels)
+        predicted = self._predict_codes(users, items)
+        return np.where(known, predicted, np.nan) if unknown == "nan" else predicted
 
     def predict_proba(self, pairs: Any, unknown: Unknown = "fallback") -> Float64Array:
         """Return the probability of every level, for every pair.
@@ -141,10 +141,9 @@ class RatingsEstimator(BaseEstimator, ABC):
         (2, 5)
         """
         users, items, known = self._encoded(pairs, unknown)
-        distribution = np.full((len(known), len(self.levels_)), np.nan)
-        distribution[known] = distribution_of(self._above(users[known], items[known]))
-        if unknown == "fallback" and not known.all():
-            distribution[~known] = self._frequencies.distribution(users[~known], items[~known])
+        distribution = self._code_distribution(users, items)
+        if unknown == "nan":
+            distribution[~known] = np.nan
         return distribution
 
     def calibrate(self) -> Self:
@@ -196,7 +195,10 @@ class RatingsEstimator(BaseEstimator, ABC):
             Positive in column ``q`` means "higher than level q".  For unknown users or items
             these are log-odds from level frequencies.
         """
-        margins = self._margin_matrix(*self._encoded(pairs, unknown), unknown)
+        users, items, known = self._encoded(pairs, unknown)
+        margins = self._code_margins(users, items)
+        if unknown == "nan":
+            margins[~known] = np.nan
         return margins[:, 0] if margins.shape[1] == 1 else margins
 
     def score(self, pairs: Any, ratings: Any) -> float:
@@ -220,7 +222,10 @@ class RatingsEstimator(BaseEstimator, ABC):
             changed.
         """
         check_is_fitted(self)
-        return self._folded(Ratings.of(pairs, ratings, levels=self.levels_, items=self.items_))
+        folded = self._folded(Ratings.of(pairs, ratings, levels=self.levels_, items=self.items_))
+        if self._calibrator is None and self._origin is None:
+            folded._origin = self
+        return folded
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write this fitted model to a file that `marginmf.load` reads.
@@ -262,8 +267,6 @@ class RatingsEstimator(BaseEstimator, ABC):
     def _folded(self, data: Ratings) -> Self:
         """Return a model for the users of some ratings, whose items and levels are ours."""
         folded = copy(self)
-        if self._calibrator is None and self._origin is None:
-            folded._origin = self
         folded._check(data)
         folded._set_data(data)
         # Frequencies of levels that unknown items fall back to come from all the training data.
@@ -316,16 +319,23 @@ class RatingsEstimator(BaseEstimator, ABC):
             )
         return users, items, known
 
-    def _margin_matrix(
-        self, users: IntArray, items: IntArray, known: BoolArray, unknown: Unknown
-    ) -> FloatArray:
+    def _code_margins(self, users: IntArray, items: IntArray) -> FloatArray:
+        """Return the margins of codes; unknown ones have log-odds from level frequencies."""
+        known = (users >= 0) & (items >= 0)
         if known.all():
             return self._margins(users, items)
-        margins = np.full((len(users), len(self.levels_) - 1), np.nan)
+        margins = np.empty((len(users), len(self.levels_) - 1))
         margins[known] = self._margins(users[known], items[known])
-        if unknown == "fallback":
-            margins[~known] = self._frequencies.log_odds(users[~known], items[~known])
+        margins[~known] = self._frequencies.log_odds(users[~known], items[~known])
         return margins
+
+    def _code_distribution(self, users: IntArray, items: IntArray) -> Float64Array:
+        """Return the distributions of codes; unknown ones have those of level frequencies."""
+        known = (users >= 0) & (items >= 0)
+        distribution = np.empty((len(users), len(self.levels_)))
+        distribution[known] = distribution_of(self._above(users[known], items[known]))
+        distribution[~known] = self._frequencies.distribution(users[~known], items[~known])
+        return distribution
 
     def _kernels(self) -> Kernels:
         return get_kernels("cpu", effective_n_jobs(self.n_jobs))

@@ -2,6 +2,8 @@
 
 from dataclasses import KW_ONLY, dataclass
 
+import numpy as np
+
 from marginmf._typing import FloatArray, IntArray
 from marginmf.losses import two_level_loss
 from marginmf.ratings.base import MOST, check_number
@@ -53,6 +55,9 @@ class BMMMF(MarginFactoriser):
 
     def _margins(self, users: IntArray, items: IntArray) -> FloatArray:
         return self._scores(users, items)[:, None] - self.threshold
+
+    def _user_offsets(self, users: IntArray) -> FloatArray:
+        return np.full((len(users), 1), -float(self.threshold))
 
     def _check(self, data: Ratings) -> None:
         super()._check(data)

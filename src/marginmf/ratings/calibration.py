@@ -72,9 +72,18 @@ class Calibrator:
         for begin in range(0, n, step):
             block = np.clip(features[begin : begin + step], -self.bounds, self.bounds)
             probabilities[begin : begin + step] = falling(
-                expit(block @ self.weights.T + self.intercepts)
+                # Not a matrix product: BLAS rounds a row by what else is in the block.
+                expit(np.einsum("nk,qk->nq", block, self.weights) + self.intercepts)
             )
         return never_certain(probabilities)
+
+    def part(self, features: FloatArray, place: slice) -> Float64Array:
+        """Return what some of the features, alone, add to the log-odds."""
+        bounds = self.bounds[place]
+        added: Float64Array = np.einsum(
+            "nk,qk->nq", np.clip(features, -bounds, bounds), self.weights[:, place]
+        )
+        return added
 
 
 def features_of(
@@ -91,15 +100,14 @@ def features_of(
 
 
 def falling(above: Float64Array) -> Float64Array:
-    """Return the probabilities made to fall along each row, by the mean of two ways to do so.
+    """Return the probabilities with those that rise along a row held down.
 
-    >>> falling(np.array([[0.9, 0.4, 0.6, 0.1]])).round(2)
-    array([[0.9, 0.5, 0.5, 0.1]])
+    A rating above a level is above all lower levels too.
+
+    >>> falling(np.array([[0.9, 0.4, 0.6, 0.1]]))
+    array([[0.9, 0.4, 0.4, 0.1]])
     """
-    from_left = np.minimum.accumulate(above, axis=1)
-    from_right = np.maximum.accumulate(above[:, ::-1], axis=1)[:, ::-1]
-    means: Float64Array = (from_left + from_right) / 2
-    return means
+    return np.minimum.accumulate(above, axis=1)
 
 
 def distribution_of(above: Float64Array) -> Float64Array:
@@ -117,11 +125,15 @@ def never_certain(above: Float64Array) -> Float64Array:
     >>> bool((distribution_of(never_certain(np.array([[1.0, 0.5, 0.5]]))) > 0).all())
     True
     """
-    n_levels = above.shape[1] + 1
-    together: Float64Array = (above + LEAST * np.arange(n_levels - 1, 0, -1)) / (
-        1.0 + LEAST * n_levels
-    )
+    shrink, shift = certainty(above.shape[1])
+    together: Float64Array = shrink * above + shift
     return together
+
+
+def certainty(n_steps: int) -> tuple[float, Float64Array]:
+    """Return what `never_certain` multiplies probabilities with, and what it adds."""
+    shrink = 1.0 / (1.0 + LEAST * (n_steps + 1))
+    return shrink, shrink * LEAST * np.arange(n_steps, 0, -1, dtype=np.float64)
 
 
 def _largest(column: Float64Array) -> float:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
-from itertools import chain
 from typing import Any, Literal
 
 import numpy as np
@@ -14,8 +13,10 @@ from marginmf._typing import Float64Array, FloatArray, IntArray
 from marginmf.progress import Report, progress_bar
 from marginmf.ratings.base import RatingsEstimator, check_number
 from marginmf.ratings.baselines import ALS, PMF, BiasOnly
+from marginmf.ratings.blocks import Columns, as_stages
 from marginmf.ratings.calibration import Calibrator, features_of
 from marginmf.ratings.data import Ratings
+from marginmf.ratings.expected import MarginBlock
 from marginmf.ratings.fallback import LevelFrequencies
 from marginmf.ratings.hmf import HMF
 from marginmf.ratings.holdout import HeldOut
@@ -169,9 +170,7 @@ class MarginEnsemble(RatingsEstimator):
         self, members: Members, users: IntArray, items: IntArray
     ) -> list[Float64Array]:
         """Return the margins of every kind of members, averaged over those of the kind."""
-        # Infinite margins are clipped first: two of opposite signs have no mean.
-        bound = 10.0 + float(np.ptp(self.levels_))
-        means = []
+        bound, means = self._margin_bound, []
         for kind in members:
             total = np.zeros((len(users), len(self.levels_) - 1))
             for member in kind:
@@ -179,10 +178,16 @@ class MarginEnsemble(RatingsEstimator):
             means.append(total / len(kind))
         return means
 
+    @property
+    def _margin_bound(self) -> float:
+        """What margins are clipped to before they are averaged.
+
+        Infinite ones of opposite signs have no mean; all others are far smaller than this.
+        """
+        return 10.0 + float(np.ptp(self.levels_))
+
     def _fold_in(self, data: Ratings) -> None:
         self.members_ = [[member._folded(data) for member in kind] for kind in self.members_]
-        for member in chain(*self.members_):
-            member.__dict__.pop("_origin", None)  # they are never asked for probabilities of their own
 
     def _above(self, users: IntArray, items: IntArray) -> Float64Array:
         assert self._calibrator is not None
@@ -192,6 +197,40 @@ class MarginEnsemble(RatingsEstimator):
     def _margins(self, users: IntArray, items: IntArray) -> FloatArray:
         log_odds: FloatArray = logit(self._above(users, items))
         return log_odds
+
+    def _margin_block(self, users: IntArray, items: Columns) -> MarginBlock:
+        n_steps, bound = len(self.levels_) - 1, self._margin_bound
+        scores, offsets = [], []
+        for kind in self.members_:
+            score: Any = np.float32(0)
+            offset: Any = np.zeros((len(users), n_steps))
+            for member in kind:
+                block = member._margin_block(users, items)
+                if not np.isfinite(block.offsets).all():
+                    margins = block.scores + block.offsets.T[:, :, None].astype(np.float32)
+                    block = MarginBlock(np.clip(margins, -bound, bound), 0 * offset)
+                score, offset = score + block.scores, offset + block.offsets
+            mean = score / np.float32(len(kind))
+            scores.append(np.broadcast_to(mean, (n_steps, *mean.shape[1:])))
+            offsets.append(offset / len(kind))
+        return MarginBlock(np.concatenate(scores), np.hstack(offsets))
+
+    @property
+    def user_factors_(self) -> FloatArray:
+        """The factors of all members, side by side."""
+        return self._stacked("user_factors_")
+
+    @property
+    def item_factors_(self) -> FloatArray:
+        """The factors of all members, side by side."""
+        return self._stacked("item_factors_")
+
+    def _stacked(self, name: str) -> FloatArray:
+        members = (member for kind in self.members_ for member in kind)
+        found = [as_stages(getattr(member, name)) for member in members if hasattr(member, name)]
+        if not found:
+            raise AttributeError(f"None of the members has {name}.")
+        return np.hstack([stage for factors in found for stage in factors])
 
     def _kinds(self, data: Ratings) -> list[RatingsEstimator]:
         """Return an unfitted member of every kind."""

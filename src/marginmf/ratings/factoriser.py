@@ -17,9 +17,11 @@ from marginmf.losses import TwoLevelLoss, two_level_loss
 from marginmf.metrics import mean_absolute_error
 from marginmf.progress import Report, progress_bar
 from marginmf.ratings.base import RatingsEstimator, check_number
+from marginmf.ratings.blocks import Columns, as_stages, block_product
 from marginmf.ratings.data import Ratings
+from marginmf.ratings.expected import MarginBlock
 from marginmf.ratings.holdout import HeldOut
-from marginmf.ratings.objective import FactorObjective, Parameters, RowLoss
+from marginmf.ratings.objective import FactorObjective, Parameters, RowLoss, first_thresholds
 from marginmf.ratings.selection import PATH_TOL, Trial, calibrated_on, choose_reg
 from marginmf.solvers import Callback, Result, Solver, Stopping, get_solver
 from marginmf.tuning import USUAL_LENGTH, candidates_below
@@ -274,6 +276,21 @@ class Factoriser(RatingsEstimator):
             first_thresholds(data, row_loss),
         )
 
+    def _margin_block(self, users: IntArray, items: Columns) -> MarginBlock:
+        return MarginBlock(self._score_block(users, items), self._user_offsets(users))
+
+    def _score_block(self, users: IntArray, items: Columns) -> FloatArray:
+        """Return the products of the factors, one for each stage, in float32."""
+        U, V = as_stages(self.user_factors_), as_stages(self.item_factors_)
+        scores = np.empty((len(V), len(users), len(V[0, items])), np.float32)
+        for stage, Uq, Vq in zip(scores, U, V, strict=True):
+            block_product(Uq[users], Vq[items], out=stage)
+        return scores
+
+    @abstractmethod
+    def _user_offsets(self, users: IntArray) -> FloatArray:
+        """Return what makes margins of a user's scores, one number for each level but the last."""
+
     def _factorise(
         self,
         data: Ratings,
@@ -372,9 +389,3 @@ class MarginFactoriser(Factoriser):
 def is_auto(reg: Any) -> bool:
     """Whether the weight of the penalty is to be chosen on held-out ratings."""
     return isinstance(reg, str) and reg == "auto"
-
-
-def first_thresholds(data: Ratings, row_loss: RowLoss) -> FloatArray:
-    """Return thresholds to start from: one apart, around zero, the same for every user."""
-    n = row_loss.n_thresholds(data)
-    return np.tile(np.arange(n) - (n - 1) / 2.0, (data.n_users, 1))

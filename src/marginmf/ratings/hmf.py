@@ -159,6 +159,9 @@ class HMF(MarginFactoriser):
         scores = [kernels.scores(users, items, U, V) for U, V in stages]
         return np.stack(scores, axis=1) - self.threshold
 
+    def _user_offsets(self, users: IntArray) -> FloatArray:
+        return np.full((len(users), len(self.levels_) - 1), -float(self.threshold))
+
     def _check(self, data: Ratings) -> None:
         super()._check(data)
         check_number(self, "threshold", float, -MOST)

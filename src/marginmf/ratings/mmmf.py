@@ -63,3 +63,6 @@ class MMMF(MarginFactoriser):
 
     def _margins(self, users: IntArray, items: IntArray) -> FloatArray:
         return self._scores(users, items)[:, None] - self.thresholds_[users]
+
+    def _user_offsets(self, users: IntArray) -> FloatArray:
+        return -self.thresholds_[users]

@@ -207,3 +207,9 @@ class FactorObjective:
         kernels.axpy(self.reg, factors, gradient[:n_factors])
         penalty = 0.5 * self.reg * kernels.dot(factors, factors)
         return float(rows.losses.sum()) + penalty, gradient
+
+
+def first_thresholds(data: Ratings, row_loss: RowLoss) -> FloatArray:
+    """Return thresholds to start from: one apart, around zero, the same for every user."""
+    n = row_loss.n_thresholds(data)
+    return np.tile(np.arange(n) - (n - 1) / 2.0, (data.n_users, 1))

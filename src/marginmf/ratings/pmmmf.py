@@ -61,6 +61,9 @@ class PMMMF(MarginFactoriser):
     def _margins(self, users: IntArray, items: IntArray) -> FloatArray:
         return self._scores(users, items)[:, None] - self.boundaries_[users]
 
+    def _user_offsets(self, users: IntArray) -> FloatArray:
+        return -self.boundaries_[users]
+
 
 def boundaries(prototypes: FloatArray, counts: IntArray) -> FloatArray:
     """Return each user's boundaries between levels.

@@ -6,7 +6,9 @@ import numpy as np
 
 from marginmf._typing import Float64Array, FloatArray, IntArray
 from marginmf.ratings.base import RatingsEstimator, check_number
+from marginmf.ratings.blocks import Columns
 from marginmf.ratings.data import Ratings
+from marginmf.ratings.expected import MarginBlock
 from marginmf.solvers import Monitor, Stopping, StopReason
 
 
@@ -100,6 +102,18 @@ class BiasOnly(RatingsEstimator):
 
     def _margins(self, users: IntArray, items: IntArray) -> FloatArray:
         return above_midpoints(self._estimates(users, items), self.levels_)
+
+    def _margin_block(self, users: IntArray, items: Columns) -> MarginBlock:
+        by_item = self._score_block(items)
+        return MarginBlock(np.tile(by_item, (1, len(users), 1)), self._user_offsets(users))
+
+    def _score_block(self, items: Columns) -> FloatArray:
+        """Return what items add, in float32."""
+        return self.item_biases_[items].astype(np.float32)
+
+    def _user_offsets(self, users: IntArray) -> FloatArray:
+        """Return what users add to the margins."""
+        return above_midpoints(self.mean_ + self.user_biases_[users], self.levels_)
 
     def _check(self, data: Ratings) -> None:
         super()._check(data)

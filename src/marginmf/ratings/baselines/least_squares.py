@@ -13,6 +13,7 @@ import numpy as np
 from marginmf._typing import Float64Array, FloatArray, IntArray
 from marginmf.losses import squared
 from marginmf.ratings.baselines.bias import BiasOnly, above_midpoints
+from marginmf.ratings.blocks import Columns
 from marginmf.ratings.data import Ratings
 from marginmf.ratings.factoriser import Factoriser
 from marginmf.ratings.objective import FactorObjective, RealRows, RowLoss
@@ -52,12 +53,21 @@ class LeastSquares(Factoriser):
         super()._fold_in(data)
 
     def _row_loss(self, data: Ratings, stage: int = 0) -> RowLoss:
-        residuals = data.values - self.offsets_._estimates(data.rows, data.indices)
+        # Other users than those of the fit have biases of their own.
+        own = data.users is self.offsets_.users_
+        offsets = self.offsets_ if own else self.offsets_._folded(data)
+        residuals = data.values - offsets._estimates(data.rows, data.indices)
         return RealRows(squared, residuals.astype(self.dtype))
 
     def _margins(self, users: IntArray, items: IntArray) -> FloatArray:
         estimates = self.offsets_._estimates(users, items) + self._scores(users, items)
         return above_midpoints(estimates, self.levels_)
+
+    def _user_offsets(self, users: IntArray) -> FloatArray:
+        return self.offsets_._user_offsets(users)
+
+    def _score_block(self, users: IntArray, items: Columns) -> FloatArray:
+        return super()._score_block(users, items) + self.offsets_._score_block(items)
 
 
 @dataclass(eq=False, repr=False)
