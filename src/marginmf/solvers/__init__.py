@@ -18,6 +18,7 @@ from marginmf.solvers.monitor import (
     Stopping,
     StopReason,
 )
+from marginmf.solvers.rowwise import minimise_rows
 from marginmf.solvers.vector import NumpyVectors, VectorSpace
 
 __all__ = [
@@ -38,6 +39,7 @@ __all__ = [
     "Stopping",
     "VectorSpace",
     "get_solver",
+    "minimise_rows",
 ]
 
 #: Every solver by the name that estimators take as ``solver="..."``.
