@@ -1,4 +1,4 @@
-"""What every ratings estimator has in common: fit, predict, margins, fold-in, score."""
+"""What every ratings estimator has in common: fit, predict, margins, score."""
 
 from abc import ABC, abstractmethod
 from copy import copy
@@ -14,10 +14,12 @@ from marginmf._ids import shown
 from marginmf._typing import Float64Array, FloatArray, IntArray
 from marginmf.kernels import Kernels, get_kernels
 from marginmf.metrics import mean_absolute_error
+from marginmf.ratings.changes import observed
 from marginmf.ratings.columns import as_values, split_pairs
 from marginmf.ratings.data import Ratings
 from marginmf.ratings.decoders import count_above
 from marginmf.ratings.fallback import LevelFrequencies
+from marginmf.ratings.newcomers import Newcomers
 
 Unknown = Literal["fallback", "raise", "nan"]
 
@@ -25,11 +27,11 @@ Unknown = Literal["fallback", "raise", "nan"]
 MOST = float(np.finfo(np.float64).max)
 
 
-class RatingsEstimator(BaseEstimator, ABC):
+class RatingsEstimator(Newcomers, BaseEstimator, ABC):
     """A supervised estimator over (user, item) pairs.
 
     Subclasses say how to learn from ratings (`_fit`), how far a pair's score is above each level
-    (`_margins`), and how to place new users while the items stay as they are (`_fold_in`).
+    (`_margins`), and how to place new users or items while the others stay (`_place`).
     """
 
     n_jobs: int | None
@@ -41,7 +43,8 @@ class RatingsEstimator(BaseEstimator, ABC):
         Parameters
         ----------
         pairs : pairs, data frame, sparse matrix or Ratings
-            (user, item) pairs with any hashable ids; see `Ratings.of`.
+            (user, item) pairs with any hashable ids; see `Ratings.of`.  Ids of a `Ratings` that
+            have no rating stay unknown.
         ratings : sequence of float, optional
             The ratings of the pairs, where ``pairs`` does not hold them.
 
@@ -49,7 +52,7 @@ class RatingsEstimator(BaseEstimator, ABC):
         -------
         self
         """
-        data = Ratings.of(pairs, ratings)
+        data = observed(Ratings.of(pairs, ratings))
         # Learned on a copy, so that a fit that fails or is interrupted leaves this one as it was.
         fitted = copy(self)
         fitted._check(data)
@@ -66,8 +69,9 @@ class RatingsEstimator(BaseEstimator, ABC):
         pairs : pairs
             (user, item) pairs.
         unknown : {"fallback", "raise", "nan"}
-            What to do with users or items that training did not see: predict from the level
-            frequencies of the half that is known, raise an error, or answer NaN.
+            What to do with users or items that training did not see: predict the median of the
+            level frequencies of the half that is known (see
+            `marginmf.ratings.fallback.LevelFrequencies`), raise an error, or answer NaN.
         """
         margins = self._margin_matrix(pairs, unknown)
         levels = self.levels_[self._decode(margins)]
@@ -89,44 +93,9 @@ class RatingsEstimator(BaseEstimator, ABC):
         """Return minus the mean absolute error: the higher, the better."""
         return -mean_absolute_error(as_values(ratings), self.predict(pairs))
 
-    def fold_in(self, pairs: Any, ratings: Any = None) -> Self:
-        """Return a model for new users: their rows are learned, the items stay as they are.
-
-        Parameters
-        ----------
-        pairs, ratings
-            Ratings by the new users, as in `fit`.  Ratings of items that training did not see
-            are left out, and a user who has no others stays unknown; levels that training did
-            not see are an error.
-
-        Returns
-        -------
-        estimator
-            A fitted estimator of the same kind whose users are the new ones; this one is not
-            changed.
-        """
-        check_is_fitted(self)
-        return self._folded(Ratings.of(pairs, ratings, levels=self.levels_, items=self.items_))
-
-    def _folded(self, data: Ratings) -> Self:
-        """Return a model for the users of some ratings, whose items and levels are ours."""
-        folded = copy(self)
-        folded._check(data)
-        folded._set_data(data)
-        # Frequencies of levels that unknown items fall back to come from all the training data.
-        folded._frequencies = LevelFrequencies(
-            folded._frequencies.by_user, self._frequencies.by_item, self._frequencies.overall
-        )
-        folded._fold_in(data)
-        return folded
-
     @abstractmethod
     def _fit(self, data: Ratings) -> None:
         """Learn everything."""
-
-    @abstractmethod
-    def _fold_in(self, data: Ratings) -> None:
-        """Learn the users' part alone, with the items' part as it is."""
 
     @abstractmethod
     def _margins(self, users: IntArray, items: IntArray) -> FloatArray:

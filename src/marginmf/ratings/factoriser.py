@@ -4,18 +4,21 @@ import inspect
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+from joblib import effective_n_jobs
 
 from marginmf._random import as_generator
 from marginmf._typing import FloatArray, IntArray
-from marginmf.kernels import Kernels
+from marginmf.kernels import Kernels, get_kernels
 from marginmf.losses import TwoLevelLoss, two_level_loss
 from marginmf.progress import progress_bar
 from marginmf.ratings.base import RatingsEstimator, check_number
 from marginmf.ratings.data import Ratings
-from marginmf.ratings.objective import FactorObjective, Parameters, RowLoss
+from marginmf.ratings.objective import FactorObjective, Parameters, RowLoss, RowObjective
+from marginmf.ratings.placing import solve_rows
+from marginmf.ratings.rows import Rows, Side
 from marginmf.solvers import Callback, Result, Solver, Stopping, get_solver
 
 #: The standard deviation of random factors.  Zero is a saddle point, and large factors start in
@@ -94,6 +97,9 @@ class Factoriser(RatingsEstimator):
     verbose: int = 0
     callbacks: Sequence[Callback] = ()
 
+    _user_arrays: ClassVar[tuple[str, ...]] = ("user_factors_",)
+    _item_arrays: ClassVar[tuple[str, ...]] = ("item_factors_",)
+
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Write the parts that all docstrings share into the subclass's own."""
         super().__init_subclass__(**kwargs)
@@ -110,12 +116,20 @@ class Factoriser(RatingsEstimator):
     def _row_loss(self, data: Ratings, stage: int = 0) -> RowLoss:
         """Return what this method asks of a user's scores, in one of its stages if it has any."""
 
+    def _item_loss(self, data: Ratings, stage: int = 0) -> RowLoss:
+        """Return what this method asks of an item's scores (`Ratings.by_item`), users given."""
+        return self._row_loss(data, stage)
+
+    def _reg(self) -> Any:
+        """Return the weight of the penalty."""
+        return self.reg
+
     def _fit(self, data: Ratings) -> None:
         with progress_bar(type(self).__name__, 1, bool(self.verbose)) as report:
             solution = self._factorise(
                 data,
                 self._row_loss(data),
-                self.reg,
+                self._reg(),
                 as_generator(self.random_state),
                 self._kernels(),
                 report(""),
@@ -127,9 +141,32 @@ class Factoriser(RatingsEstimator):
         self.n_evaluations_ = solution.result.n_evaluations
         self.stop_reason_: Any = str(solution.result.reason)
 
-    def _fold_in(self, data: Ratings) -> None:
-        solution = self._factorise_users(data, self._row_loss(data), self.reg, self.item_factors_)
-        self._set_users(data, solution.parameters)
+    def _place(self, side: Side, data: Ratings) -> None:
+        if side == "user":
+            factors, thresholds = self._solve_side(side, data, self._reg(), self.item_factors_)
+            self._set_users(data, Parameters(factors, self.item_factors_, thresholds))
+        else:
+            self.item_factors_, _ = self._solve_side(side, data, self._reg(), self.user_factors_)
+
+    def _solve_side(
+        self, side: Side, data: Ratings, reg: float, given: FloatArray, stage: int = 0
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return one side's factors and thresholds, given the other side's factors."""
+        if side == "user":
+            return self._solve_rows(data, self._row_loss(data, stage), reg, given)
+        return self._solve_rows(data.by_item, self._item_loss(data, stage), reg, given)
+
+    def _solve_rows(
+        self, rows: Rows, row_loss: RowLoss, reg: float, given: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Solve every row's problem to the end.
+
+        Starting at zero, and not at what was learned before, makes the answer free of chance.
+        """
+        objective = RowObjective(rows, row_loss, reg, given, get_kernels("cpu", 1))
+        zeros = np.zeros((rows.n_rows, given.shape[1]))
+        start = np.hstack([zeros, first_thresholds(rows, row_loss)]).astype(given.dtype)
+        return objective.split(solve_rows(objective, start, effective_n_jobs(self.n_jobs)))
 
     def _set_users(self, data: Ratings, parameters: Parameters) -> None:
         self.user_factors_ = parameters.users
@@ -159,23 +196,6 @@ class Factoriser(RatingsEstimator):
             )
         callbacks = [*self.callbacks, *callbacks]
         return self._minimise(objective, start, self.tol, self.max_iter, callbacks)
-
-    def _factorise_users(
-        self, data: Ratings, row_loss: RowLoss, reg: float, items: FloatArray
-    ) -> Solution:
-        """Find the users' part alone; the items' factors are given.
-
-        Each user's problem is convex and small, so it is solved to the end: far fewer than these
-        iterations are needed, and starting at zero makes the answer free of chance.
-        """
-        n_factors = items.shape[1]
-        objective = FactorObjective(
-            data, row_loss, reg, n_factors, self._kernels(), items.dtype.type, items
-        )
-        start = Parameters(
-            np.zeros((data.n_users, n_factors)), items, first_thresholds(data, row_loss)
-        )
-        return self._minimise(objective, start, tol=1e-6, max_iter=500)
 
     def _minimise(
         self,
@@ -228,7 +248,7 @@ class MarginFactoriser(Factoriser):
         get_solver(self.solver)
 
 
-def first_thresholds(data: Ratings, row_loss: RowLoss) -> FloatArray:
-    """Return thresholds to start from: one apart, around zero, the same for every user."""
-    n = row_loss.n_thresholds(data)
-    return np.tile(np.arange(n) - (n - 1) / 2.0, (data.n_users, 1))
+def first_thresholds(rows: Rows, row_loss: RowLoss) -> FloatArray:
+    """Return thresholds to start from: one apart, around zero, the same for every row."""
+    n = row_loss.n_thresholds(rows)
+    return np.tile(np.arange(n) - (n - 1) / 2.0, (rows.n_rows, 1))

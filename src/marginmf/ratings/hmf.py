@@ -18,6 +18,7 @@ from marginmf.ratings.data import Ratings
 from marginmf.ratings.decoders import first_below
 from marginmf.ratings.factoriser import MarginFactoriser, Solution
 from marginmf.ratings.objective import RowLoss, TwoLevelRows
+from marginmf.ratings.rows import Side
 
 
 @dataclass(eq=False, repr=False)
@@ -124,13 +125,13 @@ class HMF(MarginFactoriser):
         with ThreadPoolExecutor(min(n_jobs, n_stages)) as pool:
             return list(pool.map(train, range(n_stages)))
 
-    def _fold_in(self, data: Ratings) -> None:
-        regs = self._regs(data)
+    def _place(self, side: Side, data: Ratings) -> None:
+        given = self.item_factors_ if side == "user" else self.user_factors_
         stages = [
-            self._factorise_users(data, self._row_loss(data, q), regs[q], items)
-            for q, items in enumerate(self.item_factors_)
+            self._solve_side(side, data, reg, given[q], q)[0]
+            for q, reg in enumerate(self._regs(data))
         ]
-        self.user_factors_ = np.stack([stage.parameters.users for stage in stages])
+        setattr(self, f"{side}_factors_", np.stack(stages))
 
     def _row_loss(self, data: Ratings, stage: int = 0) -> RowLoss:
         return TwoLevelRows(two_level_loss(self.loss), cut=stage)
@@ -143,7 +144,8 @@ class HMF(MarginFactoriser):
 
     def _regs(self, data: Ratings) -> list[float]:
         """Return the weight of the penalty for every stage."""
-        regs = [self.reg] * (data.n_levels - 1) if np.ndim(self.reg) == 0 else list(self.reg)
+        reg = self._reg()
+        regs = [reg] * (data.n_levels - 1) if np.ndim(reg) == 0 else list(reg)
         return [float(reg) for reg in regs]
 
     def _check(self, data: Ratings) -> None:
