@@ -16,6 +16,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 
 import marginmf
 from marginmf.ratings import Ratings
+from newcomer_contracts import NewcomersContract
 
 
 def synthetic(scale, n_users=40, n_items=30, n=700, seed=0):
@@ -64,7 +65,7 @@ def without_seconds(history):
     return [record._replace(seconds=None) for record in history]
 
 
-class RatingsEstimatorContract:
+class RatingsEstimatorContract(NewcomersContract):
     """What a user may rely on, whichever estimator it is."""
 
     scale = (1, 2, 3, 4, 5)
@@ -385,38 +386,6 @@ class RatingsEstimatorContract:
         assert set(best["user"]) == {1004}
         assert set(best["item"]) == set(range(30)) - set(pairs[mine, 1])
 
-    # --- new users -----------------------------------------------------------------------------
-
-    def test_fold_in_places_new_users_and_leaves_the_model_alone(self, model, data):
-        pairs, ratings = data
-        before = model.predict(pairs)
-        moved = pairs + np.array([1000, 0])
-        folded = model.fold_in(moved, ratings)
-        np.testing.assert_array_equal(model.predict(pairs), before)
-        # The same ratings under new names lead to nearly the same predictions.
-        assert np.abs(folded.predict(moved) - before).mean() < 0.15 * np.ptp(self.scale)
-        assert folded.items_ is model.items_
-
-    def test_fold_in_leaves_unknown_items_out_and_refuses_unknown_levels(self, model, data):
-        pairs, ratings = data
-        alone = model.fold_in(pairs[:20], ratings[:20])
-        with_new = model.fold_in(
-            np.vstack([pairs[:20], [[pairs[0, 0], 77_777]]]), np.append(ratings[:20], ratings[0])
-        )
-        np.testing.assert_array_equal(alone.predict(pairs[:20]), with_new.predict(pairs[:20]))
-        with pytest.raises(ValueError, match="not on the scale"):
-            model.fold_in([(0, 0)], [99.0])
-
-    def test_new_user_with_unknown_items_only_stays_unknown(self, model, data):
-        pairs, ratings = data
-        items, unknown_item = np.unique(pairs[:5, 1]), 77_777
-        of = lambda user: [(user, item) for item in items]  # noqa: E731
-        expected = model.predict(of(99_999))
-        alone = model.fold_in([(500, unknown_item)], ratings[:1])
-        np.testing.assert_array_equal(alone.predict(of(500)), expected)
-        mixed = model.fold_in([(500, unknown_item), *of(501)], ratings[: len(items) + 1])
-        np.testing.assert_array_equal(mixed.predict(of(500)), expected)
-
     # --- bad input -----------------------------------------------------------------------------
 
     def test_bad_data_gets_a_sentence(self, data):
@@ -447,8 +416,10 @@ class RatingsEstimatorContract:
         with pytest.raises(ValueError, match="reg=-1"):
             model.set_params(reg=-1).fit(*other)
         np.testing.assert_array_equal(model.predict(data[0]), before)
-        with pytest.raises(ValueError, match="reg=-1"):
-            model.fold_in(*data)
+        for method in self.NEWCOMER_METHODS:
+            with pytest.raises(ValueError, match="reg=-1"):
+                getattr(model, method)(*data)
+        np.testing.assert_array_equal(model.predict(data[0]), before)
 
     @pytest.mark.parametrize("reg", [-1.0, "strong", None])
     def test_bad_reg_gets_a_sentence(self, data, reg):

@@ -1,4 +1,4 @@
-"""What every ratings estimator has in common: fit, predict, margins, fold-in, score."""
+"""What every ratings estimator has in common: fit, predict, margins, score."""
 
 from abc import ABC, abstractmethod
 from copy import copy
@@ -18,11 +18,13 @@ from marginmf.checkpoints import CheckpointLike, Journal, open_journal
 from marginmf.kernels import Kernels, get_kernels
 from marginmf.metrics import mean_absolute_error
 from marginmf.ratings.calibration import Calibrator, distribution_of, features_of
+from marginmf.ratings.changes import observed
 from marginmf.ratings.columns import as_values, split_pairs
 from marginmf.ratings.data import Ratings
 from marginmf.ratings.decoders import ANSWERS, count_above
 from marginmf.ratings.fallback import LevelFrequencies
 from marginmf.ratings.holdout import HeldOut
+from marginmf.ratings.newcomers import Newcomers
 from marginmf.ratings.recommender import Recommender
 from marginmf.ratings.selection import Trial, calibrated_on
 
@@ -36,11 +38,11 @@ LEARNED_IN_PRIVATE = ("_calibrator", "_frequencies", "_origin")
 MOST = float(np.finfo(np.float64).max)
 
 
-class RatingsEstimator(Recommender, BaseEstimator, ABC):
+class RatingsEstimator(Newcomers, Recommender, BaseEstimator, ABC):
     """A supervised estimator over (user, item) pairs.
 
     Subclasses say how to learn from ratings (`_fit`), how far a pair's score is above each level
-    (`_margins`), and how to place new users while the items stay as they are (`_fold_in`).
+    (`_margins`), and how to place new users or items while the others stay (`_place`).
     """
 
     n_jobs: int | None
@@ -58,7 +60,8 @@ class RatingsEstimator(Recommender, BaseEstimator, ABC):
         Parameters
         ----------
         pairs : pairs, data frame, sparse matrix or Ratings
-            (user, item) pairs with any hashable ids; see `Ratings.of`.
+            (user, item) pairs with any hashable ids; see `Ratings.of`.  Ids of a `Ratings` that
+            have no rating stay unknown.
         ratings : sequence of float, optional
             The ratings of the pairs, where ``pairs`` does not hold them.
         checkpoint : path or Checkpoint, optional
@@ -70,7 +73,7 @@ class RatingsEstimator(Recommender, BaseEstimator, ABC):
         -------
         self
         """
-        fitted = self._learned(Ratings.of(pairs, ratings), checkpoint)
+        fitted = self._learned(observed(Ratings.of(pairs, ratings)), checkpoint)
         self.__dict__ = fitted.__dict__
         return self
 
@@ -97,8 +100,9 @@ class RatingsEstimator(Recommender, BaseEstimator, ABC):
         pairs : pairs
             (user, item) pairs.
         unknown : {"fallback", "raise", "nan"}
-            What to do with users or items that training did not see: predict from the level
-            frequencies of the half that is known, raise an error, or answer NaN.
+            What to do with users or items that training did not see: predict the median of the
+            level frequencies of the half that is known (see
+            `marginmf.ratings.fallback.LevelFrequencies`), raise an error, or answer NaN.
         output : {"rule", "median", "mode", "mean"}
             Which answer: by the method's own rule, or from the probabilities of the levels (see
             `predict_proba`) the median, which is best for the mean absolute error, the mode, best
@@ -205,28 +209,6 @@ class RatingsEstimator(Recommender, BaseEstimator, ABC):
         """Return minus the mean absolute error: the higher, the better."""
         return -mean_absolute_error(as_values(ratings), self.predict(pairs))
 
-    def fold_in(self, pairs: Any, ratings: Any = None) -> Self:
-        """Return a model for new users: their rows are learned, the items stay as they are.
-
-        Parameters
-        ----------
-        pairs, ratings
-            Ratings by the new users, as in `fit`.  Ratings of items that training did not see
-            are left out, and a user who has no others stays unknown; levels that training did
-            not see are an error.
-
-        Returns
-        -------
-        estimator
-            A fitted estimator of the same kind whose users are the new ones; this one is not
-            changed.
-        """
-        check_is_fitted(self)
-        folded = self._folded(Ratings.of(pairs, ratings, levels=self.levels_, items=self.items_))
-        if self._calibrator is None and self._origin is None:
-            folded._origin = self
-        return folded
-
     def save(self, path: str | PathLike[str]) -> None:
         """Write this fitted model to a file that `marginmf.load` reads.
 
@@ -264,25 +246,9 @@ class RatingsEstimator(Recommender, BaseEstimator, ABC):
             self.calibrate()  # so that the file need not hold the other model too
         save(self, path)
 
-    def _folded(self, data: Ratings) -> Self:
-        """Return a model for the users of some ratings, whose items and levels are ours."""
-        folded = copy(self)
-        folded._check(data)
-        folded._set_data(data)
-        # Frequencies of levels that unknown items fall back to come from all the training data.
-        folded._frequencies = LevelFrequencies(
-            folded._frequencies.by_user, self._frequencies.by_item, self._frequencies.overall
-        )
-        folded._fold_in(data)
-        return folded
-
     @abstractmethod
     def _fit(self, data: Ratings) -> None:
         """Learn everything."""
-
-    @abstractmethod
-    def _fold_in(self, data: Ratings) -> None:
-        """Learn the users' part alone, with the items' part as it is."""
 
     @abstractmethod
     def _margins(self, users: IntArray, items: IntArray) -> FloatArray:

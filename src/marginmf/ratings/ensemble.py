@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Literal
+from itertools import chain
+from typing import Any, Literal, Self
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -22,6 +23,7 @@ from marginmf.ratings.hmf import HMF
 from marginmf.ratings.holdout import HeldOut
 from marginmf.ratings.mmmf import MMMF
 from marginmf.ratings.pmmmf import PMMMF
+from marginmf.ratings.rows import Side
 
 #: Members by name.  Averaging does most of what a strong penalty does for one factorisation
 #: alone, so these are weakly regularised; then the choice hardly matters.
@@ -102,6 +104,9 @@ class MarginEnsemble(RatingsEstimator):
     n_jobs: int | None = None
     verbose: int = 0
 
+    _user_arrays = ()
+    _item_arrays = ()
+
     def _fit(self, data: Ratings) -> None:
         rng = self._journal.generator("bags", self.random_state)
         kinds = self._kinds(data)
@@ -122,6 +127,7 @@ class MarginEnsemble(RatingsEstimator):
                 for kind, more in zip(members, fitted, strict=True):
                     kind.extend(more)
             self.members_ = members if bagging else self._fitted(data, kinds, seeds, report, "")
+        self._share_ratings()
         self._calibrator = Calibrator.fit(np.vstack(features), np.concatenate(codes), data.n_levels)
 
     def _hold_outs(
@@ -158,8 +164,6 @@ class MarginEnsemble(RatingsEstimator):
             member = member._learned(data, self._journal.scope(name))
             if "callbacks" in params:
                 member.set_params(callbacks=params["callbacks"])
-            # One copy of the ratings is enough, and it is ours.
-            member.ratings_, member._frequencies = self.ratings_, self._frequencies
             return member
 
         places, n_threads = list(np.ndindex(seeds.shape)), effective_n_jobs(self.n_jobs)
@@ -186,8 +190,23 @@ class MarginEnsemble(RatingsEstimator):
         """
         return 10.0 + float(np.ptp(self.levels_))
 
-    def _fold_in(self, data: Ratings) -> None:
-        self.members_ = [[member._folded(data) for member in kind] for kind in self.members_]
+    def _place(self, side: Side, data: Ratings) -> None:
+        self.members_ = [[member._placed(side, data) for member in kind] for kind in self.members_]
+        self._share_ratings()
+
+    def _joined(self, placed: Self, side: Side, data: Ratings) -> Self:
+        joined = super()._joined(placed, side, data)
+        joined.members_ = [
+            [ours._joined(theirs, side, data) for ours, theirs in zip(*kinds, strict=True)]
+            for kinds in zip(self.members_, placed.members_, strict=True)
+        ]
+        joined._share_ratings()
+        return joined
+
+    def _share_ratings(self) -> None:
+        """Let the members have our ratings, of which one copy is enough."""
+        for member in chain(*self.members_):
+            member.ratings_, member._frequencies = self.ratings_, self._frequencies
 
     def _above(self, users: IntArray, items: IntArray) -> Float64Array:
         assert self._calibrator is not None

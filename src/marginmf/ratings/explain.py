@@ -19,7 +19,7 @@ from marginmf.ratings.blocks import as_stages
 from marginmf.ratings.data import Ratings
 from marginmf.ratings.frames import as_ids, known_codes, make_frame
 from marginmf.ratings.ids import IdIndex
-from marginmf.ratings.objective import FactorObjective, RowLoss, first_thresholds
+from marginmf.ratings.objective import RowLoss, RowObjective, first_thresholds
 from marginmf.ratings.topn import check_length
 from marginmf.solvers import LBFGS, Stopping
 
@@ -161,12 +161,17 @@ def _derivatives(data: Ratings, row_loss: RowLoss, reg: float, rated: FloatArray
     """
     kernels = get_kernels("cpu")
     alone = replace(data, indices=np.arange(len(data), dtype=np.int32))
-    objective = FactorObjective(
-        alone, row_loss, reg, rated.shape[1], kernels, np.float64, items=rated
-    )
-    start = objective.join(np.zeros((1, rated.shape[1])), None, first_thresholds(alone, row_loss))
+    problem = RowObjective(alone, row_loss, reg, rated, kernels)
+
+    def objective(point: Float64Array) -> tuple[float, Float64Array]:
+        values, gradients = problem(point[None])
+        return float(values[0]), gradients[0].astype(np.float64)
+
+    zeros = np.zeros(rated.shape[1])
+    start = np.concatenate([zeros, first_thresholds(alone, row_loss)[0]])
     stopping = Stopping(max_iter=500, tol=1e-12, gradient_tol=1e-9)
     point = LBFGS(memory=20).minimise(objective, start, stopping, space=kernels).point
-    _, _, thresholds = objective.split(point)
-    rows = row_loss(kernels, alone, objective.scores(point), thresholds)
+    factors, thresholds = problem.split(point[None])
+    scores = kernels.scores(alone.rows, alone.indices, factors, rated)
+    rows = row_loss(kernels, alone, scores, thresholds)
     return rows.by_score.astype(np.float64)

@@ -9,10 +9,11 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
+from joblib import effective_n_jobs
 
 from marginmf._typing import Float64Array, FloatArray, IntArray
 from marginmf.checkpoints import Journal
-from marginmf.kernels import Kernels
+from marginmf.kernels import Kernels, get_kernels
 from marginmf.losses import TwoLevelLoss, two_level_loss
 from marginmf.metrics import mean_absolute_error
 from marginmf.progress import Report, progress_bar
@@ -21,7 +22,15 @@ from marginmf.ratings.blocks import Columns, as_stages, block_product
 from marginmf.ratings.data import Ratings
 from marginmf.ratings.expected import MarginBlock
 from marginmf.ratings.holdout import HeldOut
-from marginmf.ratings.objective import FactorObjective, Parameters, RowLoss, first_thresholds
+from marginmf.ratings.objective import (
+    FactorObjective,
+    Parameters,
+    RowLoss,
+    RowObjective,
+    first_thresholds,
+)
+from marginmf.ratings.placing import solve_rows
+from marginmf.ratings.rows import Rows, Side
 from marginmf.ratings.selection import PATH_TOL, Trial, calibrated_on, choose_reg
 from marginmf.solvers import Callback, Result, Solver, Stopping, get_solver
 from marginmf.tuning import USUAL_LENGTH, candidates_below
@@ -118,6 +127,9 @@ class Factoriser(RatingsEstimator):
     verbose: int = 0
     callbacks: Sequence[Callback] = ()
 
+    _user_arrays: ClassVar[tuple[str, ...]] = ("user_factors_",)
+    _item_arrays: ClassVar[tuple[str, ...]] = ("item_factors_",)
+
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Write the parts that all docstrings share into the subclass's own."""
         super().__init_subclass__(**kwargs)
@@ -134,6 +146,10 @@ class Factoriser(RatingsEstimator):
     def _row_loss(self, data: Ratings, stage: int = 0) -> RowLoss:
         """Return what this method asks of a user's scores, in one of its stages if it has any."""
 
+    def _item_loss(self, data: Ratings, stage: int = 0) -> RowLoss:
+        """Return what this method asks of an item's scores (`Ratings.by_item`), users given."""
+        return self._row_loss(data, stage)
+
     def _n_stages(self, data: Ratings) -> int:
         """Return how many factorisations the method consists of."""
         return 1
@@ -148,7 +164,7 @@ class Factoriser(RatingsEstimator):
         self._prepare(data)
         with progress_bar(type(self).__name__, n_parts, bool(self.verbose)) as report:
             regs = self._selected(data, rngs, report) if auto else self._given_regs(n_stages)
-            self.reg_: Any = self._joined(regs)
+            self.reg_: Any = self._of_stages(regs)
             solutions = self._train(data, rngs, report)
         self._adopt(data, [solution.parameters for solution in solutions])
         self._record([solution.result for solution in solutions])
@@ -163,7 +179,7 @@ class Factoriser(RatingsEstimator):
         choices = self._each_stage(
             data, lambda stage, kernels: choose_reg(trials, stage, rngs[stage], kernels, report)
         )
-        self.reg_path_: Any = self._joined([choice.path for choice in choices])
+        self.reg_path_: Any = self._of_stages([choice.path for choice in choices])
         margins = [
             np.hstack([choice.best.margins[k] for choice in choices]) for k in range(len(trials))
         ]
@@ -201,7 +217,7 @@ class Factoriser(RatingsEstimator):
         """Return another stage's solution to start from, if there is one."""
         return None
 
-    def _joined(self, values: list[Any]) -> Any:
+    def _of_stages(self, values: list[Any]) -> Any:
         """Return what an attribute shows of values that every stage has one of."""
         return values[0]
 
@@ -224,15 +240,38 @@ class Factoriser(RatingsEstimator):
         self._set_users(data, stages[0])
 
     def _record(self, results: Sequence[Result]) -> None:
-        self.history_: Any = self._joined([result.history for result in results])
-        self.n_iter_: Any = self._joined([result.n_iter for result in results])
+        self.history_: Any = self._of_stages([result.history for result in results])
+        self.n_iter_: Any = self._of_stages([result.n_iter for result in results])
         self.n_evaluations_ = sum(result.n_evaluations for result in results)
-        self.stop_reason_: Any = self._joined([str(result.reason) for result in results])
+        self.stop_reason_: Any = self._of_stages([str(result.reason) for result in results])
 
-    def _fold_in(self, data: Ratings) -> None:
+    def _place(self, side: Side, data: Ratings) -> None:
         (reg,) = self._regs(data)
-        solution = self._factorise_users(data, self._row_loss(data), reg, self.item_factors_)
-        self._set_users(data, solution.parameters)
+        if side == "user":
+            factors, thresholds = self._solve_side(side, data, reg, self.item_factors_)
+            self._set_users(data, Parameters(factors, self.item_factors_, thresholds))
+        else:
+            self.item_factors_, _ = self._solve_side(side, data, reg, self.user_factors_)
+
+    def _solve_side(
+        self, side: Side, data: Ratings, reg: float, given: FloatArray, stage: int = 0
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return one side's factors and thresholds, given the other side's factors."""
+        if side == "user":
+            return self._solve_rows(data, self._row_loss(data, stage), reg, given)
+        return self._solve_rows(data.by_item, self._item_loss(data, stage), reg, given)
+
+    def _solve_rows(
+        self, rows: Rows, row_loss: RowLoss, reg: float, given: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Solve every row's problem to the end.
+
+        Starting at zero, and not at what was learned before, makes the answer free of chance.
+        """
+        objective = RowObjective(rows, row_loss, reg, given, get_kernels("cpu", 1))
+        zeros = np.zeros((rows.n_rows, given.shape[1]))
+        start = np.hstack([zeros, first_thresholds(rows, row_loss)]).astype(given.dtype)
+        return objective.split(solve_rows(objective, start, effective_n_jobs(self.n_jobs)))
 
     def _set_users(self, data: Ratings, parameters: Parameters) -> None:
         self.user_factors_ = parameters.users
@@ -309,23 +348,6 @@ class Factoriser(RatingsEstimator):
             data, row_loss, reg, self.n_factors, kernels, np.dtype(self.dtype).type
         )
         return self._minimise(objective, start, self.tol, self.max_iter, callbacks, name)
-
-    def _factorise_users(
-        self, data: Ratings, row_loss: RowLoss, reg: float, items: FloatArray
-    ) -> Solution:
-        """Find the users' part alone; the items' factors are given.
-
-        Each user's problem is convex and small, so it is solved to the end: far fewer than these
-        iterations are needed, and starting at zero makes the answer free of chance.
-        """
-        n_factors = items.shape[1]
-        objective = FactorObjective(
-            data, row_loss, reg, n_factors, self._kernels(), items.dtype.type, items
-        )
-        start = Parameters(
-            np.zeros((data.n_users, n_factors)), items, first_thresholds(data, row_loss)
-        )
-        return self._minimise(objective, start, tol=1e-6, max_iter=500)
 
     def _minimise(
         self,

@@ -23,6 +23,7 @@ from marginmf.ratings.factoriser import (
 )
 from marginmf.ratings.holdout import HeldOut
 from marginmf.ratings.objective import Parameters, RowLoss, TwoLevelRows
+from marginmf.ratings.rows import Side
 from marginmf.solvers import Result
 
 
@@ -119,7 +120,7 @@ class HMF(MarginFactoriser):
         near = (solved[q].parameters for q in (stage - 1, stage + 1) if q in solved)
         return next(near, None)
 
-    def _joined(self, values: list[Any]) -> Any:
+    def _of_stages(self, values: list[Any]) -> Any:
         return values
 
     def _adopt(self, data: Ratings, stages: Sequence[Parameters]) -> None:
@@ -142,13 +143,13 @@ class HMF(MarginFactoriser):
     def _held_out_error(self, held_out: HeldOut, stage: int, margins: FloatArray) -> float:
         return float(((margins[:, 0] >= 0) != (held_out.codes > stage)).mean())
 
-    def _fold_in(self, data: Ratings) -> None:
-        regs = self._regs(data)
+    def _place(self, side: Side, data: Ratings) -> None:
+        given = self.item_factors_ if side == "user" else self.user_factors_
         stages = [
-            self._factorise_users(data, self._row_loss(data, q), regs[q], items)
-            for q, items in enumerate(self.item_factors_)
+            self._solve_side(side, data, reg, given[q], q)[0]
+            for q, reg in enumerate(self._regs(data))
         ]
-        self.user_factors_ = np.stack([stage.parameters.users for stage in stages])
+        setattr(self, f"{side}_factors_", np.stack(stages))
 
     def _row_loss(self, data: Ratings, stage: int = 0) -> RowLoss:
         return TwoLevelRows(two_level_loss(self.loss), cut=stage)

@@ -6,8 +6,8 @@ from marginmf._typing import FloatArray, IntArray
 from marginmf.losses import two_level_loss
 from marginmf.ratings.data import Ratings
 from marginmf.ratings.factoriser import MarginFactoriser
-from marginmf.ratings.objective import Parameters, RowLoss, ThresholdRows
-from marginmf.thresholds import REACH
+from marginmf.ratings.objective import AnchoredRows, Parameters, RowLoss, ThresholdRows
+from marginmf.thresholds import REACH, ThresholdLoss
 
 
 @dataclass(eq=False, repr=False)
@@ -47,8 +47,14 @@ class MMMF(MarginFactoriser):
     _: KW_ONLY
     threshold: str = "all"
 
+    _user_arrays = ("user_factors_", "thresholds_")
+
     def _row_loss(self, data: Ratings, stage: int = 0) -> RowLoss:
         return ThresholdRows(two_level_loss(self.loss), REACH[self.threshold])
+
+    def _item_loss(self, data: Ratings, stage: int = 0) -> RowLoss:
+        loss = ThresholdLoss(two_level_loss(self.loss), REACH[self.threshold])
+        return AnchoredRows(loss, self.thresholds_[data.by_item.indices])
 
     def _check(self, data: Ratings) -> None:
         super()._check(data)

@@ -8,7 +8,8 @@ from marginmf._typing import FloatArray, IntArray
 from marginmf.losses import two_level_loss
 from marginmf.ratings.data import Ratings
 from marginmf.ratings.factoriser import MarginFactoriser
-from marginmf.ratings.objective import Parameters, ProximalRows, RowLoss
+from marginmf.ratings.objective import AnchoredRows, Parameters, ProximalRows, RowLoss
+from marginmf.thresholds import ProximalLoss
 
 
 @dataclass(eq=False, repr=False)
@@ -46,8 +47,14 @@ class PMMMF(MarginFactoriser):
     ((50, 5), (50, 4))
     """
 
+    _user_arrays = ("user_factors_", "prototypes_", "boundaries_")
+
     def _row_loss(self, data: Ratings, stage: int = 0) -> RowLoss:
         return ProximalRows(two_level_loss(self.loss))
+
+    def _item_loss(self, data: Ratings, stage: int = 0) -> RowLoss:
+        loss = ProximalLoss(two_level_loss(self.loss))
+        return AnchoredRows(loss, self.prototypes_[data.by_item.indices])
 
     def _set_users(self, data: Ratings, parameters: Parameters) -> None:
         super()._set_users(data, parameters)

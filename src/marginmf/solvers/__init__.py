@@ -20,6 +20,7 @@ from marginmf.solvers.monitor import (
     Stopping,
     StopReason,
 )
+from marginmf.solvers.rowwise import minimise_rows
 from marginmf.solvers.vector import NumpyVectors, VectorSpace
 
 __all__ = [
@@ -44,6 +45,7 @@ __all__ = [
     "VectorSpace",
     "can_resume",
     "get_solver",
+    "minimise_rows",
 ]
 
 #: Every solver by the name that estimators take as ``solver="..."``.

@@ -6,7 +6,7 @@ the user's and the item's factors, and round the estimate to the nearest level.
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from marginmf.ratings.blocks import Columns
 from marginmf.ratings.data import Ratings
 from marginmf.ratings.factoriser import Factoriser
 from marginmf.ratings.objective import FactorObjective, RealRows, RowLoss
+from marginmf.ratings.rows import Rows, Side
 from marginmf.solvers import (
     Callback,
     Monitor,
@@ -48,16 +49,35 @@ class LeastSquares(Factoriser):
         candidates: Float64Array = super()._candidate_regs(data, limit / variance) * variance
         return candidates
 
-    def _fold_in(self, data: Ratings) -> None:
-        self.offsets_ = self.offsets_._folded(data)
-        super()._fold_in(data)
+    def _place(self, side: Side, data: Ratings) -> None:
+        self.offsets_ = self.offsets_._placed(side, data)
+        super()._place(side, data)
 
-    def _row_loss(self, data: Ratings, stage: int = 0) -> RowLoss:
+    def _joined(self, placed: Self, side: Side, data: Ratings) -> Self:
+        joined = super()._joined(placed, side, data)
+        joined.offsets_ = self.offsets_._joined(placed.offsets_, side, data)
+        return joined
+
+    def _row_loss(self, data: Ratings, stage: int = 0) -> RealRows:
         # Other users than those of the fit have biases of their own.
         own = data.users is self.offsets_.users_
-        offsets = self.offsets_ if own else self.offsets_._folded(data)
+        offsets = self.offsets_ if own else self.offsets_._placed("user", data)
         residuals = data.values - offsets._estimates(data.rows, data.indices)
         return RealRows(squared, residuals.astype(self.dtype))
+
+    def _item_loss(self, data: Ratings, stage: int = 0) -> RealRows:
+        return self._row_loss(data, stage).take(data.item_order)
+
+    def _solve_rows(
+        self, rows: Rows, row_loss: RowLoss, reg: float, given: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        if reg == 0:  # The Gram matrices may be singular: there is no closed form.
+            return super()._solve_rows(rows, row_loss, reg, given)
+        targets: Any = row_loss.targets  # type: ignore[attr-defined]
+        solved = self._kernels().solve_rows(
+            rows.indptr, rows.indices, targets.astype(given.dtype), given, ridge(reg)
+        )
+        return solved, np.empty((rows.n_rows, 0))
 
     def _margins(self, users: IntArray, items: IntArray) -> FloatArray:
         estimates = self.offsets_._estimates(users, items) + self._scores(users, items)
@@ -177,11 +197,15 @@ class AlternatingRows:
         data, kernels = objective.data, objective.kernels
         targets: Any = objective.row_loss.targets  # type: ignore[attr-defined]
         users, items, _ = objective.split(point)
-        # The squared loss has no 1/2 but the penalty has: hence half of reg.
-        ridge = objective.reg / 2
-        users[:] = kernels.solve_rows(data.indptr, data.indices, targets, items, ridge)
-        if objective.items is None:
-            by_item = kernels.gather(targets, data.item_order)
-            items[:] = kernels.solve_rows(
-                data.item_indptr, data.item_indices, by_item, users, ridge
-            )
+        weight = ridge(objective.reg)
+        users[:] = kernels.solve_rows(data.indptr, data.indices, targets, items, weight)
+        by_item = kernels.gather(targets, data.item_order)
+        items[:] = kernels.solve_rows(data.item_indptr, data.item_indices, by_item, users, weight)
+
+
+def ridge(reg: float) -> float:
+    """Return the weight of a ridge regression: half of reg.
+
+    The squared loss has no 1/2 but the penalty has.
+    """
+    return reg / 2
