@@ -1,4 +1,4 @@
-"""Ratings to work with: by name, from a file, or made up.
+"""Ratings to work with: by name, from a file, or made up; and files of what came of them.
 
 >>> from marginmf.datasets import make_ratings
 >>> make_ratings(60, 40, n_factors=2, random_state=0)
@@ -12,6 +12,7 @@ from marginmf.datasets.readers import read_ratings
 from marginmf.datasets.registry import DatasetInfo, dataset_info, dataset_names
 from marginmf.datasets.synthetic import SyntheticMatrix, make_matrix, make_ratings
 from marginmf.datasets.table import RatingsTable
+from marginmf.datasets.writers import write_columns
 
 __all__ = [
     "DatasetInfo",
@@ -29,4 +30,5 @@ __all__ = [
     "make_ratings",
     "read_pairs",
     "read_ratings",
+    "write_columns",
 ]
