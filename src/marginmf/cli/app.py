@@ -1,11 +1,12 @@
 """The typer application that all commands belong to."""
 
+import inspect
 from typing import Annotated
 
 import typer
 
 import marginmf
-from marginmf.cli.demo import demo
+from marginmf.cli import compare, demo, doctor, evaluate, info
 from marginmf.cli.errors import SentenceGroup
 
 app = typer.Typer(
@@ -33,4 +34,16 @@ def root(
         typer.echo(context.get_help(), nl=False)
 
 
-app.command()(demo)
+#: Every command, with the module that holds it and its example.
+COMMANDS = {
+    demo.demo: demo.EXAMPLE,
+    evaluate.evaluate: evaluate.EXAMPLE,
+    compare.compare: compare.EXAMPLE,
+    info.info: info.EXAMPLE,
+    doctor.doctor: doctor.EXAMPLE,
+}
+for command, example in COMMANDS.items():
+    # Typer would keep the line ends of a docstring, wherever the terminal's own are.
+    paragraphs = inspect.cleandoc(command.__doc__ or "").split("\n\n")
+    text = "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
+    app.command(help=text, epilog=f"Example: {example}")(command)
