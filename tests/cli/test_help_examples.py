@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from marginmf.cli.app import COMMANDS
+from marginmf.datasets import make_ratings
+from marginmf.ratings import MMMF
 
 NAMES = [command.__name__ for command in COMMANDS]
 
@@ -22,10 +24,26 @@ def example_in_help(run, command: str) -> list[str]:
     return words
 
 
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The files that examples speak of: ratings by users 0 to 59 of items 0 to 59, and so on."""
+    folder = tmp_path_factory.mktemp("examples")
+    table = make_ratings(60, 60, n_factors=2, observed=0.4, random_state=0)
+    rows = zip(table.users, table.items, table.ratings, strict=True)
+    lines = [f"{user},{item},{rating:g}" for user, item, rating in rows]
+    (folder / "ratings.csv").write_text("\n".join(["user,item,rating", *lines]) + "\n")
+    (folder / "pairs.csv").write_text("user,item\n42,50\n7,8\n")
+    model = MMMF(3, 1.0, random_state=0).fit(table.pairs, table.ratings)
+    model.save(folder / "m.marginmf")
+    return folder
+
+
 @pytest.mark.parametrize("command", NAMES)
-def test_the_example_of_the_help_runs(run, ratings_file: Path, command: str) -> None:
+def test_the_example_of_the_help_runs(run, files: Path, command: str) -> None:
     words = example_in_help(run, command)
-    shutil.copy(ratings_file, "ratings.csv")
+    for file in files.iterdir():
+        if f"--out {file.name}" not in " ".join(words):  # what an example makes is not there yet
+            shutil.copy(file, file.name)
     outcome = run(*words[1:])
     assert outcome.code == 0, outcome.err
     assert outcome.out

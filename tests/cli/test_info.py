@@ -50,3 +50,32 @@ def test_a_dataset_by_its_name(run, data_root: Path, monkeypatch: pytest.MonkeyP
     result = json.loads(run("info", "ml-100k", "--json").out)
     assert result["levels"] == {"1": 6110, "2": 11370, "3": 27145, "4": 34174, "5": 21201}
     assert result["ratings_a_user"]["fewest"] == 20
+
+
+def test_facts_of_a_model(run, model_file: Path) -> None:
+    outcome = run("info", model_file, "--json")
+    assert (outcome.code, outcome.err) == (0, "")
+    result = json.loads(outcome.out)
+    assert (result["kind"], result["class_name"]) == ("model", "MMMF")
+    assert result["counts"] == {"users": 30, "items": 25, "ratings": 375, "levels": 5}
+    assert result["params"]["n_factors"] == 3
+    assert result["file_size"] == model_file.stat().st_size
+
+
+def test_facts_of_a_model_in_words_whatever_its_name(run, model_file: Path) -> None:
+    Path("renamed").write_bytes(model_file.read_bytes())
+    outcome = run("info", "renamed")
+    assert outcome.code == 0
+    lines = [" ".join(line.split()) for line in outcome.out.splitlines()]
+    assert lines[:3] == [
+        "renamed",
+        "method MMMF",
+        "learned from 375 ratings of 25 items by 30 users, 5 levels",
+    ]
+    assert "n_factors 3" in lines
+
+
+def test_only_the_head_of_a_model_is_read(run, model_file: Path) -> None:
+    content = model_file.read_bytes()
+    Path("damaged.marginmf").write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+    assert run("info", "damaged.marginmf").code == 0

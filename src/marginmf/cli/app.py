@@ -6,7 +6,18 @@ from typing import Annotated
 import typer
 
 import marginmf
-from marginmf.cli import compare, demo, doctor, evaluate, info
+from marginmf.cli import (
+    compare,
+    demo,
+    doctor,
+    evaluate,
+    fit,
+    info,
+    predict,
+    recommend,
+    similar,
+    tune,
+)
 from marginmf.cli.errors import SentenceGroup
 
 app = typer.Typer(
@@ -34,11 +45,16 @@ def root(
         typer.echo(context.get_help(), nl=False)
 
 
-#: Every command, with the module that holds it and its example.
+#: Every command, and the example at the end of its help.
 COMMANDS = {
     demo.demo: demo.EXAMPLE,
+    fit.fit: fit.EXAMPLE,
+    predict.predict: predict.EXAMPLE,
+    recommend.recommend: recommend.EXAMPLE,
+    similar.similar: similar.EXAMPLE,
     evaluate.evaluate: evaluate.EXAMPLE,
     compare.compare: compare.EXAMPLE,
+    tune.tune: tune.EXAMPLE,
     info.info: info.EXAMPLE,
     doctor.doctor: doctor.EXAMPLE,
 }

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from marginmf.cli.options import (
+    METHODS,
     DataOptions,
     ModelOptions,
     ProtocolOptions,
@@ -25,17 +26,19 @@ WIDE = 96
 
 @takes_groups
 def compare(
-    data: DataOptions,
-    model: ModelOptions,
-    protocol: ProtocolOptions,
-    talk: TalkOptions,
+    *,
     names: Annotated[
-        str, typer.Option("--models", metavar="NAME,NAME,...", help="The methods.")
+        str,
+        typer.Option("--models", metavar="NAME,NAME,...", help=f"Some of {', '.join(METHODS)}."),
     ] = "hmf,pmmmf,mmmf,als",
     out: Annotated[
         Path | None,
         typer.Option(help="Keep the table: a .csv, .md, .json, .png, .svg or .pdf file."),
     ] = None,
+    protocol: ProtocolOptions,
+    model: ModelOptions,
+    data: DataOptions,
+    talk: TalkOptions,
 ) -> None:
     """Fit several methods to the same ratings and put their errors into one table.
 

@@ -73,6 +73,8 @@ def make_protocol(options: ProtocolOptions, seed: int) -> SplitProtocol:
     if options.protocol == "holdout":
         return HoldOut(test_size=options.test_size, **splits)
     if options.protocol == "kfold":
+        if options.splits < 2:
+            raise ValueError("kfold holds each part out once and needs 2 splits or more.")
         return KFold(**splits)
     if options.protocol == "weak":
         return Weak(held_out=options.held_out, **splits)
@@ -119,7 +121,7 @@ def warm_up(models: Iterable[Any], split: Split) -> None:
     """Fit every method to a few ratings, so that no fit is charged for compiling the kernels."""
     for model in models:
         has = model.get_params()
-        light = {"max_iter": 1, "verbose": 0, "reg": 1.0}
+        light = {"max_iter": 1, "verbose": 0, "reg": 1.0, "n_estimators": 1}
         quick = clone(model).set_params(**{key: light[key] for key in light if key in has})
         quick.fit(split.sample).predict(split.test_pairs[:1])
 

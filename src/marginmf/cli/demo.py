@@ -13,7 +13,7 @@ EXAMPLE = "marginmf demo ratings.csv --seed 1"
 
 @takes_groups
 def demo(
-    talk: TalkOptions,
+    *,
     file: Annotated[
         str | None, typer.Argument(metavar="FILE", help="Your own ratings, one a line.")
     ] = None,
@@ -24,6 +24,7 @@ def demo(
     threads: Annotated[
         int | None, typer.Option(min=1, help="Threads; all cores unless told.", show_default=False)
     ] = None,
+    talk: TalkOptions,
 ) -> None:
     """Fit every method to MovieLens 100K, compare their errors, and draw a picture.
 

@@ -51,6 +51,21 @@ def check_destination(
         )
 
 
+def check_table(path: Path | None, what: str) -> None:
+    """Raise an error if a table of results cannot be written there, in the form of its name."""
+    if path is None:
+        return
+    from marginmf.datasets.files.arrow import require_pyarrow
+    from marginmf.datasets.files.columnar_writers import COLUMNAR_WRITERS
+    from marginmf.datasets.writers import ENDINGS
+
+    columnar = tuple(ending for ending, kind in ENDINGS.items() if kind in COLUMNAR_WRITERS)
+    text = tuple(ending for ending in ENDINGS if ending not in columnar)
+    check_destination(path, what, formats=(*text, *(f"{ending}.gz" for ending in text), *columnar))
+    if path.name.lower().endswith(columnar):
+        require_pyarrow(f"The {what} {path}")
+
+
 def write_text(path: Path, text: str) -> None:
     """Write a text file whole."""
     with atomic_write(path) as file:

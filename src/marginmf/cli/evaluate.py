@@ -1,11 +1,10 @@
 """``marginmf evaluate``: the errors of one method on held-out ratings."""
 
-from typing import Annotated
-
 import typer
 
 from marginmf.cli.options import (
     DataOptions,
+    MethodName,
     ModelOptions,
     ProtocolOptions,
     TalkOptions,
@@ -19,11 +18,12 @@ MOST_LISTED = 5
 
 @takes_groups
 def evaluate(
-    data: DataOptions,
-    model: ModelOptions,
+    *,
+    name: MethodName = "hmf",
     protocol: ProtocolOptions,
+    model: ModelOptions,
+    data: DataOptions,
     talk: TalkOptions,
-    name: Annotated[str, typer.Option("--model", "-m", metavar="NAME", help="The method.")] = "hmf",
 ) -> None:
     """Fit a method to some of the ratings and measure its errors on the others.
 

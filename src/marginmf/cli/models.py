@@ -97,8 +97,8 @@ def parse_reg(text: str) -> Any:
             number = -1.0
         if not 0 <= number < float("inf"):
             raise ValueError(
-                f"--reg {text}: {part.strip()!r} is not a number >= 0. Give auto, one number, or "
-                "one for each stage of HMF with commas between them, such as 6,10,17,14."
+                f"--reg {text}: {part.strip()!r} is not a number >= 0. Give auto, one number, "
+                "or several with commas between them, such as 6,10,17,14."
             )
         numbers.append(number)
     return numbers[0] if len(numbers) == 1 else numbers

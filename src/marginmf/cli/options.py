@@ -212,4 +212,10 @@ class TalkOptions:
         return Console(stderr=True, quiet=self.quiet, highlight=False)
 
 
+#: The methods, as `marginmf.cli.models` finds them; written here so that --help need not look.
+METHODS = ("hmf", "mmmf", "pmmmf", "bmmmf", "als", "pmf", "bias", "ensemble")
+MethodName = Annotated[
+    str,
+    typer.Option("--model", "-m", metavar="NAME", help=f"The method: {', '.join(METHODS)}."),
+]
 ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="A model that fit saved.")]

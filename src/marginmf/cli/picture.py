@@ -1,4 +1,4 @@
-"""The picture that the demo draws."""
+"""The pictures that commands draw."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING

@@ -43,3 +43,14 @@ def show_facts(console: Console, title: str, facts: Mapping[str, str]) -> None:
     for name, words in facts.items():
         table.add_row(f"  {name}", Text(words))
     console.print(table)
+
+
+def size(n_bytes: int) -> str:
+    """Write the size of a file.
+
+    >>> size(900), size(51_200), size(3_000_000)
+    ('900 bytes', '51.2 kB', '3.0 MB')
+    """
+    if n_bytes < 1000:
+        return f"{n_bytes} bytes"
+    return f"{n_bytes / 1e3:.1f} kB" if n_bytes < 1e6 else f"{n_bytes / 1e6:.1f} MB"
