@@ -48,7 +48,7 @@ def demo(
     if source.note:
         notes.print(source.note, style="yellow", soft_wrap=True)
     split = next(split_ratings(source.table, HoldOut(n_splits=1, random_state=seed)))
-    models = demo_methods(split.train, source.origin, seed, threads or -1, talk.progress)
+    models = demo_methods(split.train, seed, threads or -1, talk.progress)
     with notes.status("Compiling the kernels, which takes long only the first time"):
         warm_up(models.values(), split)
     trials = {name: judge(model, split) for name, model in models.items()}
