@@ -3,6 +3,7 @@
 Subclass `RatingsEstimatorContract` in a test module, define `make`, and the whole suite runs.
 """
 
+import dataclasses
 import pickle
 
 import numpy as np
@@ -13,7 +14,9 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
+import marginmf
 from marginmf.ratings import Ratings
+from newcomer_contracts import NewcomersContract
 
 
 def synthetic(scale, n_users=40, n_items=30, n=700, seed=0):
@@ -28,7 +31,41 @@ def synthetic(scale, n_users=40, n_items=30, n=700, seed=0):
     return pairs, np.asarray(scale, float)[np.searchsorted(cuts, picked)]
 
 
-class RatingsEstimatorContract:
+def assert_same_fit(model, other):
+    """All that was learned is the same to the last bit, but for how long it took."""
+    learned = [name for name in vars(model) if name.endswith("_")]
+    assert learned == [name for name in vars(other) if name.endswith("_")]
+    for name in learned:
+        a, b = getattr(model, name), getattr(other, name)
+        if name == "history_":
+            assert without_seconds(a) == without_seconds(b)
+        elif name not in ("users_", "items_", "ratings_"):
+            assert_same(a, b, name)
+
+
+def assert_same(a, b, name):
+    """Two values, or all the values in them, are the same to the last bit."""
+    assert type(a) is type(b), name
+    if isinstance(a, np.ndarray):
+        assert (a.dtype, a.shape, a.tobytes()) == (b.dtype, b.shape, b.tobytes()), name
+    elif isinstance(a, list):
+        for one, other in zip(a, b, strict=True):
+            assert_same(one, other, name)
+    elif hasattr(a, "fit"):
+        assert_same_fit(a, b)
+    elif dataclasses.is_dataclass(a):
+        assert_same(list(vars(a).values()), list(vars(b).values()), name)
+    else:
+        assert a == b, name
+
+
+def without_seconds(history):
+    if isinstance(history[0], list):
+        return [without_seconds(part) for part in history]
+    return [record._replace(seconds=None) for record in history]
+
+
+class RatingsEstimatorContract(NewcomersContract):
     """What a user may rely on, whichever estimator it is."""
 
     scale = (1, 2, 3, 4, 5)
@@ -80,6 +117,59 @@ class RatingsEstimatorContract:
     def test_predict_before_fit_is_an_error(self):
         with pytest.raises(NotFittedError):
             self.make().predict([(0, 0)])
+
+    # --- probabilities -------------------------------------------------------------------------
+
+    def test_probabilities_are_a_distribution_over_the_levels(self, model, data):
+        pairs, _ = data
+        distribution = model.predict_proba(pairs)
+        assert distribution.shape == (len(pairs), len(self.scale))
+        assert (distribution > 0).all()
+        np.testing.assert_allclose(distribution.sum(axis=1), 1.0)
+
+    def test_outputs_are_the_median_the_mode_and_the_mean_of_the_distribution(self, model, data):
+        pairs, _ = data
+        distribution, levels = model.predict_proba(pairs), np.asarray(self.scale, float)
+        mode = model.predict(pairs, output="mode")
+        np.testing.assert_array_equal(mode, levels[distribution.argmax(axis=1)])
+        np.testing.assert_allclose(model.predict(pairs, output="mean"), distribution @ levels)
+        median = model.predict(pairs, output="median")
+        below = (distribution * (levels < median[:, None])).sum(axis=1)
+        above = (distribution * (levels > median[:, None])).sum(axis=1)
+        assert (below <= 0.5 + 1e-9).all()
+        assert (above <= 0.5 + 1e-9).all()
+        with pytest.raises(ValueError, match="output='best' is not known"):
+            model.predict(pairs, output="best")
+
+    def test_probabilities_say_more_than_the_frequencies_of_levels(self, data):
+        pairs, ratings = data
+        order = np.random.default_rng(2).permutation(len(pairs))
+        train, test = order[:560], order[560:]
+        model = self.make().fit(Ratings.of(pairs[train], ratings[train], levels=self.scale))
+        codes = np.searchsorted(self.scale, ratings[test])
+        frequencies = np.bincount(np.searchsorted(self.scale, ratings[train])) / len(train)
+        own = np.log(model.predict_proba(pairs[test])[np.arange(len(test)), codes]).mean()
+        assert own > np.log(frequencies[codes]).mean()
+
+    def test_probabilities_of_unknown_ids(self, model, data):
+        mixed = np.vstack([data[0][:5], self.UNKNOWN])
+        np.testing.assert_allclose(model.predict_proba(mixed).sum(axis=1), 1.0)
+        np.testing.assert_array_equal(
+            model.predict_proba(mixed)[:5], model.predict_proba(data[0][:5])
+        )
+        missing = model.predict_proba(mixed, unknown="nan")
+        np.testing.assert_array_equal(np.isnan(missing).all(axis=1), [False] * 5 + [True] * 3)
+        for output in ("median", "mode", "mean"):
+            assert np.isnan(model.predict(mixed, "nan", output)[5:]).all()
+
+    def test_probabilities_of_new_users(self, data):
+        # Calibrated before or after the new users have come makes no difference.
+        pairs, ratings = data
+        moved = pairs + np.array([1000, 0])
+        late = self.make().fit(*data).fold_in(moved, ratings).predict_proba(moved)
+        soon = self.make().fit(*data).calibrate().fold_in(moved, ratings).predict_proba(moved)
+        np.testing.assert_array_equal(late, soon)
+        np.testing.assert_allclose(late.sum(axis=1), 1.0)
 
     # --- unknown users and items ---------------------------------------------------------------
 
@@ -179,6 +269,14 @@ class RatingsEstimatorContract:
         model.fit(*data)
         assert model.get_params() == before
 
+    def test_a_checkpoint_changes_nothing_and_is_gone_after_the_fit(self, model, data, tmp_path):
+        path = tmp_path / "checkpoint"
+        other = self.make().fit(*data, checkpoint=path)
+        assert_same_fit(other, model)
+        assert vars(other).keys() == vars(model).keys()
+        assert list(tmp_path.iterdir()) == []
+        pickle.dumps(other)
+
     def test_clone_is_unfitted_and_equal(self, model, data):
         copy = clone(model)
         assert copy.get_params() == model.get_params()
@@ -189,6 +287,26 @@ class RatingsEstimatorContract:
         copy = pickle.loads(pickle.dumps(model))
         pairs = np.vstack([data[0], self.UNKNOWN])
         np.testing.assert_array_equal(copy.predict(pairs), model.predict(pairs))
+
+    def test_a_saved_and_loaded_model_is_the_same_to_the_last_bit(self, model, data, tmp_path):
+        path, again = tmp_path / "model.marginmf", tmp_path / "again.marginmf"
+        model.save(path)
+        copy = marginmf.load(path)
+        assert type(copy) is type(model)
+        assert repr(copy) == repr(model)
+        # By their names: estimators inside are equal to nothing but themselves.
+        assert repr(copy.get_params()) == repr(model.get_params())
+        assert list(vars(copy)) == list(vars(model))
+        pairs = np.vstack([data[0], self.UNKNOWN])
+        folded, folded_copy = model.fold_in(*data), copy.fold_in(*data)
+        for one, other in ((model, copy), (folded, folded_copy)):
+            np.testing.assert_array_equal(other.predict(pairs), one.predict(pairs))
+            margins, expected = other.decision_function(pairs), one.decision_function(pairs)
+            assert margins.dtype == expected.dtype
+            assert margins.tobytes() == expected.tobytes()
+        np.testing.assert_array_equal(clone(copy).fit(*data).predict(pairs), model.predict(pairs))
+        copy.save(again)
+        assert again.read_bytes() == path.read_bytes()
 
     # --- how it was learned --------------------------------------------------------------------
 
@@ -220,37 +338,53 @@ class RatingsEstimatorContract:
         assert search.best_params_["reg"] in (0.5, 5.0)
         assert search.predict(pairs).shape == ratings.shape
 
-    # --- new users -----------------------------------------------------------------------------
+    # --- lists ---------------------------------------------------------------------------------
 
-    def test_fold_in_places_new_users_and_leaves_the_model_alone(self, model, data):
-        pairs, ratings = data
-        before = model.predict(pairs)
-        moved = pairs + np.array([1000, 0])
-        folded = model.fold_in(moved, ratings)
-        np.testing.assert_array_equal(model.predict(pairs), before)
-        # The same ratings under new names lead to nearly the same predictions.
-        assert np.abs(folded.predict(moved) - before).mean() < 0.15 * np.ptp(self.scale)
-        assert folded.items_ is model.items_
+    def mean_ratings(self, model, pairs):
+        """Return expected ratings and what breaks their ties."""
+        margins = model.decision_function(pairs).reshape(len(pairs), -1).astype(float)
+        ties = np.where(np.isfinite(margins), margins, 0.0).sum(axis=1)
+        return model.predict(pairs, output="mean"), ties
 
-    def test_fold_in_leaves_unknown_items_out_and_refuses_unknown_levels(self, model, data):
-        pairs, ratings = data
-        alone = model.fold_in(pairs[:20], ratings[:20])
-        with_new = model.fold_in(
-            np.vstack([pairs[:20], [[pairs[0, 0], 77_777]]]), np.append(ratings[:20], ratings[0])
-        )
-        np.testing.assert_array_equal(alone.predict(pairs[:20]), with_new.predict(pairs[:20]))
-        with pytest.raises(ValueError, match="not on the scale"):
-            model.fold_in([(0, 0)], [99.0])
+    def all_pairs(self, user):
+        return np.column_stack([np.full(30, user), np.arange(30)])
 
-    def test_new_user_with_unknown_items_only_stays_unknown(self, model, data):
+    @pytest.mark.parametrize("exclude_seen", [True, False])
+    def test_recommendations_are_the_best_of_all_pairs(self, model, data, exclude_seen):
+        pairs, _ = data
+        best = model.recommend([4, 33, 10_000], n=6, exclude_seen=exclude_seen)
+        for user in (4, 33, 10_000):
+            expected, ties = self.mean_ratings(model, self.all_pairs(user))
+            order = np.lexsort((np.arange(30), -ties, -expected))
+            if exclude_seen:
+                order = order[~np.isin(order, pairs[pairs[:, 0] == user, 1])]
+            of_user = best[best["user"] == user]
+            assert of_user["item"].tolist() == order[:6].tolist()
+            np.testing.assert_allclose(of_user["score"], expected[order[:6]], rtol=1e-12)
+            np.testing.assert_array_equal(
+                of_user["rating"], model.predict(of_user[["user", "item"]])
+            )
+            assert of_user["rank"].tolist() == [1, 2, 3, 4, 5, 6]
+
+    def test_recommendations_depend_on_nobody_else_and_not_on_threads(self, model):
+        whole = model.recommend(n=5)
+        pd.testing.assert_frame_equal(model.set_params(n_jobs=2).recommend(n=5), whole)
+        for user in (0, 17):
+            alone = model.recommend(user, n=5)
+            of_user = whole[whole["user"] == user].reset_index(drop=True)
+            pd.testing.assert_frame_equal(alone, of_user)
+
+    def test_recommendations_survive_a_pickle(self, model):
+        copy = pickle.loads(pickle.dumps(model))
+        pd.testing.assert_frame_equal(copy.recommend(n=3), model.recommend(n=3))
+
+    def test_recommendations_for_new_users(self, model, data):
         pairs, ratings = data
-        items, unknown_item = np.unique(pairs[:5, 1]), 77_777
-        of = lambda user: [(user, item) for item in items]  # noqa: E731
-        expected = model.predict(of(99_999))
-        alone = model.fold_in([(500, unknown_item)], ratings[:1])
-        np.testing.assert_array_equal(alone.predict(of(500)), expected)
-        mixed = model.fold_in([(500, unknown_item), *of(501)], ratings[: len(items) + 1])
-        np.testing.assert_array_equal(mixed.predict(of(500)), expected)
+        mine = pairs[:, 0] == 4
+        folded = model.fold_in(pairs[mine] + np.array([1000, 0]), ratings[mine])
+        best = folded.recommend(n=30)
+        assert set(best["user"]) == {1004}
+        assert set(best["item"]) == set(range(30)) - set(pairs[mine, 1])
 
     # --- bad input -----------------------------------------------------------------------------
 
@@ -282,8 +416,10 @@ class RatingsEstimatorContract:
         with pytest.raises(ValueError, match="reg=-1"):
             model.set_params(reg=-1).fit(*other)
         np.testing.assert_array_equal(model.predict(data[0]), before)
-        with pytest.raises(ValueError, match="reg=-1"):
-            model.fold_in(*data)
+        for method in self.NEWCOMER_METHODS:
+            with pytest.raises(ValueError, match="reg=-1"):
+                getattr(model, method)(*data)
+        np.testing.assert_array_equal(model.predict(data[0]), before)
 
     @pytest.mark.parametrize("reg", [-1.0, "strong", None])
     def test_bad_reg_gets_a_sentence(self, data, reg):

@@ -17,7 +17,9 @@ def test_the_package_alone_imports_nothing_heavy():
     assert not modules_after("import marginmf") & heavy
 
 
-@pytest.mark.parametrize("module", ["ratings", "protocols", "datasets", "kernels", "cli", "plots"])
+@pytest.mark.parametrize(
+    "module", ["ratings", "protocols", "datasets", "kernels", "cli", "plots", "persistence"]
+)
 def test_numba_and_matplotlib_wait_until_they_are_needed(module):
     assert not modules_after(f"import marginmf.{module}") & {"numba", "matplotlib"}
 
@@ -27,5 +29,6 @@ def test_submodules_are_attributes():
 
     assert "ratings" in dir(marginmf)
     assert marginmf.ratings.HMF.__name__ == "HMF"
+    assert marginmf.load is marginmf.persistence.load
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         marginmf.nonsense  # noqa: B018

@@ -9,27 +9,35 @@ HMF(n_factors=20)
 """
 
 from importlib import import_module
-from types import ModuleType
+from typing import Any
 
 __version__ = "0.1.0"
 
 _SUBMODULES = (
+    "checkpoints",
     "datasets",
     "kernels",
     "losses",
     "metrics",
     "penalties",
+    "persistence",
     "plots",
     "protocols",
     "ratings",
     "solvers",
     "thresholds",
+    "tuning",
 )
 
-__all__ = ["__version__", *_SUBMODULES]
+# Functions that are so much used that they stand here too, and where they live.
+_FUNCTIONS = {"load": "persistence"}
+
+__all__ = ["__version__", *_FUNCTIONS, *_SUBMODULES]
 
 
-def __getattr__(name: str) -> ModuleType:
+def __getattr__(name: str) -> Any:
+    if name in _FUNCTIONS:
+        return getattr(import_module(f"{__name__}.{_FUNCTIONS[name]}"), name)
     if name in _SUBMODULES:
         return import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

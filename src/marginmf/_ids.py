@@ -39,7 +39,10 @@ def as_id_column(values: Any, what: str = "id") -> Array:
     types = set(map(type, column))
     if not types <= {str, int}:
         _refuse_missing(np.array([_is_missing(value) for value in column], bool), what)
-    if types and all(issubclass(t, int | np.integer) and t is not bool for t in types):
+    # NumPy counts its durations among the integers.
+    if types and all(
+        issubclass(t, int | np.integer) and t not in (bool, np.timedelta64) for t in types
+    ):
         try:
             return column.astype(np.int64)
         except OverflowError:

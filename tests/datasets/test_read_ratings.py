@@ -193,6 +193,11 @@ def test_titles_with_commas_do_not_mislead_in_a_tab_separated_file(tmp_path: Pat
     assert columns(path)[1] == ["Good, the Bad, the Ugly", "One, Two, Three"]
 
 
+def test_line_ends_inside_quotes_do_not_mislead_about_the_separator(tmp_path: Path) -> None:
+    path = write(tmp_path, 'user\titem\trating\n1\t2\t3\na, b\t"c\nd"\t4\n')
+    assert columns(path) == (["1", "a, b"], ["2", "c\nd"], [3.0, 4.0])
+
+
 ids = st.text(st.characters(codec="utf-8", exclude_categories=("C", "Z")), min_size=1, max_size=8)
 rows = st.lists(
     st.tuples(ids, ids, st.floats(allow_nan=False, allow_infinity=False)), min_size=1, max_size=20

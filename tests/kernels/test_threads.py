@@ -10,9 +10,16 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from marginmf.kernels.cpu import CpuKernels
-from marginmf.kernels.threads import SMALLEST_TASK, even_bounds, row_bounds, run
+from marginmf.kernels.threads import (
+    SMALLEST_TASK,
+    even_bounds,
+    one_blas_thread,
+    row_bounds,
+    run,
+)
 from marginmf.losses import smooth_hinge, squared
 
 N_ROWS, N_COLUMNS, N_LEVELS, N_FACTORS = 3000, 400, 5, 8
@@ -166,3 +173,23 @@ def test_usable_after_a_fork() -> None:
         check=False,
     )
     assert done.returncode == 0
+
+
+def blas_threads() -> list[int]:
+    return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+
+
+def test_blas_gets_its_threads_back_when_the_last_caller_leaves() -> None:
+    with threadpool_limits(3, user_api="blas"):
+        before = blas_threads()
+        first, second = one_blas_thread(), one_blas_thread()
+        first.__enter__()
+        second.__enter__()
+        assert set(blas_threads()) == {1}
+        first.__exit__(None, None, None)
+        assert set(blas_threads()) == {1}
+        second.__exit__(None, None, None)
+        assert blas_threads() == before
+        with pytest.raises(RuntimeError, match="inside"), one_blas_thread():
+            raise RuntimeError("inside")
+        assert blas_threads() == before

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from contracts import RatingsEstimatorContract, synthetic
+from contracts import RatingsEstimatorContract, assert_same_fit, synthetic
 from marginmf.losses import TWO_LEVEL
 from marginmf.ratings import ALS, BMMMF, HMF, MMMF, PMF, PMMMF, BiasOnly
+from marginmf.ratings.explain import contributions
 
 
 class FactoriserContract(RatingsEstimatorContract):
@@ -28,6 +29,32 @@ class FactoriserContract(RatingsEstimatorContract):
         assert model.user_factors_.shape[-2:] == (len(np.unique(pairs[:, 0])), model.n_factors)
         assert model.item_factors_.shape[-2:] == (len(np.unique(pairs[:, 1])), model.n_factors)
 
+    @pytest.mark.parametrize("side", ["item", "user"])
+    def test_similarity_is_the_cosine_of_the_factors(self, model, side):
+        factors = np.asarray(getattr(model, f"{side}_factors_"), float)
+        factors = np.moveaxis(factors.reshape(-1, *factors.shape[-2:]), 0, 1)
+        factors = factors.reshape(len(factors), -1)
+        factors /= np.linalg.norm(factors, axis=1, keepdims=True)
+        similar = getattr(model, f"similar_{side}s")([3, 8], n=6)
+        for code in (3, 8):
+            cosines = factors @ factors[code]
+            cosines[code] = -2.0
+            order = np.argsort(-cosines)[:6]
+            rows = similar[similar[side] == code]
+            assert rows["similar"].tolist() == order.tolist()
+            np.testing.assert_allclose(rows["similarity"], cosines[order], atol=1e-6)
+
+    def test_contributions_and_their_remainder_are_the_score(self, model):
+        U, V = (np.asarray(f, float) for f in (model.user_factors_, model.item_factors_))
+        U, V = (f.reshape(-1, *f.shape[-2:]) for f in (U, V))
+        parts = contributions(model, 4, 9)
+        score = (U[:, 4] * V[:, 9]).sum() / len(U)
+        assert parts.contributions.sum() + parts.remainder == pytest.approx(score)
+        # What stopping early has left over is small beside what the ratings say.
+        assert abs(parts.remainder) < 0.1 * np.abs(parts.contributions).sum()
+        shown = model.explain(4, 9, n=1000)["contribution"]
+        assert shown.sum() == pytest.approx(parts.contributions.sum())
+
     def test_callbacks_can_stop(self, data):
         model = self.make(callbacks=[lambda progress: progress.record.iteration == 1]).fit(*data)
         assert np.max(model.n_iter_) == 1
@@ -44,6 +71,21 @@ class FactoriserContract(RatingsEstimatorContract):
         np.testing.assert_array_equal(model.predict(data[0]), before)
         # Callbacks watch fits; placing new users is none of their business.
         model.fold_in(*data)
+
+    @pytest.mark.parametrize("iterations", [1, 4, 11])
+    def test_a_fit_that_is_interrupted_resumes_to_the_same_answer(
+        self, model, data, iterations, tmp_path
+    ):
+        def interrupt(progress):
+            if progress.record.iteration == iterations:
+                raise KeyboardInterrupt
+
+        path = tmp_path / "checkpoint"
+        with pytest.raises(KeyboardInterrupt):
+            self.make(callbacks=[interrupt]).fit(*data, checkpoint=path)
+        assert len(list(path.iterdir())) > 1
+        assert_same_fit(self.make().fit(*data, checkpoint=path), model)
+        assert list(tmp_path.iterdir()) == []
 
     def test_fold_in_keeps_to_the_rank_that_was_learned(self, model, data):
         expected = model.fold_in(*data).predict(data[0])

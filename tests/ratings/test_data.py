@@ -117,6 +117,18 @@ def test_any_ordered_scale(levels: Any) -> None:
     np.testing.assert_array_equal(data.values, list(levels)[::-1])
 
 
+def test_vocabularies_of_both_sides_leave_others_out() -> None:
+    users, items = IdIndex(["ann", "zoe"], "user"), IdIndex(["x", "y"], "item")
+    pairs = [("ann", "x"), ("ann", "other"), ("bob", "x"), ("ann", "y")]
+    data = Ratings.of(pairs, [1, 2, 3, 2], users=users, items=items)
+    assert data.users is users
+    assert data.items is items
+    assert triples(data) == {("ann", "x", 1), ("ann", "y", 2)}
+    np.testing.assert_array_equal(data.indptr, [0, 2, 2])
+    nothing = Ratings.of(pairs, [1, 2, 3, 2], users=IdIndex(["zoe"], "user"))
+    assert (len(nothing), nothing.n_users, nothing.n_items) == (0, 1, 0)
+
+
 def test_order_of_the_rows_does_not_matter() -> None:
     shuffled = [2, 0, 3, 1]
     one = Ratings.of(PAIRS, STARS)

@@ -64,3 +64,36 @@ def test_fold_in_is_nearly_as_good_as_a_refit_with_the_new_users(movielens):
     both = np.concatenate([train, fold_in])
     refitted = model.fit(pairs[both], ratings[both])
     assert error <= -refitted.score(pairs[test], ratings[test]) + 0.02
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        HMF(reg=[6, 10, 17, 14], random_state=0),
+        MMMF(reg=15, random_state=0),
+        ALS(reg=25, bias=True),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_held_out_items_that_are_recommended_are_liked(split, model):
+    pairs, ratings, test_pairs, test_ratings = split
+    best = model.set_params(max_iter=15).fit(pairs, ratings).recommend(n=50)
+    listed = set(zip(best["user"], best["item"], strict=True))
+    hits = np.array([pair in listed for pair in map(tuple, test_pairs)])
+    assert hits.sum() > 1000
+    assert test_ratings[hits].mean() > test_ratings.mean() + 0.6
+
+
+def test_new_items_are_placed_nearly_as_well_as_by_a_refit(movielens):
+    pairs, ratings = movielens
+    rng = np.random.default_rng(1)
+    items, counts = np.unique(pairs[:, 1], return_counts=True)
+    is_new = np.isin(pairs[:, 1], rng.permutation(items[counts >= 20])[:200])
+    is_test = is_new & (rng.random(len(pairs)) < 0.2)
+    new, test = is_new & ~is_test, (pairs[is_test], ratings[is_test])
+    model = HMF(reg=[6, 10, 17, 14], random_state=0).fit(pairs[~is_new], ratings[~is_new])
+    error = -model.fold_in_items(pairs[new], ratings[new]).score(*test)
+    updated = model.update_items(pairs[new], ratings[new])
+    assert -updated.score(*test) == error
+    refitted = model.fit(pairs[~is_test], ratings[~is_test])
+    assert error <= -refitted.score(*test) + 0.02

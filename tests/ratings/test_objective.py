@@ -9,14 +9,16 @@ from marginmf.kernels import get_kernels
 from marginmf.losses import REAL, TWO_LEVEL, beta_divergence
 from marginmf.ratings.data import Ratings
 from marginmf.ratings.objective import (
+    AnchoredRows,
     FactorObjective,
     ProximalRows,
     RealRows,
     RowLoss,
+    RowObjective,
     ThresholdRows,
     TwoLevelRows,
 )
-from marginmf.thresholds import REACH
+from marginmf.thresholds import REACH, ProximalLoss, ThresholdLoss
 
 N_USERS, N_ITEMS, N_LEVELS, N_FACTORS, REG = 6, 8, 4, 3, 0.7
 
@@ -47,8 +49,8 @@ def ratings() -> Ratings:
 DATA = ratings()
 
 
-def objective_of(row_loss: RowLoss, dtype: type = np.float64, items=None) -> FactorObjective:
-    return FactorObjective(DATA, row_loss, REG, N_FACTORS, get_kernels("cpu"), dtype, items)
+def objective_of(row_loss: RowLoss, dtype: type = np.float64) -> FactorObjective:
+    return FactorObjective(DATA, row_loss, REG, N_FACTORS, get_kernels("cpu"), dtype)
 
 
 def point_of(objective: FactorObjective, positive: bool = False) -> np.ndarray:
@@ -204,18 +206,100 @@ ROW_LOSSES: dict[str, RowLoss] = {
 
 
 @pytest.mark.parametrize("name", ROW_LOSSES)
-def test_fixed_items_leave_the_users_gradient_as_it_is(name: str) -> None:
+def test_rows_of_users_are_parts_of_the_whole(name: str) -> None:
     whole = objective_of(ROW_LOSSES[name])
     point = point_of(whole)
     users, items, thresholds = whole.split(point)
-    part = objective_of(ROW_LOSSES[name], items=items.copy())
+    part = RowObjective(DATA, ROW_LOSSES[name], REG, items.copy(), get_kernels("cpu"))
     value, gradient = whole(point)
-    part_value, part_gradient = part(part.join(users, items, thresholds))
-    assert part_value == pytest.approx(value - REG / 2 * (items**2).sum())
-    of_users, of_thresholds = part.split(part_gradient)[0], part.split(part_gradient)[2]
-    np.testing.assert_allclose(of_users, whole.split(gradient).users)
-    np.testing.assert_allclose(of_thresholds, whole.split(gradient).thresholds)
-    assert part_gradient.size == users.size + thresholds.size
+    values, by_row = part(np.hstack([users, thresholds]))
+    assert values.shape == (N_USERS,)
+    assert values.sum() == pytest.approx(value - REG / 2 * (items**2).sum())
+    by_users, by_thresholds = part.split(by_row)
+    np.testing.assert_allclose(by_users, whole.split(gradient).users)
+    np.testing.assert_allclose(by_thresholds, whole.split(gradient).thresholds)
+
+
+def item_objective(name: str) -> RowObjective:
+    """Return the objective of the items' rows, the users and what belongs to them given."""
+    rng = np.random.default_rng(2)
+    users = rng.normal(size=(N_USERS, N_FACTORS))
+    thresholds, prototypes = rng.normal(size=(2, N_USERS, N_LEVELS))
+    prototypes[1, 2] = np.nan  # a level that the user never used
+    by_user = DATA.by_item.indices
+    row_loss = {
+        "two_level": ROW_LOSSES["two_level"],
+        "real": ROW_LOSSES["real"].take(DATA.item_order),
+        "proximal": AnchoredRows(ProximalLoss(TWO_LEVEL["smooth_hinge"]), prototypes[by_user]),
+        **{
+            name: AnchoredRows(
+                ThresholdLoss(TWO_LEVEL["smooth_hinge"], reach), thresholds[by_user, :-1]
+            )
+            for name, reach in REACH.items()
+        },
+    }[name]
+    return RowObjective(DATA.by_item, row_loss, REG, users, get_kernels("cpu"))
+
+
+@pytest.mark.parametrize("name", ["two_level", "real"])
+def test_rows_of_items_are_parts_of_the_whole(name: str) -> None:
+    # What these ask of a score has nothing to do with the user: both sides see the same losses.
+    part = item_objective(name)
+    items = np.random.default_rng(3).normal(size=(N_ITEMS, N_FACTORS))
+    whole = objective_of(ROW_LOSSES[name])
+    value, gradient = whole(whole.join(part.given, items, np.empty((N_USERS, 0))))
+    values, by_row = part(items)
+    assert values.sum() == pytest.approx(value - REG / 2 * (part.given**2).sum())
+    np.testing.assert_allclose(by_row, whole.split(gradient).items)
+
+
+def test_new_items_are_judged_by_the_given_thresholds_and_prototypes() -> None:
+    h = TWO_LEVEL_BY_CASES["smooth_hinge"]
+    items = np.random.default_rng(3).normal(size=(N_ITEMS, N_FACTORS))
+    for name in ("all", "immediate", "proximal"):
+        objective = item_objective(name)
+        expected = REG / 2 * (items**2).sum(axis=1)
+        for k, (j, i) in enumerate(zip(objective.data.rows, objective.data.indices, strict=True)):
+            stars = objective.data.codes[k] + 1
+            x, anchors = objective.given[i] @ items[j], objective.row_loss.anchors[k]
+            for r, anchor in enumerate(anchors, start=1):
+                if name == "proximal" and not np.isnan(anchor):
+                    away = h((1 if r < stars else -1) * (x - anchor))
+                    expected[j] += (x - anchor) ** 2 if r == stars else away
+                elif name == "all" or (name == "immediate" and r in (stars - 1, stars)):
+                    expected[j] += h((1 if r >= stars else -1) * (anchor - x))
+        np.testing.assert_allclose(objective(items)[0], expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("side", ["user", "item"])
+@pytest.mark.parametrize("name", ROW_LOSSES)
+def test_gradient_of_rows_is_the_slope(name: str, side: str) -> None:
+    objective = item_objective(name)
+    if side == "user":
+        items = np.random.default_rng(4).normal(size=(N_ITEMS, N_FACTORS))
+        objective = RowObjective(DATA, ROW_LOSSES[name], REG, items, get_kernels("cpu"))
+    n_rows = objective.data.n_rows
+    n_columns = N_FACTORS + objective.row_loss.n_thresholds(objective.data)
+    points = np.random.default_rng(5).normal(size=(n_rows, n_columns))
+    _, gradient = objective(points)
+    slopes, h = np.empty_like(points), 1e-6
+    for p in range(n_columns):
+        up, down = points.copy(), points.copy()
+        up[:, p] += h
+        down[:, p] -= h
+        # A row's value depends on nothing but the row: all rows can move at once.
+        slopes[:, p] = (objective(up)[0] - objective(down)[0]) / (2 * h)
+    np.testing.assert_allclose(gradient, slopes, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ROW_LOSSES)
+def test_some_rows_have_the_values_that_they_have_among_all(name: str) -> None:
+    objective, which = item_objective(name), np.array([5, 0, 3])
+    points = np.random.default_rng(6).normal(size=(N_ITEMS, N_FACTORS))
+    values, gradient = objective(points)
+    some_values, some_gradient = objective.take(which)(points[which])
+    np.testing.assert_array_equal(some_values, values[which])
+    np.testing.assert_array_equal(some_gradient, gradient[which])
 
 
 @pytest.mark.parametrize("name", ROW_LOSSES)

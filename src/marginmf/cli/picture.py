@@ -4,9 +4,9 @@ import os
 from pathlib import Path
 
 from marginmf import plots
+from marginmf._atomic import atomic_write
 from marginmf._typing import Float64Array
 from marginmf.cli.comparison import Comparison
-from marginmf.datasets.atomic import atomic_write
 from marginmf.plots.style import new_figure
 
 FORMATS = (".png", ".svg", ".pdf")

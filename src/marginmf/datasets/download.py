@@ -15,7 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Protocol
 
-from marginmf.datasets.atomic import atomic_write
+from marginmf._atomic import atomic_write
 
 CHUNK = 1 << 16
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from marginmf.datasets.atomic import atomic_write
+from marginmf._atomic import atomic_write
 from marginmf.datasets.table import IdArray, RatingsTable
 
 

@@ -71,12 +71,7 @@ class RatingsTable:
     @property
     def pairs(self) -> IdArray:
         """The (user, item) pairs, of shape (n, 2): ``int64`` where both ids are, else objects."""
-        if self.users.dtype == np.int64 and self.items.dtype == np.int64:
-            return np.column_stack([self.users, self.items])
-        pairs = np.empty((len(self), 2), dtype=object)
-        pairs[:, 0] = self.users.tolist()
-        pairs[:, 1] = self.items.tolist()
-        return pairs
+        return as_pairs(self.users, self.items)
 
     @property
     def n_users(self) -> int:
@@ -103,3 +98,11 @@ class RatingsTable:
         if self.source:
             text += f"; {self.source}"
         return f"RatingsTable({self.name!r}: {text})"
+
+
+def as_pairs(users: IdArray, items: IdArray) -> IdArray:
+    """Return pairs of shape (n, 2): ``int64`` where both ids are, else Python objects."""
+    both = users.dtype == np.int64 and items.dtype == np.int64
+    pairs = np.empty((len(users), 2), dtype=np.int64 if both else object)
+    pairs[:, 0], pairs[:, 1] = users, items
+    return pairs

@@ -17,6 +17,7 @@ from zlib import crc32
 import numpy as np
 from numba import njit
 
+from marginmf.kernels import ranking
 from marginmf.losses import REAL, TWO_LEVEL, RealLoss, TwoLevelLoss
 from marginmf.thresholds import prototype_sign, threshold_sign
 
@@ -227,7 +228,10 @@ def axpy(start, stop, scale, a, b):
         b[k] += scale * a[k]
 
 
-_compiled: list[Any] = [scores, accumulate, gather, dot, axpy]
+_compiled: list[Any] = [
+    *(scores, accumulate, gather, dot, axpy),
+    *(ranking.expected_ratings, ranking.top_n),
+]
 
 
 def n_compilations() -> int:

@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 
 from marginmf._typing import FloatArray, IntArray
-from marginmf.kernels import compiled
-from marginmf.kernels.threads import even_bounds, row_bounds, run
+from marginmf.kernels import compiled, ranking
+from marginmf.kernels.interface import Best
+from marginmf.kernels.threads import even_bounds, one_blas_thread, row_bounds, run
 from marginmf.losses import RealLoss, TwoLevelLoss
 from marginmf.solvers.vector import NumpyVectors
 
@@ -118,16 +119,44 @@ class CpuKernels(NumpyVectors):
         ridge: float,
     ) -> FloatArray:
         """Return, for every row, the ridge regression of its targets on its columns' factors."""
-        from threadpoolctl import threadpool_limits
-
         n_factors = factors.shape[1]
         out = np.empty((len(indptr) - 1, n_factors), factors.dtype)
-        # One BLAS thread in each of ours: more would only get in each other's way.
-        with threadpool_limits(1, user_api="blas"):
+        with one_blas_thread():
             self._over_rows(
                 _solve_rows, indptr, n_factors**2, indices, targets, factors, ridge, out
             )
         return out
+
+    def expected_ratings(
+        self,
+        scores: FloatArray,
+        offsets: FloatArray,
+        bounds: FloatArray,
+        weights: FloatArray,
+        user_terms: FloatArray,
+        item_terms: FloatArray,
+        steps: FloatArray,
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the expected ratings of a block of users and items, and what breaks their ties."""
+        _, n_rows, n_columns = scores.shape
+        expected, ties = np.empty((2, n_rows, n_columns), np.float32)
+        arguments = (scores, offsets, bounds, weights, user_terms, item_terms, steps)
+        self._over_range(ranking.expected_ratings, n_rows, n_columns, *arguments, expected, ties)
+        return expected, ties
+
+    def top_n(
+        self,
+        scores: FloatArray,
+        ties: FloatArray,
+        indptr: IntArray,
+        excluded: IntArray,
+        best: Best,
+        first: int = 0,
+    ) -> None:
+        """Improve, in place, the best columns of every row that were found so far."""
+        n_rows, n_columns = scores.shape
+        arguments = (scores, ties, indptr, excluded, first)
+        self._over_range(ranking.top_n, n_rows, n_columns, *arguments, *best)
 
     def dot(self, a: FloatArray, b: FloatArray) -> float:
         """Return the inner product of two vectors, summed in float64."""

@@ -1,10 +1,39 @@
 """What a set of kernels must be able to do."""
 
-from typing import Protocol
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import DTypeLike
 
 from marginmf._typing import FloatArray, IntArray
 from marginmf.losses import RealLoss, TwoLevelLoss
 from marginmf.solvers.vector import VectorSpace
+
+
+class Best(NamedTuple):
+    """The best columns of every row, best first, with their scores and ties.
+
+    Where there are no more, the column is -1, and score and tie are minus infinity.
+    """
+
+    columns: IntArray
+    scores: FloatArray
+    ties: FloatArray
+
+    @classmethod
+    def none_yet(cls, n_rows: int, n: int, dtype: DTypeLike) -> "Best":
+        """Return room for the n best columns of rows."""
+        shape = (n_rows, n)
+        return cls(
+            np.full(shape, -1, np.int32),
+            np.full(shape, -np.inf, dtype),
+            np.full(shape, -np.inf, dtype),
+        )
+
+    def rows(self, start: int, stop: int) -> "Best":
+        """Return a view of some rows."""
+        part = slice(start, stop)
+        return Best(self.columns[part], self.scores[part], self.ties[part])
 
 
 class Kernels(VectorSpace, Protocol):
@@ -71,3 +100,43 @@ class Kernels(VectorSpace, Protocol):
         ridge: float,
     ) -> FloatArray:
         """Return, for every row, the ridge regression of its targets on its columns' factors."""
+
+    def expected_ratings(
+        self,
+        scores: FloatArray,
+        offsets: FloatArray,
+        bounds: FloatArray,
+        weights: FloatArray,
+        user_terms: FloatArray,
+        item_terms: FloatArray,
+        steps: FloatArray,
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the expected ratings of a block of users and items, and what breaks their ties.
+
+        Expected ratings count from the lowest level, and ``steps[q]`` is what level ``q + 1`` is
+        above level ``q``.  Margin ``p`` is ``scores[p] + offsets[:, p]``, and a step's log-odds are
+        ``user_terms[:, q] + item_terms[q] + sum over p of weights[q, p] * margin p``, margins
+        clipped to ``bounds[p]``.  Where the chances rise from one step to the next they are held
+        down to the lower one.  Ties are broken by the sum of the margins, infinite ones left out.
+
+        All arrays are float32: scores of shape (n_margins, n_users, n_items), or (1, ...) where
+        all margins share them; offsets (n_users, n_margins); user_terms (n_users, n_steps);
+        item_terms (n_steps, n_items).
+        """
+
+    def top_n(
+        self,
+        scores: FloatArray,
+        ties: FloatArray,
+        indptr: IntArray,
+        excluded: IntArray,
+        best: Best,
+        first: int = 0,
+    ) -> None:
+        """Improve, in place, the best columns of every row that were found so far.
+
+        The higher score is better, then the higher tie, then the lower column.  Column ``j`` of
+        the scores has the number ``first + j``, which is higher than those found so far; row
+        ``i`` leaves out the numbers ``excluded[indptr[i]:indptr[i + 1]]``, which ascend, and
+        scores that are minus infinity or not a number.
+        """

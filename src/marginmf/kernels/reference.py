@@ -1,8 +1,10 @@
 """The kernels spelled out in NumPy: slow, obvious, and the oracle for every other set."""
 
 import numpy as np
+from scipy.special import expit
 
 from marginmf._typing import FloatArray, IntArray
+from marginmf.kernels.interface import Best
 from marginmf.losses import RealLoss, TwoLevelLoss
 from marginmf.solvers.vector import NumpyVectors
 from marginmf.thresholds import ProximalLoss, ThresholdLoss
@@ -106,6 +108,48 @@ class ReferenceKernels(NumpyVectors):
             gram = rows.T @ rows + ridge * np.eye(n_factors)
             solved[i] = np.linalg.solve(gram, rows.T @ targets[entries])
         return solved
+
+    def expected_ratings(
+        self,
+        scores: FloatArray,
+        offsets: FloatArray,
+        bounds: FloatArray,
+        weights: FloatArray,
+        user_terms: FloatArray,
+        item_terms: FloatArray,
+        steps: FloatArray,
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the expected ratings of a block of users and items, and what breaks their ties."""
+        margins = scores.astype(np.float64) + offsets.T[:, :, None]
+        ties = np.where(np.isfinite(margins), margins, 0.0).sum(axis=0)
+        logits = np.einsum("qp,pij->qij", weights, np.clip(margins.T, -bounds, bounds).T)
+        logits += user_terms.T[:, :, None] + item_terms[:, None, :]
+        chances = np.minimum.accumulate(expit(logits), axis=0)
+        expected = np.tensordot(steps, chances, axes=1)
+        return expected.astype(np.float32), ties.astype(np.float32)
+
+    def top_n(
+        self,
+        scores: FloatArray,
+        ties: FloatArray,
+        indptr: IntArray,
+        excluded: IntArray,
+        best: Best,
+        first: int = 0,
+    ) -> None:
+        """Improve, in place, the best columns of every row that were found so far."""
+        numbers = np.arange(first, first + scores.shape[1])
+        for i, (found, *found_values) in enumerate(zip(*best, strict=True)):
+            left_out = np.isin(numbers, excluded[indptr[i] : indptr[i + 1]])
+            kept = (scores[i] > -np.inf) & ~left_out
+            columns = np.concatenate([found[found >= 0], numbers[kept]])
+            score, tie = (
+                np.concatenate([old[found >= 0], new[i, kept]])
+                for old, new in zip(found_values, (scores, ties), strict=True)
+            )
+            order = np.lexsort((columns, -tie, -score))[: len(found)]
+            for row, values in zip((found, *found_values), (columns, score, tie), strict=True):
+                row[: len(order)] = values[order]
 
 
 def _rows(indptr: IntArray) -> IntArray:

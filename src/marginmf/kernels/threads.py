@@ -7,8 +7,10 @@ several Python threads fit models at once.
 """
 
 import os
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from itertools import pairwise
 from typing import Any
 
@@ -51,6 +53,44 @@ def row_bounds(indptr: IntArray, n_threads: int, work_each: int = 1) -> IntArray
     parts = _n_parts(n_entries * work_each, n_threads)
     cuts = np.searchsorted(indptr, np.linspace(0, n_entries, parts + 1)[1:-1])
     return np.concatenate(([0], np.maximum.accumulate(cuts), [len(indptr) - 1]))
+
+
+class _OneBlasThread:
+    """Keeps BLAS to one thread while at least one caller is inside.
+
+    The number of BLAS threads belongs to the whole process.  Callers are counted, because if each
+    restored what it found, one that comes in while another is inside would leave BLAS at one
+    thread for good.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._n_inside = 0
+        self._controller: Any = None
+        self._limits: Any = None
+
+    @contextmanager
+    def __call__(self) -> Iterator[None]:
+        from threadpoolctl import ThreadpoolController
+
+        with self._lock:
+            if self._n_inside == 0:
+                # Kept, because finding the libraries takes longer than one user's list.
+                self._controller = self._controller or ThreadpoolController()
+                self._limits = self._controller.limit(limits=1, user_api="blas")
+            self._n_inside += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._n_inside -= 1
+                if self._n_inside == 0:
+                    self._limits.restore_original_limits()
+
+
+#: ``with one_blas_thread():`` around work that our own threads share out: more threads in each of
+#: them would only get in each other's way.
+one_blas_thread = _OneBlasThread()
 
 
 def _n_parts(work: int, n_threads: int) -> int:

@@ -6,6 +6,7 @@ drawn, and its global state is never touched.
 """
 
 from marginmf.plots.confusion import level_confusion
+from marginmf.plots.selection import regularisation_path
 from marginmf.plots.training import training_curves
 
-__all__ = ["level_confusion", "training_curves"]
+__all__ = ["level_confusion", "regularisation_path", "training_curves"]

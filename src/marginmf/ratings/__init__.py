@@ -1,10 +1,21 @@
-"""Ratings: four max-margin factorisers and the baselines that they are compared with."""
+"""Ratings: four max-margin factorisers, their ensemble, and baselines to compare them with."""
 
 from marginmf.ratings.baselines import ALS, PMF, BiasOnly
 from marginmf.ratings.bmmmf import BMMMF
 from marginmf.ratings.data import Ratings
+from marginmf.ratings.ensemble import MarginEnsemble
 from marginmf.ratings.hmf import HMF
 from marginmf.ratings.mmmf import MMMF
 from marginmf.ratings.pmmmf import PMMMF
 
-__all__ = ["ALS", "BMMMF", "HMF", "MMMF", "PMF", "PMMMF", "BiasOnly", "Ratings"]
+__all__ = [
+    "ALS",
+    "BMMMF",
+    "HMF",
+    "MMMF",
+    "PMF",
+    "PMMMF",
+    "BiasOnly",
+    "MarginEnsemble",
+    "Ratings",
+]

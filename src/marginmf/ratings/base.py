@@ -1,8 +1,9 @@
-"""What every ratings estimator has in common: fit, predict, margins, fold-in, score."""
+"""What every ratings estimator has in common: fit, predict, margins, score."""
 
 from abc import ABC, abstractmethod
 from copy import copy
 from numbers import Integral, Real
+from os import PathLike
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -11,54 +12,87 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from marginmf._ids import shown
-from marginmf._typing import Float64Array, FloatArray, IntArray
+from marginmf._random import as_generator
+from marginmf._typing import BoolArray, Float64Array, FloatArray, IntArray
+from marginmf.checkpoints import CheckpointLike, Journal, open_journal
 from marginmf.kernels import Kernels, get_kernels
 from marginmf.metrics import mean_absolute_error
+from marginmf.ratings.calibration import Calibrator, distribution_of, features_of
+from marginmf.ratings.changes import observed
 from marginmf.ratings.columns import as_values, split_pairs
 from marginmf.ratings.data import Ratings
-from marginmf.ratings.decoders import count_above
+from marginmf.ratings.decoders import ANSWERS, count_above
 from marginmf.ratings.fallback import LevelFrequencies
+from marginmf.ratings.holdout import HeldOut
+from marginmf.ratings.newcomers import Newcomers
+from marginmf.ratings.recommender import Recommender
+from marginmf.ratings.selection import Trial, calibrated_on
 
 Unknown = Literal["fallback", "raise", "nan"]
+Output = Literal["rule", "median", "mode", "mean"]
+
+#: What is learned and is nobody's business, beside the attributes that end in an underscore.
+LEARNED_IN_PRIVATE = ("_calibrator", "_frequencies", "_origin")
 
 #: The largest number that is not infinite.
 MOST = float(np.finfo(np.float64).max)
 
 
-class RatingsEstimator(BaseEstimator, ABC):
+class RatingsEstimator(Newcomers, Recommender, BaseEstimator, ABC):
     """A supervised estimator over (user, item) pairs.
 
     Subclasses say how to learn from ratings (`_fit`), how far a pair's score is above each level
-    (`_margins`), and how to place new users while the items stay as they are (`_fold_in`).
+    (`_margins`), and how to place new users or items while the others stay (`_place`).
     """
 
     n_jobs: int | None
     _decode = staticmethod(count_above)
+    #: What turns margins into probabilities, when that has been learned.
+    _calibrator: Calibrator | None = None
+    #: The model that this one's items come from, when it may be asked for its calibrator.
+    _origin: "RatingsEstimator | None" = None
+    #: Runs the minimisations of `_fit`; one that keeps what was done is there during a fit only.
+    _journal = Journal()
 
-    def fit(self, pairs: Any, ratings: Any = None) -> Self:
+    def fit(self, pairs: Any, ratings: Any = None, *, checkpoint: CheckpointLike = None) -> Self:
         """Learn from observed ratings; what was learned before is forgotten.
 
         Parameters
         ----------
         pairs : pairs, data frame, sparse matrix or Ratings
-            (user, item) pairs with any hashable ids; see `Ratings.of`.
+            (user, item) pairs with any hashable ids; see `Ratings.of`.  Ids of a `Ratings` that
+            have no rating stay unknown.
         ratings : sequence of float, optional
             The ratings of the pairs, where ``pairs`` does not hold them.
+        checkpoint : path or Checkpoint, optional
+            A folder that keeps what was done while the fit runs.  If it is interrupted or killed,
+            the same call goes on from there and ends at the same answer, to the last bit.  The
+            folder is removed when the fit has succeeded.  See `marginmf.checkpoints.Checkpoint`.
 
         Returns
         -------
         self
         """
-        data = Ratings.of(pairs, ratings)
-        # Learned on a copy, so that a fit that fails or is interrupted leaves this one as it was.
-        fitted = copy(self)
-        fitted._check(data)
-        fitted._set_data(data)
-        fitted._fit(data)
-        self.__dict__.update(fitted.__dict__)
+        fitted = self._learned(observed(Ratings.of(pairs, ratings)), checkpoint)
+        self.__dict__ = fitted.__dict__
         return self
 
-    def predict(self, pairs: Any, unknown: Unknown = "fallback") -> Float64Array:
+    def _learned(self, data: Ratings, checkpoint: CheckpointLike = None) -> Self:
+        """Return a fitted copy, so that a fit that fails or is interrupted changes nothing."""
+        fitted = copy(self)
+        for name in set(vars(fitted)) - set(fitted.get_params(deep=False)):
+            if name.endswith("_") or name in LEARNED_IN_PRIVATE:
+                delattr(fitted, name)  # what was learned before is forgotten
+        fitted._check(data)
+        fitted._set_data(data)
+        with open_journal(checkpoint, self, data.arrays) as fitted._journal:
+            fitted._fit(data)
+        del fitted._journal
+        return fitted
+
+    def predict(
+        self, pairs: Any, unknown: Unknown = "fallback", output: Output = "rule"
+    ) -> Float64Array:
         """Predict the rating of every pair, on the scale seen in training.
 
         Parameters
@@ -66,12 +100,95 @@ class RatingsEstimator(BaseEstimator, ABC):
         pairs : pairs
             (user, item) pairs.
         unknown : {"fallback", "raise", "nan"}
-            What to do with users or items that training did not see: predict from the level
-            frequencies of the half that is known, raise an error, or answer NaN.
+            What to do with users or items that training did not see: predict the median of the
+            level frequencies of the half that is known (see
+            `marginmf.ratings.fallback.LevelFrequencies`), raise an error, or answer NaN.
+        output : {"rule", "median", "mode", "mean"}
+            Which answer: by the method's own rule, or from the probabilities of the levels (see
+            `predict_proba`) the median, which is best for the mean absolute error, the mode, best
+            for the zero-one error, or the mean, best for the squared error, which may lie between
+            levels.
         """
-        margins = self._margin_matrix(pairs, unknown)
-        levels = self.levels_[self._decode(margins)]
-        return np.where(np.isnan(margins).any(axis=1), np.nan, levels)
+        if output not in ("rule", "median", "mode", "mean"):
+            raise ValueError(
+                f"output={output!r} is not known. Choose 'rule', 'median', 'mode' or 'mean'."
+            )
+        if output != "rule":
+            return ANSWERS[output](self.predict_proba(pairs, unknown), self.levels_)
+        users, items, known = self._encoded(pairs, unknown)
+        predicted = self._predict_codes(users, items)
+        return np.where(known, predicted, np.nan) if unknown == "nan" else predicted
+
+    def predict_proba(self, pairs: Any, unknown: Unknown = "fallback") -> Float64Array:
+        """Return the probability of every level, for every pair.
+
+        The probabilities are calibrated on held-out ratings: of the ratings that are said to be
+        at a level with probability 0.7, about 70 % are.  See `calibrate`.
+
+        Parameters
+        ----------
+        pairs, unknown
+            As in `predict`.
+
+        Returns
+        -------
+        array of shape (n_pairs, n_levels)
+            Rows that add up to one, in the order of ``levels_``.
+
+        Examples
+        --------
+        >>> from marginmf.datasets import make_ratings
+        >>> from marginmf.ratings import MMMF
+        >>> data = make_ratings(50, 40, n_factors=2, observed=0.5, random_state=0)
+        >>> model = MMMF(n_factors=5, random_state=0).fit(data.pairs, data.ratings)
+        >>> model.predict_proba(data.pairs[:2]).shape
+        (2, 5)
+        """
+        users, items, known = self._encoded(pairs, unknown)
+        distribution = self._code_distribution(users, items)
+        if unknown == "nan":
+            distribution[~known] = np.nan
+        return distribution
+
+    def calibrate(self) -> Self:
+        """Learn how margins become probabilities, on ratings held out from training.
+
+        With ``reg="auto"`` this has been done by `fit`.  Otherwise the first call of
+        `predict_proba`, or of anything that needs it, does it: a tenth of the ratings are held
+        out and a copy of the model is fitted to the rest, which takes about as long as `fit`.
+        Call this to have it done at a time of your choosing.
+
+        Returns
+        -------
+        self
+        """
+        check_is_fitted(self)
+        if self._calibrator is None:
+            self._calibrator = self._learned_calibrator()
+            self.__dict__.pop("_origin", None)
+        return self
+
+    def _learned_calibrator(self) -> Calibrator:
+        if self._origin is not None:
+            # Folded in: what the margins of new users mean is known from all the others.
+            calibrator = self._origin.calibrate()._calibrator
+            assert calibrator is not None
+            return calibrator
+        seed = getattr(self, "random_state", 0)
+        held_out = HeldOut.at_random(self.ratings_, as_generator(seed).spawn(1)[0])
+        quiet = {"callbacks": (), "verbose": 0}
+        known = self.get_params(deep=False)
+        trial = copy(self).set_params(**{name: quiet[name] for name in quiet if name in known})
+        trial = trial._learned(held_out.train)
+        margins = trial._margins(held_out.users, held_out.items)
+        return calibrated_on([Trial(trial, held_out)], [margins])
+
+    def _above(self, users: IntArray, items: IntArray) -> Float64Array:
+        """Return the probability of a rating above each level, for known users and items."""
+        calibrator = self.calibrate()._calibrator
+        assert calibrator is not None
+        margins = self._margins(users, items)
+        return calibrator.above(features_of([margins], self._frequencies, users, items))
 
     def decision_function(self, pairs: Any, unknown: Unknown = "fallback") -> FloatArray:
         """Return how far each pair's score is above each level but the last.
@@ -82,51 +199,56 @@ class RatingsEstimator(BaseEstimator, ABC):
             Positive in column ``q`` means "higher than level q".  For unknown users or items
             these are log-odds from level frequencies.
         """
-        margins = self._margin_matrix(pairs, unknown)
+        users, items, known = self._encoded(pairs, unknown)
+        margins = self._code_margins(users, items)
+        if unknown == "nan":
+            margins[~known] = np.nan
         return margins[:, 0] if margins.shape[1] == 1 else margins
 
     def score(self, pairs: Any, ratings: Any) -> float:
         """Return minus the mean absolute error: the higher, the better."""
         return -mean_absolute_error(as_values(ratings), self.predict(pairs))
 
-    def fold_in(self, pairs: Any, ratings: Any = None) -> Self:
-        """Return a model for new users: their rows are learned, the items stay as they are.
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write this fitted model to a file that `marginmf.load` reads.
+
+        The file appears whole or not at all.  It holds everything that the model has learned and
+        the ratings that it was learned from, and predictions of the loaded model are the same to
+        the last bit.  Not kept are ``callbacks``, which are about the fit and are code; and a
+        ``random_state`` that is a generator of another kind than ``numpy.random.default_rng``
+        makes, which becomes None.
 
         Parameters
         ----------
-        pairs, ratings
-            Ratings by the new users, as in `fit`.  Ratings of items that training did not see
-            are left out, and a user who has no others stays unknown; levels that training did
-            not see are an error.
+        path : str or path
+            The file; what was there before is replaced.
 
-        Returns
-        -------
-        estimator
-            A fitted estimator of the same kind whose users are the new ones; this one is not
-            changed.
+        Raises
+        ------
+        ValueError
+            If the model is not fitted, or holds what a file cannot: a loss or a solver of your
+            own, or ids of an uncommon type.  Nothing is written then.
+
+        Examples
+        --------
+        >>> from tempfile import TemporaryDirectory
+        >>> import marginmf
+        >>> pairs = [("ann", "x"), ("ann", "y"), ("bob", "x"), ("bob", "y")]
+        >>> model = marginmf.ratings.BiasOnly(reg=0.1).fit(pairs, [5, 3, 4, 2])
+        >>> with TemporaryDirectory() as folder:
+        ...     model.save(f"{folder}/stars.marginmf")
+        ...     marginmf.load(f"{folder}/stars.marginmf")
+        BiasOnly(reg=0.1)
         """
-        check_is_fitted(self)
-        return self._folded(Ratings.of(pairs, ratings, levels=self.levels_, items=self.items_))
+        from marginmf.persistence import save
 
-    def _folded(self, data: Ratings) -> Self:
-        """Return a model for the users of some ratings, whose items and levels are ours."""
-        folded = copy(self)
-        folded._check(data)
-        folded._set_data(data)
-        # Frequencies of levels that unknown items fall back to come from all the training data.
-        folded._frequencies = LevelFrequencies(
-            folded._frequencies.by_user, self._frequencies.by_item, self._frequencies.overall
-        )
-        folded._fold_in(data)
-        return folded
+        if self._origin is not None:
+            self.calibrate()  # so that the file need not hold the other model too
+        save(self, path)
 
     @abstractmethod
     def _fit(self, data: Ratings) -> None:
         """Learn everything."""
-
-    @abstractmethod
-    def _fold_in(self, data: Ratings) -> None:
-        """Learn the users' part alone, with the items' part as it is."""
 
     @abstractmethod
     def _margins(self, users: IntArray, items: IntArray) -> FloatArray:
@@ -144,7 +266,8 @@ class RatingsEstimator(BaseEstimator, ABC):
         self.ratings_ = data
         self._frequencies = LevelFrequencies.of(data)
 
-    def _margin_matrix(self, pairs: Any, unknown: Unknown) -> FloatArray:
+    def _encoded(self, pairs: Any, unknown: Unknown) -> tuple[IntArray, IntArray, BoolArray]:
+        """Return the codes of users and items, and which pairs have both."""
         check_is_fitted(self)
         if unknown not in ("fallback", "raise", "nan"):
             raise ValueError(
@@ -153,20 +276,32 @@ class RatingsEstimator(BaseEstimator, ABC):
         user_ids, item_ids = split_pairs(pairs)
         users, items = self.users_.encode(user_ids), self.items_.encode(item_ids)
         known = (users >= 0) & (items >= 0)
-        if known.all():
-            return self._margins(users, items)
-        if unknown == "raise":
+        if unknown == "raise" and not known.all():
             row = int(np.argmin(known))
             what, ids = ("user", user_ids) if users[row] < 0 else ("item", item_ids)
             raise ValueError(
                 f"{int((~known).sum())} of {len(known)} pairs have a user or an item that training "
                 f"did not see; the first is {what} {shown(list(ids)[row])} in row {row}."
             )
-        margins = np.full((len(users), len(self.levels_) - 1), np.nan)
+        return users, items, known
+
+    def _code_margins(self, users: IntArray, items: IntArray) -> FloatArray:
+        """Return the margins of codes; unknown ones have log-odds from level frequencies."""
+        known = (users >= 0) & (items >= 0)
+        if known.all():
+            return self._margins(users, items)
+        margins = np.empty((len(users), len(self.levels_) - 1))
         margins[known] = self._margins(users[known], items[known])
-        if unknown == "fallback":
-            margins[~known] = self._frequencies.log_odds(users[~known], items[~known])
+        margins[~known] = self._frequencies.log_odds(users[~known], items[~known])
         return margins
+
+    def _code_distribution(self, users: IntArray, items: IntArray) -> Float64Array:
+        """Return the distributions of codes; unknown ones have those of level frequencies."""
+        known = (users >= 0) & (items >= 0)
+        distribution = np.empty((len(users), len(self.levels_)))
+        distribution[known] = distribution_of(self._above(users[known], items[known]))
+        distribution[~known] = self._frequencies.distribution(users[~known], items[~known])
+        return distribution
 
     def _kernels(self) -> Kernels:
         return get_kernels("cpu", effective_n_jobs(self.n_jobs))

@@ -2,12 +2,14 @@
 
 from dataclasses import KW_ONLY, dataclass
 
+import numpy as np
+
 from marginmf._typing import FloatArray, IntArray
 from marginmf.losses import two_level_loss
 from marginmf.ratings.base import MOST, check_number
 from marginmf.ratings.data import Ratings
 from marginmf.ratings.decoders import first_below
-from marginmf.ratings.factoriser import MarginFactoriser
+from marginmf.ratings.factoriser import TWO_LEVEL_RANK, MarginFactoriser
 from marginmf.ratings.objective import RowLoss, TwoLevelRows
 
 
@@ -22,6 +24,7 @@ class BMMMF(MarginFactoriser):
     Parameters
     ----------
     {factor_parameters}
+    {selection_parameters}
     {margin_parameters}
     {shared_parameters}
     threshold : float
@@ -30,6 +33,7 @@ class BMMMF(MarginFactoriser):
     Attributes
     ----------
     {factor_attributes}
+    {selection_attributes}
     {shared_attributes}
 
     Examples
@@ -44,12 +48,16 @@ class BMMMF(MarginFactoriser):
     threshold: float = 0.0
 
     _decode = staticmethod(first_below)
+    _path_rank = TWO_LEVEL_RANK
 
     def _row_loss(self, data: Ratings, stage: int = 0) -> RowLoss:
         return TwoLevelRows(two_level_loss(self.loss))
 
     def _margins(self, users: IntArray, items: IntArray) -> FloatArray:
         return self._scores(users, items)[:, None] - self.threshold
+
+    def _user_offsets(self, users: IntArray) -> FloatArray:
+        return np.full((len(users), 1), -float(self.threshold))
 
     def _check(self, data: Ratings) -> None:
         super()._check(data)

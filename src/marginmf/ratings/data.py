@@ -1,6 +1,6 @@
 """`Ratings`: the one container of observed ratings that every ratings method works on."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -8,9 +8,10 @@ import numpy as np
 from scipy import sparse
 
 from marginmf._ids import as_id_column, shown
-from marginmf._typing import Array, Float64Array, IntArray
+from marginmf._typing import Array, BoolArray, Float64Array, IntArray
 from marginmf.ratings.columns import as_values, frame_columns, is_frame, split_pairs
 from marginmf.ratings.ids import IdIndex
+from marginmf.ratings.rows import Rows, Side
 
 #: More distinct values than this are measurements, not levels of a scale.
 MAX_LEVELS = 1000
@@ -19,7 +20,7 @@ Duplicates = Literal["raise", "last", "mean"]
 
 
 @dataclass(frozen=True, eq=False)
-class Ratings:
+class Ratings(Rows):
     """Observed ratings on an ordered scale, by user and by item; absent means unobserved.
 
     Make one with `Ratings.of`.  Entry ``k`` is a rating by user ``rows[k]`` of item
@@ -29,20 +30,16 @@ class Ratings:
 
     Parameters
     ----------
-    users, items : IdIndex
-        The ids, both ways.
     levels : array of shape (n_levels,)
         The scale, ascending.
     indptr, indices, codes : array
         The view by user; codes are places in ``levels``.
+    users, items : IdIndex
+        The ids, both ways.
     """
 
     users: IdIndex
     items: IdIndex
-    levels: Float64Array
-    indptr: IntArray
-    indices: IntArray
-    codes: IntArray
 
     @classmethod
     def of(
@@ -55,6 +52,7 @@ class Ratings:
         rating: str = "rating",
         duplicates: Duplicates = "raise",
         levels: Any = None,
+        users: IdIndex | None = None,
         items: IdIndex | None = None,
     ) -> "Ratings":
         """Make ratings from whatever holds them.
@@ -74,8 +72,8 @@ class Ratings:
             nearest to the mean.
         levels : sequence of float, optional
             The scale; by default the values that occur.
-        items : IdIndex, optional
-            A vocabulary of items to keep to; ratings of other items are left out.
+        users, items : IdIndex, optional
+            Vocabularies to keep to; ratings by other users, or of other items, are left out.
 
         Examples
         --------
@@ -93,7 +91,7 @@ class Ratings:
         item_ids: Any
         if isinstance(data, Ratings):
             _refuse_values(values, "A Ratings object")
-            if levels is None and items is None:
+            if levels is None and users is None and items is None:
                 return data
             user_ids, item_ids = data.users.ids[data.rows], data.items.ids[data.indices]
             values = data.values
@@ -122,6 +120,7 @@ class Ratings:
             as_values(values),
             duplicates,
             levels,
+            users,
             items,
         )
 
@@ -133,6 +132,7 @@ class Ratings:
         values: Float64Array,
         duplicates: Duplicates,
         levels: Any,
+        users: IdIndex | None,
         items: IdIndex | None,
     ) -> "Ratings":
         if len(user_ids) != len(values):
@@ -144,14 +144,16 @@ class Ratings:
             raise ValueError("There are no ratings at all: nothing can be learned from them.")
         scale = _scale(values, levels)
         codes: IntArray = np.searchsorted(scale, values).astype(np.int32)
-        if items is None:
-            items = IdIndex(item_ids, "item")
-        columns = items.encode(item_ids)
-        known = columns >= 0
+        known = np.ones(len(codes), bool)
+        if users is not None:
+            known &= users.encode(user_ids) >= 0
+        if items is not None:
+            known &= items.encode(item_ids) >= 0
         if not known.all():
-            user_ids, columns, codes = user_ids[known], columns[known], codes[known]
-        users = IdIndex(user_ids, "user")
-        rows = users.encode(user_ids)
+            user_ids, item_ids, codes = user_ids[known], item_ids[known], codes[known]
+        users = IdIndex(user_ids, "user") if users is None else users
+        items = IdIndex(item_ids, "item") if items is None else items
+        rows, columns = users.encode(user_ids), items.encode(item_ids)
 
         shape = (len(users), len(items))
         position = np.arange(1, len(codes) + 1)
@@ -169,9 +171,6 @@ class Ratings:
             indices=matrix.indices.astype(np.int32, copy=False),
             codes=codes[matrix.data - 1],
         )
-
-    def __len__(self) -> int:
-        return len(self.codes)
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{level:g}" for level in self.levels[:12])
@@ -192,22 +191,19 @@ class Ratings:
         return len(self.items)
 
     @property
-    def n_levels(self) -> int:
-        """How many levels the scale has."""
-        return len(self.levels)
-
-    @property
-    def values(self) -> Float64Array:
-        """The ratings themselves, in the order of the entries."""
-        return self.levels[self.codes]
-
-    @cached_property
-    def rows(self) -> IntArray:
-        """The user of every entry."""
-        return np.repeat(np.arange(self.n_users, dtype=np.int32), np.diff(self.indptr))
+    def arrays(self) -> dict[str, Array]:
+        """Everything that was observed: two containers hold the same if these are the same."""
+        return {
+            "users": self.users.ids,
+            "items": self.items.ids,
+            "levels": self.levels,
+            "ratings per user": self.indptr,
+            "rated items": self.indices,
+            "ratings": self.codes,
+        }
 
     @cached_property
-    def _by_item(self) -> Any:
+    def _columns(self) -> Any:
         shape = (self.n_users, self.n_items)
         order = np.arange(len(self), dtype=np.int32 if len(self) < 2**31 else np.int64)
         return sparse.csr_array((order, self.indices, self.indptr), shape=shape).tocsc()
@@ -215,24 +211,41 @@ class Ratings:
     @cached_property
     def item_indptr(self) -> IntArray:
         """Where each item's entries begin in the view by item."""
-        offsets: IntArray = self._by_item.indptr.astype(np.int64)
+        offsets: IntArray = self._columns.indptr.astype(np.int64)
         return offsets
 
     @cached_property
     def item_indices(self) -> IntArray:
         """The user of every entry in the view by item."""
-        users: IntArray = self._by_item.indices.astype(np.int32)
+        users: IntArray = self._columns.indices.astype(np.int32)
         return users
 
     @cached_property
     def item_order(self) -> IntArray:
         """For every entry in the view by item, its place in the view by user."""
-        order: IntArray = self._by_item.data
+        order: IntArray = self._columns.data
         return order
 
-    def level_counts(self, axis: Literal["user", "item"]) -> IntArray:
+    @cached_property
+    def by_item(self) -> Rows:
+        """The same ratings with an item in each row."""
+        codes = self.codes[self.item_order]
+        return Rows(self.levels, self.item_indptr, self.item_indices, codes)
+
+    def subset(self, kept: BoolArray) -> "Ratings":
+        """Return the marked entries as ratings; users, items and levels keep their codes.
+
+        >>> data = Ratings.of([("ann", "x"), ("ann", "y"), ("bob", "x")], [1, 2, 3])
+        >>> data.subset(np.array([True, False, False]))
+        Ratings(1 ratings of 2 items by 2 users, levels 1, 2, 3)
+        """
+        counts = np.bincount(self.rows[kept], minlength=self.n_users)
+        indptr = np.concatenate([[0], counts.cumsum()]).astype(np.int64)
+        return replace(self, indptr=indptr, indices=self.indices[kept], codes=self.codes[kept])
+
+    def level_counts(self, side: Side) -> IntArray:
         """Return how often each user used, or each item got, each level."""
-        owner, n = (self.rows, self.n_users) if axis == "user" else (self.indices, self.n_items)
+        owner, n = (self.rows, self.n_users) if side == "user" else (self.indices, self.n_items)
         cells = owner.astype(np.int64) * self.n_levels + self.codes
         return np.bincount(cells, minlength=n * self.n_levels).reshape(n, self.n_levels)
 

@@ -1,22 +1,44 @@
 """What the factorisers have in common: their parameters, and how one factorisation is found."""
 
 import inspect
+import sys
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy, deepcopy
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
+from joblib import effective_n_jobs
 
-from marginmf._random import as_generator
-from marginmf._typing import FloatArray, IntArray
-from marginmf.kernels import Kernels
+from marginmf._typing import Float64Array, FloatArray, IntArray
+from marginmf.checkpoints import Journal
+from marginmf.kernels import Kernels, get_kernels
 from marginmf.losses import TwoLevelLoss, two_level_loss
-from marginmf.progress import progress_bar
+from marginmf.metrics import mean_absolute_error
+from marginmf.progress import Report, progress_bar
 from marginmf.ratings.base import RatingsEstimator, check_number
+from marginmf.ratings.blocks import Columns, as_stages, block_product
 from marginmf.ratings.data import Ratings
-from marginmf.ratings.objective import FactorObjective, Parameters, RowLoss
+from marginmf.ratings.expected import MarginBlock
+from marginmf.ratings.holdout import HeldOut
+from marginmf.ratings.objective import (
+    FactorObjective,
+    Parameters,
+    RowLoss,
+    RowObjective,
+    first_thresholds,
+)
+from marginmf.ratings.placing import solve_rows
+from marginmf.ratings.rows import Rows, Side
+from marginmf.ratings.selection import PATH_TOL, Trial, calibrated_on, choose_reg
 from marginmf.solvers import Callback, Result, Solver, Stopping, get_solver
+from marginmf.tuning import USUAL_LENGTH, candidates_below
+
+Work = TypeVar("Work")
+
+#: Two-level factorisations of ratings have lower ranks than this at every useful penalty.
+TWO_LEVEL_RANK = 32
 
 #: The standard deviation of random factors.  Zero is a saddle point, and large factors start in
 #: the flat parts of the losses; in between, the choice hardly matters.
@@ -35,11 +57,21 @@ SHARED_DOCS = {
     "{factor_parameters}": """\
 n_factors : int
     The rank of the factorisation.
-reg : float
-    The weight of the penalty on the factors.""",
+reg : float or "auto"
+    The weight of the penalty on the factors.  Auto: the one with the smallest error on held-out
+    ratings, found along a path of candidates; see `marginmf.tuning`.""",
     "{factor_attributes}": """\
 user_factors_, item_factors_ : array
     The factors, a row for each of ``users_.ids`` and ``items_.ids``.""",
+    "{selection_parameters}": """\
+holdouts : int
+    On how many random tenths of the ratings ``reg="auto"`` is chosen.  With more of them the
+    choice varies less and takes longer.""",
+    "{selection_attributes}": """\
+reg_ : float
+    The weight of the penalty that was used.
+reg_path_ : RegularisationPath
+    The error on held-out ratings along the candidates (with ``reg="auto"``).""",
     "{margin_parameters}": """\
 loss : str or TwoLevelLoss
     ``"smooth_hinge"``, ``"hinge"``, ``"modified_square"``, ``"logistic"``, or a loss of your own.
@@ -84,8 +116,9 @@ class Factoriser(RatingsEstimator):
     """
 
     n_factors: int = 100
-    reg: Any = 10.0
+    reg: Any = "auto"
     _: KW_ONLY
+    holdouts: int = 1
     max_iter: int = 100
     tol: float = 1e-4
     random_state: Any = None
@@ -93,6 +126,9 @@ class Factoriser(RatingsEstimator):
     dtype: str = "float32"
     verbose: int = 0
     callbacks: Sequence[Callback] = ()
+
+    _user_arrays: ClassVar[tuple[str, ...]] = ("user_factors_",)
+    _item_arrays: ClassVar[tuple[str, ...]] = ("item_factors_",)
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Write the parts that all docstrings share into the subclass's own."""
@@ -110,26 +146,132 @@ class Factoriser(RatingsEstimator):
     def _row_loss(self, data: Ratings, stage: int = 0) -> RowLoss:
         """Return what this method asks of a user's scores, in one of its stages if it has any."""
 
-    def _fit(self, data: Ratings) -> None:
-        with progress_bar(type(self).__name__, 1, bool(self.verbose)) as report:
-            solution = self._factorise(
-                data,
-                self._row_loss(data),
-                self.reg,
-                as_generator(self.random_state),
-                self._kernels(),
-                report(""),
-            )
-        self.item_factors_ = solution.parameters.items
-        self._set_users(data, solution.parameters)
-        self.history_: Any = solution.result.history
-        self.n_iter_: Any = solution.result.n_iter
-        self.n_evaluations_ = solution.result.n_evaluations
-        self.stop_reason_: Any = str(solution.result.reason)
+    def _item_loss(self, data: Ratings, stage: int = 0) -> RowLoss:
+        """Return what this method asks of an item's scores (`Ratings.by_item`), users given."""
+        return self._row_loss(data, stage)
 
-    def _fold_in(self, data: Ratings) -> None:
-        solution = self._factorise_users(data, self._row_loss(data), self.reg, self.item_factors_)
-        self._set_users(data, solution.parameters)
+    def _n_stages(self, data: Ratings) -> int:
+        """Return how many factorisations the method consists of."""
+        return 1
+
+    def _prepare(self, data: Ratings) -> None:
+        """Learn what the factorisations build on."""
+
+    def _fit(self, data: Ratings) -> None:
+        n_stages, auto = self._n_stages(data), is_auto(self.reg)
+        rngs = self._journal.generator("random start", self.random_state).spawn(n_stages + 1)
+        n_parts = n_stages * (1 + auto * self.holdouts * USUAL_LENGTH)
+        self._prepare(data)
+        with progress_bar(type(self).__name__, n_parts, bool(self.verbose)) as report:
+            regs = self._selected(data, rngs, report) if auto else self._given_regs(n_stages)
+            self.reg_: Any = self._of_stages(regs)
+            solutions = self._train(data, rngs, report)
+        self._adopt(data, [solution.parameters for solution in solutions])
+        self._record([solution.result for solution in solutions])
+
+    def _selected(
+        self, data: Ratings, rngs: Sequence[np.random.Generator], report: Report
+    ) -> list[float]:
+        """Return the weight of the penalty for every stage, chosen on held-out ratings."""
+        trials = [self._trial(HeldOut.at_random(data, rngs[-1])) for _ in range(self.holdouts)]
+        # Copies, so that the final fit starts where it would with the chosen reg given.
+        rngs = deepcopy(rngs)
+        choices = self._each_stage(
+            data, lambda stage, kernels: choose_reg(trials, stage, rngs[stage], kernels, report)
+        )
+        self.reg_path_: Any = self._of_stages([choice.path for choice in choices])
+        margins = [
+            np.hstack([choice.best.margins[k] for choice in choices]) for k in range(len(trials))
+        ]
+        self._calibrator = calibrated_on(trials, margins)
+        return [choice.path.best for choice in choices]
+
+    def _train(
+        self, data: Ratings, rngs: Sequence[np.random.Generator], report: Report
+    ) -> list[Solution]:
+        """Find every stage's factorisation."""
+        regs = self._regs(data)
+        solved: dict[int, Solution] = {}
+
+        def train(stage: int, kernels: Kernels) -> Solution:
+            row_loss, name = self._row_loss(data, stage), self._stage_name(stage)
+            start = self._neighbour(stage, solved)
+            if start is None:
+                start = self._random_start(data, row_loss, rngs[stage])
+            callbacks = [*self.callbacks, *report(name)]
+            solved[stage] = self._factorise(
+                data, row_loss, regs[stage], kernels, start, callbacks, name
+            )
+            return solved[stage]
+
+        return self._each_stage(data, train)
+
+    def _each_stage(self, data: Ratings, work: Callable[[int, Kernels], Work]) -> list[Work]:
+        """Do some work for every stage, in the order or on the threads that suit the method."""
+        return [work(0, self._kernels())]
+
+    def _stage_name(self, stage: int) -> str:
+        return ""
+
+    def _neighbour(self, stage: int, solved: Mapping[int, Solution]) -> Parameters | None:
+        """Return another stage's solution to start from, if there is one."""
+        return None
+
+    def _of_stages(self, values: list[Any]) -> Any:
+        """Return what an attribute shows of values that every stage has one of."""
+        return values[0]
+
+    def _given_regs(self, n_stages: int) -> list[float]:
+        """Return the weight of the penalty for every stage, as given."""
+        regs = np.broadcast_to(np.asarray(self.reg, np.float64), n_stages)
+        return [float(reg) for reg in regs]
+
+    def _regs(self, data: Ratings) -> list[float]:
+        """Return the weight of the penalty for every stage."""
+        return list(np.atleast_1d(self.reg_))
+
+    def _candidate_regs(self, data: Ratings, limit: float) -> Float64Array:
+        """Return what ``reg="auto"`` chooses from; at the limit nothing is left but zeros."""
+        return candidates_below(limit)
+
+    def _adopt(self, data: Ratings, stages: Sequence[Parameters]) -> None:
+        """Take what was found for every stage as this model's own."""
+        self.item_factors_ = stages[0].items
+        self._set_users(data, stages[0])
+
+    def _record(self, results: Sequence[Result]) -> None:
+        self.history_: Any = self._of_stages([result.history for result in results])
+        self.n_iter_: Any = self._of_stages([result.n_iter for result in results])
+        self.n_evaluations_ = sum(result.n_evaluations for result in results)
+        self.stop_reason_: Any = self._of_stages([str(result.reason) for result in results])
+
+    def _place(self, side: Side, data: Ratings) -> None:
+        (reg,) = self._regs(data)
+        if side == "user":
+            factors, thresholds = self._solve_side(side, data, reg, self.item_factors_)
+            self._set_users(data, Parameters(factors, self.item_factors_, thresholds))
+        else:
+            self.item_factors_, _ = self._solve_side(side, data, reg, self.user_factors_)
+
+    def _solve_side(
+        self, side: Side, data: Ratings, reg: float, given: FloatArray, stage: int = 0
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return one side's factors and thresholds, given the other side's factors."""
+        if side == "user":
+            return self._solve_rows(data, self._row_loss(data, stage), reg, given)
+        return self._solve_rows(data.by_item, self._item_loss(data, stage), reg, given)
+
+    def _solve_rows(
+        self, rows: Rows, row_loss: RowLoss, reg: float, given: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Solve every row's problem to the end.
+
+        Starting at zero, and not at what was learned before, makes the answer free of chance.
+        """
+        objective = RowObjective(rows, row_loss, reg, given, get_kernels("cpu", 1))
+        zeros = np.zeros((rows.n_rows, given.shape[1]))
+        start = np.hstack([zeros, first_thresholds(rows, row_loss)]).astype(given.dtype)
+        return objective.split(solve_rows(objective, start, effective_n_jobs(self.n_jobs)))
 
     def _set_users(self, data: Ratings, parameters: Parameters) -> None:
         self.user_factors_ = parameters.users
@@ -137,45 +279,75 @@ class Factoriser(RatingsEstimator):
     def _scores(self, users: IntArray, items: IntArray) -> FloatArray:
         return self._kernels().scores(users, items, self.user_factors_, self.item_factors_)
 
+    def _trial(self, held_out: HeldOut) -> Trial:
+        """Return a model like this one that learns from all but the ratings held out."""
+        model = copy(self)
+        model.callbacks, model.verbose = (), 0
+        model.tol = max(self.tol, PATH_TOL)
+        model.n_factors = min(self.n_factors, self._path_rank)
+        model._set_data(held_out.train)
+        model._prepare(held_out.train)
+        return Trial(model, held_out)
+
+    #: What ``reg="auto"`` makes small.
+    _selection_metric: ClassVar[str] = "mean absolute error"
+    #: The largest rank along the path.  Where the penalty keeps the rank of a solution below this
+    #: anyway, more factors cost time and change nothing.
+    _path_rank: ClassVar[int] = sys.maxsize
+
+    def _held_out_margins(
+        self, held_out: HeldOut, stage: int, parameters: Parameters
+    ) -> FloatArray:
+        """Return the margins that a stage's solution gives the held-out ratings."""
+        self._adopt(held_out.train, [parameters])
+        return self._margins(held_out.users, held_out.items)
+
+    def _held_out_error(self, held_out: HeldOut, stage: int, margins: FloatArray) -> float:
+        predicted, true = self.levels_[self._decode(margins)], self.levels_[held_out.codes]
+        return mean_absolute_error(true, predicted)
+
+    def _random_start(
+        self, data: Ratings, row_loss: RowLoss, rng: np.random.Generator
+    ) -> Parameters:
+        return Parameters(
+            START_SCALE * rng.standard_normal((data.n_users, self.n_factors)),
+            START_SCALE * rng.standard_normal((data.n_items, self.n_factors)),
+            first_thresholds(data, row_loss),
+        )
+
+    def _margin_block(self, users: IntArray, items: Columns) -> MarginBlock:
+        return MarginBlock(self._score_block(users, items), self._user_offsets(users))
+
+    def _score_block(self, users: IntArray, items: Columns) -> FloatArray:
+        """Return the products of the factors, one for each stage, in float32."""
+        U, V = as_stages(self.user_factors_), as_stages(self.item_factors_)
+        scores = np.empty((len(V), len(users), len(V[0, items])), np.float32)
+        for stage, Uq, Vq in zip(scores, U, V, strict=True):
+            block_product(Uq[users], Vq[items], out=stage)
+        return scores
+
+    @abstractmethod
+    def _user_offsets(self, users: IntArray) -> FloatArray:
+        """Return what makes margins of a user's scores, one number for each level but the last."""
+
     def _factorise(
         self,
         data: Ratings,
         row_loss: RowLoss,
         reg: float,
-        rng: np.random.Generator,
         kernels: Kernels,
-        callbacks: Sequence[Callback] = (),
-        start: Parameters | None = None,
+        start: Parameters,
+        callbacks: Sequence[Callback],
+        name: str,
     ) -> Solution:
-        """Find users', items' and thresholds' part together, from ``start`` or at random."""
+        """Find users', items' and thresholds' part together.
+
+        The name is what a checkpoint keeps it under: another one for each in a fit.
+        """
         objective = FactorObjective(
             data, row_loss, reg, self.n_factors, kernels, np.dtype(self.dtype).type
         )
-        if start is None:
-            start = Parameters(
-                START_SCALE * rng.standard_normal((data.n_users, self.n_factors)),
-                START_SCALE * rng.standard_normal((data.n_items, self.n_factors)),
-                first_thresholds(data, row_loss),
-            )
-        callbacks = [*self.callbacks, *callbacks]
-        return self._minimise(objective, start, self.tol, self.max_iter, callbacks)
-
-    def _factorise_users(
-        self, data: Ratings, row_loss: RowLoss, reg: float, items: FloatArray
-    ) -> Solution:
-        """Find the users' part alone; the items' factors are given.
-
-        Each user's problem is convex and small, so it is solved to the end: far fewer than these
-        iterations are needed, and starting at zero makes the answer free of chance.
-        """
-        n_factors = items.shape[1]
-        objective = FactorObjective(
-            data, row_loss, reg, n_factors, self._kernels(), items.dtype.type, items
-        )
-        start = Parameters(
-            np.zeros((data.n_users, n_factors)), items, first_thresholds(data, row_loss)
-        )
-        return self._minimise(objective, start, tol=1e-6, max_iter=500)
+        return self._minimise(objective, start, self.tol, self.max_iter, callbacks, name)
 
     def _minimise(
         self,
@@ -184,8 +356,12 @@ class Factoriser(RatingsEstimator):
         tol: float,
         max_iter: int,
         callbacks: Sequence[Callback] = (),
+        name: str | None = None,
     ) -> Solution:
-        result = self._solver().minimise(
+        journal = Journal() if name is None else self._journal
+        result = journal.minimise(
+            name or "",
+            self._solver(),
             objective,
             objective.join(*start),
             Stopping(max_iter=max_iter, tol=tol),
@@ -201,6 +377,7 @@ class Factoriser(RatingsEstimator):
         check_number(self, "n_factors", int, 1)
         check_number(self, "max_iter", int, 1)
         check_number(self, "tol", float, 0)
+        check_number(self, "holdouts", int, 1)
         self._check_reg(data)
         if str(self.dtype) not in ("float32", "float64"):
             raise ValueError(f"dtype={self.dtype!r} is not known. Choose 'float32' or 'float64'.")
@@ -208,7 +385,10 @@ class Factoriser(RatingsEstimator):
             raise ValueError(f"callbacks={self.callbacks!r} must be a list of functions.")
 
     def _check_reg(self, data: Ratings) -> None:
-        check_number(self, "reg", float, 0)
+        if isinstance(self.reg, str) and not is_auto(self.reg):
+            raise ValueError(f"reg={self.reg!r} must be a number >= 0, or 'auto'.")
+        if not is_auto(self.reg):
+            check_number(self, "reg", float, 0)
 
 
 @dataclass(eq=False, repr=False)
@@ -228,7 +408,6 @@ class MarginFactoriser(Factoriser):
         get_solver(self.solver)
 
 
-def first_thresholds(data: Ratings, row_loss: RowLoss) -> FloatArray:
-    """Return thresholds to start from: one apart, around zero, the same for every user."""
-    n = row_loss.n_thresholds(data)
-    return np.tile(np.arange(n) - (n - 1) / 2.0, (data.n_users, 1))
+def is_auto(reg: Any) -> bool:
+    """Whether the weight of the penalty is to be chosen on held-out ratings."""
+    return isinstance(reg, str) and reg == "auto"

@@ -1,23 +1,30 @@
 """HMF: a hierarchy of two-level factorisations, one for each step of the scale."""
 
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from numbers import Real
+from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
 
-from marginmf._random import as_generator
 from marginmf._typing import FloatArray, IntArray
-from marginmf.kernels import get_kernels
+from marginmf.kernels import Kernels, get_kernels
 from marginmf.losses import two_level_loss
-from marginmf.progress import Report, progress_bar
 from marginmf.ratings.base import MOST, check_number
 from marginmf.ratings.data import Ratings
 from marginmf.ratings.decoders import first_below
-from marginmf.ratings.factoriser import MarginFactoriser, Solution
-from marginmf.ratings.objective import RowLoss, TwoLevelRows
+from marginmf.ratings.factoriser import (
+    TWO_LEVEL_RANK,
+    MarginFactoriser,
+    Solution,
+    Work,
+    is_auto,
+)
+from marginmf.ratings.holdout import HeldOut
+from marginmf.ratings.objective import Parameters, RowLoss, TwoLevelRows
+from marginmf.ratings.rows import Side
+from marginmf.solvers import Result
 
 
 @dataclass(eq=False, repr=False)
@@ -32,8 +39,11 @@ class HMF(MarginFactoriser):
     ----------
     n_factors : int
         The rank of every stage's factorisation.
-    reg : float or sequence of float
-        The weight of the penalty on the factors, for all stages or one for each.
+    reg : float, sequence of float or "auto"
+        The weight of the penalty on the factors, for all stages or one for each.  Auto: for each
+        stage the one with the smallest zero-one error on held-out ratings, found along a path of
+        candidates; see `marginmf.tuning`.
+    {selection_parameters}
     {margin_parameters}
     {shared_parameters}
     schedule : {"warm", "independent"}
@@ -48,6 +58,11 @@ class HMF(MarginFactoriser):
     ----------
     user_factors_, item_factors_ : array of shape (n_levels - 1, n_ids, n_factors)
         The factors of every stage.
+    reg_ : list of float
+        The weight of the penalty that was used, for every stage.
+    reg_path_ : list of RegularisationPath
+        For every stage, the error on held-out ratings along the candidates (with
+        ``reg="auto"``).
     users_, items_ : IdIndex
         The ids seen in training, and their codes.
     levels_ : array
@@ -79,58 +94,62 @@ class HMF(MarginFactoriser):
     threshold: float = 0.0
 
     _decode = staticmethod(first_below)
+    _selection_metric = "zero-one error"
+    _path_rank = TWO_LEVEL_RANK
 
-    def _fit(self, data: Ratings) -> None:
-        train = self._train_warm if self.schedule == "warm" else self._train_independent
-        with progress_bar("HMF", data.n_levels - 1, bool(self.verbose)) as report:
-            stages = train(data, report)
-        self.user_factors_ = np.stack([stage.parameters.users for stage in stages])
-        self.item_factors_ = np.stack([stage.parameters.items for stage in stages])
-        self.history_ = [stage.result.history for stage in stages]
-        self.n_iter_ = np.array([stage.result.n_iter for stage in stages])
-        self.n_evaluations_ = sum(stage.result.n_evaluations for stage in stages)
-        self.stop_reason_ = [str(stage.result.reason) for stage in stages]
+    def _n_stages(self, data: Ratings) -> int:
+        return data.n_levels - 1
 
-    def _train_warm(self, data: Ratings, report: Report) -> Sequence[Solution]:
-        """Train the middle stage first, then outwards, each from its neighbour's solution."""
-        rng, kernels, regs = as_generator(self.random_state), self._kernels(), self._regs(data)
-        solved: dict[int, Solution] = {}
-        for q in outwards(data.n_levels - 1, evenest_stage(data)):
-            neighbour = next((solved[p] for p in (q - 1, q + 1) if p in solved), None)
-            solved[q] = self._factorise(
-                data,
-                self._row_loss(data, q),
-                regs[q],
-                rng,
-                kernels,
-                report(f"stage {q + 1}"),
-                start=neighbour.parameters if neighbour else None,
-            )
-        return [solved[q] for q in sorted(solved)]
+    def _stage_name(self, stage: int) -> str:
+        return f"stage {stage + 1}"
 
-    def _train_independent(self, data: Ratings, report: Report) -> Sequence[Solution]:
-        """Train every stage from a random start of its own, side by side."""
-        n_stages, n_jobs = data.n_levels - 1, effective_n_jobs(self.n_jobs)
+    def _each_stage(self, data: Ratings, work: Callable[[int, Kernels], Work]) -> list[Work]:
+        n_stages, n_jobs = self._n_stages(data), effective_n_jobs(self.n_jobs)
+        if self.schedule == "warm":
+            kernels = self._kernels()
+            done = {q: work(q, kernels) for q in outwards(n_stages, evenest_stage(data))}
+            return [done[q] for q in range(n_stages)]
         # Threads that are left over when every stage has one help inside the stages.
         kernels = get_kernels("cpu", max(1, n_jobs // n_stages))
-        rngs = as_generator(self.random_state).spawn(n_stages)
-        regs = self._regs(data)
         data.item_order  # noqa: B018  (built once here, not at the same time in every thread)
+        return self._journal.side_by_side(lambda q: work(q, kernels), range(n_stages), n_jobs)
 
-        def train(q: int) -> Solution:
-            part = report(f"stage {q + 1}")
-            return self._factorise(data, self._row_loss(data, q), regs[q], rngs[q], kernels, part)
+    def _neighbour(self, stage: int, solved: Mapping[int, Solution]) -> Parameters | None:
+        if self.schedule == "independent":
+            return None
+        near = (solved[q].parameters for q in (stage - 1, stage + 1) if q in solved)
+        return next(near, None)
 
-        with ThreadPoolExecutor(min(n_jobs, n_stages)) as pool:
-            return list(pool.map(train, range(n_stages)))
+    def _of_stages(self, values: list[Any]) -> Any:
+        return values
 
-    def _fold_in(self, data: Ratings) -> None:
-        regs = self._regs(data)
+    def _adopt(self, data: Ratings, stages: Sequence[Parameters]) -> None:
+        self.user_factors_ = np.stack([stage.users for stage in stages])
+        self.item_factors_ = np.stack([stage.items for stage in stages])
+
+    def _record(self, results: Sequence[Result]) -> None:
+        super()._record(results)
+        self.n_iter_ = np.array(self.n_iter_)
+
+    def _held_out_margins(
+        self, held_out: HeldOut, stage: int, parameters: Parameters
+    ) -> FloatArray:
+        # One thread: stages may be tried side by side.
+        scores = get_kernels("cpu", 1).scores(
+            held_out.users, held_out.items, parameters.users, parameters.items
+        )
+        return scores[:, None] - self.threshold
+
+    def _held_out_error(self, held_out: HeldOut, stage: int, margins: FloatArray) -> float:
+        return float(((margins[:, 0] >= 0) != (held_out.codes > stage)).mean())
+
+    def _place(self, side: Side, data: Ratings) -> None:
+        given = self.item_factors_ if side == "user" else self.user_factors_
         stages = [
-            self._factorise_users(data, self._row_loss(data, q), regs[q], items)
-            for q, items in enumerate(self.item_factors_)
+            self._solve_side(side, data, reg, given[q], q)[0]
+            for q, reg in enumerate(self._regs(data))
         ]
-        self.user_factors_ = np.stack([stage.parameters.users for stage in stages])
+        setattr(self, f"{side}_factors_", np.stack(stages))
 
     def _row_loss(self, data: Ratings, stage: int = 0) -> RowLoss:
         return TwoLevelRows(two_level_loss(self.loss), cut=stage)
@@ -141,10 +160,8 @@ class HMF(MarginFactoriser):
         scores = [kernels.scores(users, items, U, V) for U, V in stages]
         return np.stack(scores, axis=1) - self.threshold
 
-    def _regs(self, data: Ratings) -> list[float]:
-        """Return the weight of the penalty for every stage."""
-        regs = [self.reg] * (data.n_levels - 1) if np.ndim(self.reg) == 0 else list(self.reg)
-        return [float(reg) for reg in regs]
+    def _user_offsets(self, users: IntArray) -> FloatArray:
+        return np.full((len(users), len(self.levels_) - 1), -float(self.threshold))
 
     def _check(self, data: Ratings) -> None:
         super()._check(data)
@@ -155,7 +172,7 @@ class HMF(MarginFactoriser):
             )
 
     def _check_reg(self, data: Ratings) -> None:
-        if np.ndim(self.reg) == 0:
+        if is_auto(self.reg) or np.ndim(self.reg) == 0:
             super()._check_reg(data)
             return
         if len(self.reg) != data.n_levels - 1:

@@ -87,6 +87,20 @@ class IdIndex:
             )
         return codes
 
+    def union(self, other: "IdIndex") -> "IdIndex":
+        """Return a vocabulary of both; it is this one if the other has nothing new.
+
+        >>> IdIndex([3, 1]).union(IdIndex(["new", 3])).ids.tolist()
+        [1, 3, 'new']
+        """
+        new = other.ids[self.encode(other.ids) < 0]
+        if len(new) == 0:
+            return self
+        if self.ids.dtype == new.dtype:
+            return IdIndex(np.concatenate([self.ids, new]), self.what)
+        # Of two types: NumPy's numbers become Python's own first, as ids are kept.
+        return IdIndex(as_objects([*self.ids.tolist(), *new.tolist()]), self.what)
+
     def _encode_integers(self, column: IntArray) -> IntArray:
         if self._table is not None:
             inside = (column >= self.ids[0]) & (column <= self.ids[-1])

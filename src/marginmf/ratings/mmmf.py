@@ -6,8 +6,8 @@ from marginmf._typing import FloatArray, IntArray
 from marginmf.losses import two_level_loss
 from marginmf.ratings.data import Ratings
 from marginmf.ratings.factoriser import MarginFactoriser
-from marginmf.ratings.objective import Parameters, RowLoss, ThresholdRows
-from marginmf.thresholds import REACH
+from marginmf.ratings.objective import AnchoredRows, Parameters, RowLoss, ThresholdRows
+from marginmf.thresholds import REACH, ThresholdLoss
 
 
 @dataclass(eq=False, repr=False)
@@ -21,6 +21,7 @@ class MMMF(MarginFactoriser):
     Parameters
     ----------
     {factor_parameters}
+    {selection_parameters}
     {margin_parameters}
     {shared_parameters}
     threshold : {"all", "immediate"}
@@ -29,6 +30,7 @@ class MMMF(MarginFactoriser):
     Attributes
     ----------
     {factor_attributes}
+    {selection_attributes}
     thresholds_ : array of shape (n_users, n_levels - 1)
         Each user's thresholds.
     {shared_attributes}
@@ -42,12 +44,17 @@ class MMMF(MarginFactoriser):
     (50, 4)
     """
 
-    reg: float = 15.0
     _: KW_ONLY
     threshold: str = "all"
 
+    _user_arrays = ("user_factors_", "thresholds_")
+
     def _row_loss(self, data: Ratings, stage: int = 0) -> RowLoss:
         return ThresholdRows(two_level_loss(self.loss), REACH[self.threshold])
+
+    def _item_loss(self, data: Ratings, stage: int = 0) -> RowLoss:
+        loss = ThresholdLoss(two_level_loss(self.loss), REACH[self.threshold])
+        return AnchoredRows(loss, self.thresholds_[data.by_item.indices])
 
     def _check(self, data: Ratings) -> None:
         super()._check(data)
@@ -62,3 +69,6 @@ class MMMF(MarginFactoriser):
 
     def _margins(self, users: IntArray, items: IntArray) -> FloatArray:
         return self._scores(users, items)[:, None] - self.thresholds_[users]
+
+    def _user_offsets(self, users: IntArray) -> FloatArray:
+        return -self.thresholds_[users]

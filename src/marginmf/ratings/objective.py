@@ -3,18 +3,21 @@
     J(U, V, thresholds) = sum over users of row_loss(scores, ratings, thresholds)
                           + reg / 2 (|U|^2 + |V|^2)
 
-What differs between the methods is the light row loss alone.
+What differs between the methods is the light row loss alone.  `FactorObjective` is J as a function
+of everything; `RowObjective` is what single rows of one side add to it, the other side given.
 """
 
-from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from dataclasses import dataclass, replace
+from typing import NamedTuple, Protocol, Self
 
 import numpy as np
 
-from marginmf._typing import FloatArray
+from marginmf._typing import Float64Array, FloatArray, IntArray
 from marginmf.kernels import Kernels
 from marginmf.losses import RealLoss, TwoLevelLoss
 from marginmf.ratings.data import Ratings
+from marginmf.ratings.rows import Rows
+from marginmf.thresholds import ProximalLoss, ThresholdLoss
 
 
 class Parameters(NamedTuple):
@@ -34,54 +37,63 @@ class RowLosses(NamedTuple):
 
 
 class RowLoss(Protocol):
-    """Turns each user's scores into a loss."""
+    """Turns each row's scores into a loss; the rows are users unless new items are placed."""
 
-    def n_thresholds(self, data: Ratings) -> int:
-        """Return how many thresholds are learned for each user."""
+    def n_thresholds(self, data: Rows) -> int:
+        """Return how many thresholds are learned for each row."""
+
+    def take(self, entries: IntArray) -> "RowLoss":
+        """Return the loss of some entries alone, in the order given."""
 
     def __call__(
-        self, kernels: Kernels, data: Ratings, scores: FloatArray, thresholds: FloatArray
+        self, kernels: Kernels, data: Rows, scores: FloatArray, thresholds: FloatArray
     ) -> RowLosses:
-        """Return the losses of all users."""
+        """Return the losses of all rows."""
 
 
-class _NoThresholds:
-    def n_thresholds(self, data: Ratings) -> int:
+class _Plain:
+    """Nothing is learned beside the factors, and nothing is known of single entries."""
+
+    def n_thresholds(self, data: Rows) -> int:
         """Return 0: nothing is learned beside the factors."""
         return 0
 
+    def take(self, entries: IntArray) -> Self:
+        """Return this loss: it is the same for all entries."""
+        return self
+
 
 @dataclass(frozen=True)
-class TwoLevelRows(_NoThresholds):
+class TwoLevelRows(_Plain):
     """Is the level above ``cut``?  The score's sign should say so (BMMMF, one stage of HMF)."""
 
     loss: TwoLevelLoss
     cut: int = 0
 
     def __call__(
-        self, kernels: Kernels, data: Ratings, scores: FloatArray, thresholds: FloatArray
+        self, kernels: Kernels, data: Rows, scores: FloatArray, thresholds: FloatArray
     ) -> RowLosses:
-        """Return the losses of all users."""
+        """Return the losses of all rows."""
         return RowLosses(
             *kernels.two_level_rows(data.indptr, scores, data.codes, self.cut, self.loss)
         )
 
 
 @dataclass(frozen=True)
-class ThresholdRows:
+class ThresholdRows(_Plain):
     """Scores against learned thresholds of each user (MMMF)."""
 
     loss: TwoLevelLoss
     reach: float = np.inf
 
-    def n_thresholds(self, data: Ratings) -> int:
+    def n_thresholds(self, data: Rows) -> int:
         """Return one less than there are levels."""
         return data.n_levels - 1
 
     def __call__(
-        self, kernels: Kernels, data: Ratings, scores: FloatArray, thresholds: FloatArray
+        self, kernels: Kernels, data: Rows, scores: FloatArray, thresholds: FloatArray
     ) -> RowLosses:
-        """Return the losses of all users."""
+        """Return the losses of all rows."""
         return RowLosses(
             *kernels.threshold_rows(
                 data.indptr, scores, data.codes, thresholds, self.reach, self.loss
@@ -90,15 +102,15 @@ class ThresholdRows:
 
 
 @dataclass(frozen=True)
-class ProximalRows(_NoThresholds):
+class ProximalRows(_Plain):
     """Scores against the means of each user's levels, which follow the scores (PMMMF)."""
 
     loss: TwoLevelLoss
 
     def __call__(
-        self, kernels: Kernels, data: Ratings, scores: FloatArray, thresholds: FloatArray
+        self, kernels: Kernels, data: Rows, scores: FloatArray, thresholds: FloatArray
     ) -> RowLosses:
-        """Return the losses of all users."""
+        """Return the losses of all rows."""
         losses, by_score, _ = kernels.proximal_rows(
             data.indptr, scores, data.codes, data.n_levels, self.loss
         )
@@ -106,17 +118,46 @@ class ProximalRows(_NoThresholds):
 
 
 @dataclass(frozen=True, eq=False)
-class RealRows(_NoThresholds):
+class RealRows(_Plain):
     """Scores against real targets, one for each rating (PMF)."""
 
     loss: RealLoss
     targets: FloatArray
 
     def __call__(
-        self, kernels: Kernels, data: Ratings, scores: FloatArray, thresholds: FloatArray
+        self, kernels: Kernels, data: Rows, scores: FloatArray, thresholds: FloatArray
     ) -> RowLosses:
-        """Return the losses of all users."""
+        """Return the losses of all rows."""
         return RowLosses(*kernels.real_rows(data.indptr, scores, self.targets, self.loss))
+
+    def take(self, entries: IntArray) -> Self:
+        """Return the loss of some entries alone, in the order given."""
+        return replace(self, targets=self.targets[entries])
+
+
+@dataclass(frozen=True, eq=False)
+class AnchoredRows(_Plain):
+    """Scores against thresholds or prototypes that are given for each rating.
+
+    The rows are items here, and the anchors are those of the users who rated them: what MMMF and
+    PMMMF ask of a new item while the users stay as they are.
+    """
+
+    loss: ThresholdLoss | ProximalLoss
+    anchors: FloatArray
+
+    def __call__(
+        self, kernels: Kernels, data: Rows, scores: FloatArray, thresholds: FloatArray
+    ) -> RowLosses:
+        """Return the losses of all rows."""
+        losses = self.loss.value(scores, data.codes, self.anchors)
+        by_score, _ = self.loss.derivatives(scores, data.codes, self.anchors)
+        totals: Float64Array = np.bincount(data.rows, losses, data.n_rows).astype(np.float64)
+        return RowLosses(totals, by_score.astype(scores.dtype))
+
+    def take(self, entries: IntArray) -> Self:
+        """Return the loss of some entries alone, in the order given."""
+        return replace(self, anchors=self.anchors[entries])
 
 
 class FactorObjective:
@@ -136,8 +177,6 @@ class FactorObjective:
         Who does the arithmetic.
     dtype : dtype
         Of the parameters; sums over them are made in float64.
-    items : array of shape (n_items, n_factors), optional
-        Fixed item factors: then only the users' rows (and thresholds) are parameters.
     """
 
     def __init__(
@@ -148,16 +187,14 @@ class FactorObjective:
         n_factors: int,
         kernels: Kernels,
         dtype: type[np.floating] = np.float32,
-        items: FloatArray | None = None,
     ) -> None:
         self.data = data
         self.row_loss = row_loss
         self.reg = float(reg)
         self.kernels = kernels
         self.dtype = np.dtype(dtype)
-        self.items = items
         self._user_shape = (data.n_users, n_factors)
-        self._item_shape = (data.n_items if items is None else 0, n_factors)
+        self._item_shape = (data.n_items, n_factors)
         self._threshold_shape = (data.n_users, row_loss.n_thresholds(data))
 
     @property
@@ -165,22 +202,17 @@ class FactorObjective:
         """How many parameters are factors; the thresholds come after them."""
         return int(np.prod(self._user_shape) + np.prod(self._item_shape))
 
-    def join(
-        self, users: FloatArray, items: FloatArray | None, thresholds: FloatArray
-    ) -> FloatArray:
-        """Return one parameter vector; item factors count only if they are not fixed."""
-        parts = [users, items, thresholds] if self.items is None else [users, thresholds]
-        return np.concatenate([np.ravel(part) for part in parts if part is not None]).astype(
-            self.dtype
-        )
+    def join(self, users: FloatArray, items: FloatArray, thresholds: FloatArray) -> FloatArray:
+        """Return one parameter vector."""
+        parts = (users, items, thresholds)
+        return np.concatenate([np.ravel(part) for part in parts]).astype(self.dtype)
 
     def split(self, point: FloatArray) -> Parameters:
         """Return the parameter vector's parts, as views of it."""
         n_users, n_factors = int(np.prod(self._user_shape)), self.n_factor_parameters
-        items = point[n_users:n_factors].reshape(self._item_shape)
         return Parameters(
             users=point[:n_users].reshape(self._user_shape),
-            items=items if self.items is None else self.items,
+            items=point[n_users:n_factors].reshape(self._item_shape),
             thresholds=point[n_factors:].reshape(self._threshold_shape),
         )
 
@@ -198,12 +230,74 @@ class FactorObjective:
         gradient = np.empty_like(point)
         by_users, by_items, by_thresholds = self.split(gradient)
         kernels.accumulate(data.indptr, data.indices, rows.by_score, items, by_users)
-        if self.items is None:
-            by_score = kernels.gather(rows.by_score, data.item_order)
-            kernels.accumulate(data.item_indptr, data.item_indices, by_score, users, by_items)
+        by_score = kernels.gather(rows.by_score, data.item_order)
+        kernels.accumulate(data.item_indptr, data.item_indices, by_score, users, by_items)
         if rows.by_threshold is not None:
             by_thresholds[:] = rows.by_threshold
         factors = point[:n_factors]
         kernels.axpy(self.reg, factors, gradient[:n_factors])
         penalty = 0.5 * self.reg * kernels.dot(factors, factors)
         return float(rows.losses.sum()) + penalty, gradient
+
+
+class RowObjective:
+    """The objective of every row of one side, each on its own, while the other side is given.
+
+        J_i(u, thresholds) = row_loss(scores, ratings, thresholds) + reg / 2 |u|^2
+
+    A point has a row for each row of the data: its factors, then its thresholds.  Every J_i is
+    convex.  See `marginmf.solvers.rowwise.RowProblems`.
+
+    Parameters
+    ----------
+    data : Rows
+        What was observed, with the side that is learned in the rows.
+    row_loss : RowLoss
+        What the method asks of a row's scores.
+    reg : float
+        The weight of the penalty.
+    given : array of shape (n_columns, n_factors)
+        The factors of the other side.
+    kernels : Kernels
+        Who does the arithmetic.
+    """
+
+    def __init__(
+        self, data: Rows, row_loss: RowLoss, reg: float, given: FloatArray, kernels: Kernels
+    ) -> None:
+        self.data = data
+        self.row_loss = row_loss
+        self.reg = float(reg)
+        self.given = given
+        self.kernels = kernels
+
+    def split(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the factors and the thresholds of every row."""
+        n_factors = self.given.shape[1]
+        factors, thresholds = points[:, :n_factors], points[:, n_factors:]
+        return np.ascontiguousarray(factors), np.ascontiguousarray(thresholds)
+
+    def take(self, which: IntArray) -> "RowObjective":
+        """Return the objective of some rows."""
+        row_loss = self.row_loss.take(self.data.entries_of(which))
+        return RowObjective(self.data.take(which), row_loss, self.reg, self.given, self.kernels)
+
+    def __call__(self, points: FloatArray) -> tuple[Float64Array, FloatArray]:
+        """Return the value of every row, and the gradient by every row."""
+        data, kernels = self.data, self.kernels
+        factors, thresholds = self.split(points)
+        scores = kernels.scores(data.rows, data.indices, factors, self.given)
+        rows = self.row_loss(kernels, data, scores, thresholds)
+
+        by_factors = np.empty_like(factors)
+        kernels.accumulate(data.indptr, data.indices, rows.by_score, self.given, by_factors)
+        by_factors += factors.dtype.type(self.reg) * factors
+        penalty = 0.5 * self.reg * np.einsum("ip,ip->i", factors, factors)
+        parts = [by_factors] if rows.by_threshold is None else [by_factors, rows.by_threshold]
+        return rows.losses + penalty, np.hstack(parts)
+
+
+def first_thresholds(rows: Rows, row_loss: RowLoss) -> FloatArray:
+    """Return thresholds to start from: one apart, around zero, the same for every row."""
+    n = row_loss.n_thresholds(rows)
+    return np.tile(np.arange(n) - (n - 1) / 2.0, (rows.n_rows, 1))

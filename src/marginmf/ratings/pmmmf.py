@@ -8,7 +8,8 @@ from marginmf._typing import FloatArray, IntArray
 from marginmf.losses import two_level_loss
 from marginmf.ratings.data import Ratings
 from marginmf.ratings.factoriser import MarginFactoriser
-from marginmf.ratings.objective import Parameters, ProximalRows, RowLoss
+from marginmf.ratings.objective import AnchoredRows, Parameters, ProximalRows, RowLoss
+from marginmf.thresholds import ProximalLoss
 
 
 @dataclass(eq=False, repr=False)
@@ -23,12 +24,14 @@ class PMMMF(MarginFactoriser):
     Parameters
     ----------
     {factor_parameters}
+    {selection_parameters}
     {margin_parameters}
     {shared_parameters}
 
     Attributes
     ----------
     {factor_attributes}
+    {selection_attributes}
     prototypes_ : array of shape (n_users, n_levels)
         Each user's prototypes, NaN for levels that the user never used.
     boundaries_ : array of shape (n_users, n_levels - 1)
@@ -44,10 +47,14 @@ class PMMMF(MarginFactoriser):
     ((50, 5), (50, 4))
     """
 
-    reg: float = 40.0
+    _user_arrays = ("user_factors_", "prototypes_", "boundaries_")
 
     def _row_loss(self, data: Ratings, stage: int = 0) -> RowLoss:
         return ProximalRows(two_level_loss(self.loss))
+
+    def _item_loss(self, data: Ratings, stage: int = 0) -> RowLoss:
+        loss = ProximalLoss(two_level_loss(self.loss))
+        return AnchoredRows(loss, self.prototypes_[data.by_item.indices])
 
     def _set_users(self, data: Ratings, parameters: Parameters) -> None:
         super()._set_users(data, parameters)
@@ -60,6 +67,9 @@ class PMMMF(MarginFactoriser):
 
     def _margins(self, users: IntArray, items: IntArray) -> FloatArray:
         return self._scores(users, items)[:, None] - self.boundaries_[users]
+
+    def _user_offsets(self, users: IntArray) -> FloatArray:
+        return -self.boundaries_[users]
 
 
 def boundaries(prototypes: FloatArray, counts: IntArray) -> FloatArray:

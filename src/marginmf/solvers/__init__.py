@@ -6,7 +6,7 @@ Each is written once against the four operations of `VectorSpace`.
 from collections.abc import Mapping
 
 from marginmf.solvers.cg import ConjugateGradient
-from marginmf.solvers.descent import Descent, Objective, Solver
+from marginmf.solvers.descent import Descent, Objective, ResumableSolver, Solver, can_resume
 from marginmf.solvers.gd import GradientDescent
 from marginmf.solvers.lbfgs import LBFGS
 from marginmf.solvers.monitor import (
@@ -15,9 +15,12 @@ from marginmf.solvers.monitor import (
     Progress,
     Record,
     Result,
+    Save,
+    State,
     Stopping,
     StopReason,
 )
+from marginmf.solvers.rowwise import minimise_rows
 from marginmf.solvers.vector import NumpyVectors, VectorSpace
 
 __all__ = [
@@ -33,11 +36,16 @@ __all__ = [
     "Progress",
     "Record",
     "Result",
+    "ResumableSolver",
+    "Save",
     "Solver",
+    "State",
     "StopReason",
     "Stopping",
     "VectorSpace",
+    "can_resume",
     "get_solver",
+    "minimise_rows",
 ]
 
 #: Every solver by the name that estimators take as ``solver="..."``.

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from marginmf.solvers.descent import Descent, Directions, downhill
+from marginmf.solvers.descent import Descent, Directions, Memory, downhill
 from marginmf.solvers.line_search import Step, StrongWolfe
 from marginmf.solvers.vector import Vector, VectorSpace
 
@@ -46,3 +46,12 @@ class ConjugateDirections(Directions):
         knew_something = self.last is not None
         self.last = None
         return knew_something
+
+    def memory(self) -> Memory:
+        """Return the last direction and the gradient where it began."""
+        return Memory({"last direction and gradient": self.last or ()}, {})
+
+    def recall(self, memory: Memory) -> None:
+        """Go on from that direction and gradient."""
+        vectors = memory.vectors["last direction and gradient"]
+        self.last = (vectors[0], vectors[1]) if vectors else None

@@ -4,17 +4,32 @@ A solver is this loop with its own way to choose directions (`Directions`) and i
 search.  After every iteration the point is usable, so callbacks can stop, watch or save it.
 """
 
+import inspect
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol, TypeGuard
 
 from marginmf.solvers.line_search import Backtracking, Step, StrongWolfe, along
-from marginmf.solvers.monitor import Callback, Monitor, Result, Stopping, StopReason
+from marginmf.solvers.monitor import Callback, Monitor, Result, Save, State, Stopping, StopReason
 from marginmf.solvers.vector import NumpyVectors, Vector, VectorSpace
 
-#: Returns the value at a point and a gradient that the solver may keep and change.
+#: Returns the value at a point and a gradient that the solver may keep.
 Objective = Callable[[Any], tuple[float, Any]]
+
+
+class Taken(NamedTuple):
+    """A step that was taken: its length, and the slope where it began."""
+
+    length: float
+    slope: float
+
+
+class Memory(NamedTuple):
+    """What directions have learned, as vectors and numbers under names of their own."""
+
+    vectors: Mapping[str, Sequence[Vector]]
+    numbers: Mapping[str, Sequence[float]]
 
 
 class Directions(ABC):
@@ -34,10 +49,22 @@ class Directions(ABC):
         """Go back to steepest descent; return whether there was anything to forget."""
         return False
 
-    def first_length(self, slope: float, previous: Step, previous_slope: float) -> float:
-        """Guess a step length from the slope here, the last step, and the slope before it."""
+    def first_length(self, slope: float, last: Taken) -> float:
+        """Guess a step length from the slope here and the last step."""
         # As if the next step gained as much to first order as the last one did.
-        return previous.length * previous_slope / slope
+        return last.length * last.slope / slope
+
+    def memory(self) -> Memory:
+        """Return what was learned, in vectors that are not changed afterwards."""
+        if type(self).learn is not Directions.learn:
+            raise NotImplementedError(
+                f"{type(self).__name__} learns but has no memory() and recall(): write both, so "
+                "that a fit with a checkpoint can resume."
+            )
+        return Memory({}, {})
+
+    def recall(self, memory: Memory) -> None:  # noqa: B027
+        """Know what another one of the same kind had in its memory."""
 
 
 class Solver(Protocol):
@@ -52,6 +79,27 @@ class Solver(Protocol):
         space: VectorSpace | None = None,
     ) -> Result:
         """Minimise a function; see `Descent.minimise`."""
+
+
+class ResumableSolver(Solver, Protocol):
+    """A solver that can go on from where it stood after any iteration."""
+
+    def minimise(
+        self,
+        objective: Any,
+        start: Vector,
+        stopping: Stopping | None = None,
+        callbacks: Sequence[Callback] = (),
+        space: VectorSpace | None = None,
+        resume: State | None = None,
+        save: Save | None = None,
+    ) -> Result:
+        """Minimise a function; see `Descent.minimise`."""
+
+
+def can_resume(solver: Solver) -> TypeGuard[ResumableSolver]:
+    """Return whether a solver's ``minimise`` takes ``resume`` and ``save``."""
+    return {"resume", "save"} <= set(inspect.signature(solver.minimise).parameters)
 
 
 class Descent(ABC):
@@ -70,6 +118,8 @@ class Descent(ABC):
         stopping: Stopping | None = None,
         callbacks: Sequence[Callback] = (),
         space: VectorSpace | None = None,
+        resume: State | None = None,
+        save: Save | None = None,
     ) -> Result:
         """Minimise a smooth function.
 
@@ -85,6 +135,10 @@ class Descent(ABC):
             Called with a `Progress` after every iteration; one that returns True stops.
         space : VectorSpace, optional
             Arithmetic for the vectors; NumPy arrays by default.
+        resume : State, optional
+            Go on from here, instead of from ``start``, to the very same end.
+        save : callable, optional
+            Called with the `State` after every iteration that is not the last.
 
         Returns
         -------
@@ -100,37 +154,58 @@ class Descent(ABC):
         (True, 'the gradient became smaller than gradient_tol')
         """
         space = space or NumpyVectors()
-        monitor = Monitor(stopping or Stopping(), callbacks)
+        monitor = Monitor.begin(stopping, callbacks, resume)
         objective = monitor.counted(objective)
         directions = self.directions(space)
 
-        point = space.copy(start)
-        value, gradient = objective(point)
-        reason = monitor.record(value, norm(space, gradient), point)
-        previous: Step | None = None
-        previous_slope = 0.0
+        reason: StopReason | None = None
+        last: Taken | None = None
+        if resume is None:
+            point = space.copy(start)
+            value, gradient = objective(point)
+            reason = monitor.record(value, norm(space, gradient), point)
+        else:
+            (point,), (gradient,) = resume.vectors["point"], resume.vectors["gradient"]
+            value = resume.history[-1].objective
+            last = Taken(*resume.numbers["last step"]) if resume.numbers["last step"] else None
+            directions.recall(Memory(resume.vectors, resume.numbers))
         while reason is None:
+            if save is not None:
+                vectors, numbers = directions.memory()
+                vectors = {"point": [point], "gradient": [gradient], **vectors}
+                numbers = {"last step": last or [], **numbers}
+                save(State(tuple(monitor.history), vectors, numbers))
+            here = Step(0.0, value, 0.0, point, gradient)
+            step, last = self._step(objective, directions, here, last)
+            if step is None:
+                return monitor.result(point, StopReason.PRECISION)
+            point, value, gradient = step.point, step.value, step.gradient
+            reason = monitor.record(value, norm(space, gradient), point)
+        return monitor.result(point, reason)
+
+    def _step(
+        self, objective: Objective, directions: Directions, here: Step, last: Taken | None
+    ) -> tuple[Step | None, Taken | None]:
+        """Return where the next step leads and how it was taken; None if none leads down."""
+        space, (_, _, _, point, gradient) = directions.space, here
+        while True:
             direction = directions.choose(gradient)
             slope = space.dot(gradient, direction)
             step = None
             if slope < 0:
-                if previous is None:
+                if last is None:
                     length = opening_length(space, point, direction)
                 else:
-                    length = directions.first_length(slope, previous, previous_slope)
-                here = Step(0.0, value, slope, point, gradient)
-                step = self.line_search(along(objective, space, point, direction), here, length)
-            if step is None:
-                # What was learned may mislead: try plain steepest descent before giving up.
-                if not directions.forget():
-                    return monitor.result(point, StopReason.PRECISION)
-                previous = None
-                continue
-            directions.learn(direction, gradient, step)
-            previous, previous_slope = step, slope
-            point, value, gradient = step.point, step.value, step.gradient
-            reason = monitor.record(value, norm(space, gradient), point)
-        return monitor.result(point, reason)
+                    length = directions.first_length(slope, last)
+                walk = along(objective, space, point, direction)
+                step = self.line_search(walk, here._replace(slope=slope), length)
+            if step is not None:
+                directions.learn(direction, gradient, step)
+                return step, Taken(step.length, slope)
+            # What was learned may mislead: try plain steepest descent before giving up.
+            if not directions.forget():
+                return None, None
+            last = None
 
 
 def norm(space: VectorSpace, a: Vector) -> float:

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from marginmf.solvers.descent import Descent, Directions, downhill
-from marginmf.solvers.line_search import Backtracking, Step
+from marginmf.solvers.descent import Descent, Directions, Taken, downhill
+from marginmf.solvers.line_search import Backtracking
 from marginmf.solvers.vector import Vector, VectorSpace
 
 
@@ -25,6 +25,6 @@ class SteepestDirections(Directions):
         """Return minus the gradient."""
         return downhill(self.space, gradient)
 
-    def first_length(self, slope: float, previous: Step, previous_slope: float) -> float:
+    def first_length(self, slope: float, last: Taken) -> float:
         """Return twice the last step's length."""
-        return 2.0 * previous.length
+        return 2.0 * last.length

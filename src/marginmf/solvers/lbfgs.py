@@ -4,7 +4,7 @@ from collections import deque
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from marginmf.solvers.descent import Descent, Directions, downhill, norm
+from marginmf.solvers.descent import Descent, Directions, Memory, Taken, downhill, norm
 from marginmf.solvers.line_search import Step, StrongWolfe
 from marginmf.solvers.vector import Vector, VectorSpace
 
@@ -61,12 +61,11 @@ class LBFGSDirections(Directions):
         return direction
 
     def learn(self, direction: Vector, gradient: Vector, step: Step) -> None:
-        """Keep the pair if the curvature along it is positive; the vectors given are ours now."""
+        """Keep the pair if the curvature along it is positive; the direction is ours now."""
         space = self.space
         space.scale(step.length, direction)
-        change = gradient
-        space.scale(-1.0, change)
-        space.axpy(1.0, step.gradient, change)
+        change = space.copy(step.gradient)
+        space.axpy(-1.0, gradient, change)
         product = space.dot(direction, change)
         # The Wolfe conditions promise product > 0; rounding can break the promise.
         if product > 1e-10 * norm(space, direction) * norm(space, change):
@@ -78,6 +77,17 @@ class LBFGSDirections(Directions):
         self.pairs.clear()
         return knew_something
 
-    def first_length(self, slope: float, previous: Step, previous_slope: float) -> float:
+    def first_length(self, slope: float, last: Taken) -> float:
         """Return one: the direction comes with its length."""
         return 1.0
+
+    def memory(self) -> Memory:
+        """Return the pairs."""
+        steps, changes, products = zip(*self.pairs, strict=True) if self.pairs else ((), (), ())
+        return Memory({"steps": steps, "changes": changes}, {"products": products})
+
+    def recall(self, memory: Memory) -> None:
+        """Know these pairs."""
+        vectors, numbers = memory
+        triples = zip(vectors["steps"], vectors["changes"], numbers["products"], strict=True)
+        self.pairs.extend(Pair(*triple) for triple in triples)

@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, NamedTuple
@@ -88,6 +88,30 @@ class Result:
         return self.history[-1].iteration
 
 
+@dataclass(frozen=True)
+class State:
+    """Where a solver stood after an iteration: all it takes to go on as if it had never stopped.
+
+    Solvers do not change the vectors of a state, so that it can be kept without a copy and be
+    written at any moment, an interruption in the middle of the next iteration included.
+
+    Parameters
+    ----------
+    history : sequence of Record
+        The iterations so far; the last one is where this is.
+    vectors, numbers : mapping of str to sequence
+        What else the solver has to know, under names of its own.
+    """
+
+    history: Sequence[Record]
+    vectors: Mapping[str, Sequence[Any]]
+    numbers: Mapping[str, Sequence[float]] = field(default_factory=dict)
+
+
+#: Called with a state after every iteration that is not the last one.
+Save = Callable[[State], None]
+
+
 @dataclass
 class Monitor:
     """Keeps the history of one minimisation and says when it is over."""
@@ -97,6 +121,18 @@ class Monitor:
     history: list[Record] = field(default_factory=list)
     n_evaluations: int = 0
     _start: float = field(default_factory=time.perf_counter)
+
+    @classmethod
+    def begin(
+        cls, stopping: Stopping | None, callbacks: Sequence[Callback], resume: State | None
+    ) -> "Monitor":
+        """Return a monitor at the start or, given a state, as it was there, clock included."""
+        monitor = cls(stopping or Stopping(), callbacks)
+        if resume is not None:
+            monitor.history.extend(resume.history)
+            monitor.n_evaluations = resume.history[-1].n_evaluations
+            monitor._start -= resume.history[-1].seconds
+        return monitor
 
     def counted(self, objective: Callable[[Any], Any]) -> Callable[[Any], Any]:
         """Return the objective with its evaluations counted."""

@@ -6,7 +6,10 @@ import numpy as np
 
 from marginmf._typing import Float64Array, FloatArray, IntArray
 from marginmf.ratings.base import RatingsEstimator, check_number
+from marginmf.ratings.blocks import Columns
 from marginmf.ratings.data import Ratings
+from marginmf.ratings.expected import MarginBlock
+from marginmf.ratings.rows import Side
 from marginmf.solvers import Monitor, Stopping, StopReason
 
 
@@ -50,6 +53,9 @@ class BiasOnly(RatingsEstimator):
     tol: float = 1e-6
     n_jobs: int | None = None
 
+    _user_arrays = ("user_biases_",)
+    _item_arrays = ("item_biases_",)
+
     def _fit(self, data: Ratings) -> None:
         self.mean_ = float(data.values.mean())
         self.user_biases_ = np.zeros(data.n_users)
@@ -59,9 +65,8 @@ class BiasOnly(RatingsEstimator):
         reason: StopReason | None = None
         while reason is None:
             if monitor.history:
-                self._fold_in(data)
-                left = data.values - self.mean_ - self.user_biases_[data.rows]
-                self.item_biases_ = self._damped_means(data.indices, left, data.n_items)
+                self._place("user", data)
+                self._place("item", data)
             objective, gradient_norm = evaluate(data)
             reason = monitor.record(objective, gradient_norm, point=None)
         self.history_ = monitor.history
@@ -83,9 +88,14 @@ class BiasOnly(RatingsEstimator):
         )
         return float(left @ left + pull @ biases), 2.0 * float(np.linalg.norm(pull - error))
 
-    def _fold_in(self, data: Ratings) -> None:
-        left = data.values - self.mean_ - self.item_biases_[data.indices]
-        self.user_biases_ = self._damped_means(data.rows, left, data.n_users)
+    def _place(self, side: Side, data: Ratings) -> None:
+        left = data.values - self.mean_
+        if side == "user":
+            left -= self.item_biases_[data.indices]
+            self.user_biases_ = self._damped_means(data.rows, left, data.n_users)
+        else:
+            left -= self.user_biases_[data.rows]
+            self.item_biases_ = self._damped_means(data.indices, left, data.n_items)
 
     def _damped_means(self, owners: IntArray, values: FloatArray, n: int) -> Float64Array:
         counts = np.bincount(owners, minlength=n)
@@ -100,6 +110,18 @@ class BiasOnly(RatingsEstimator):
 
     def _margins(self, users: IntArray, items: IntArray) -> FloatArray:
         return above_midpoints(self._estimates(users, items), self.levels_)
+
+    def _margin_block(self, users: IntArray, items: Columns) -> MarginBlock:
+        by_item = self._score_block(items)
+        return MarginBlock(np.tile(by_item, (1, len(users), 1)), self._user_offsets(users))
+
+    def _score_block(self, items: Columns) -> FloatArray:
+        """Return what items add, in float32."""
+        return self.item_biases_[items].astype(np.float32)
+
+    def _user_offsets(self, users: IntArray) -> FloatArray:
+        """Return what users add to the margins."""
+        return above_midpoints(self.mean_ + self.user_biases_[users], self.levels_)
 
     def _check(self, data: Ratings) -> None:
         super()._check(data)

@@ -1,0 +1,126 @@
+"""Newcomers on MovieLens 1M: how good and how quick it is to take them in without a refit.
+
+Run by hand::
+
+    python -m benchmarks.fold_in --threads 2       # a few minutes, most of them in the refits
+
+Of 6,040 users 1,040 are new.  A model of the other 5,000 folds them in, and is compared on their
+held-out ratings with a model that was fitted to everybody's.  Each section prints a Markdown table.
+"""
+
+import argparse
+import time
+from typing import Any
+
+import numpy as np
+
+from benchmarks.accuracy import REG_1M, print_header, print_row
+from marginmf.datasets import load_ratings
+from marginmf.metrics import normalised_mean_absolute_error
+from marginmf.protocols import StrongGeneralisation
+from marginmf.ratings import ALS, HMF, MMMF, PMMMF, BiasOnly
+
+LEVELS = np.arange(1.0, 6.0)
+# Users that the refit has seen have pulled the items their way; for those who come later the same
+# penalty is a little too strong.
+LIGHTER = 0.6
+
+
+def timed(task: Any, repeats: int = 1) -> tuple[Any, float]:
+    """Return what a task returns, and the seconds of its quickest run."""
+    seconds = []
+    for _ in range(repeats):
+        begin = time.perf_counter()
+        result = task()
+        seconds.append(time.perf_counter() - begin)
+    return result, min(seconds)
+
+
+def split(table: Any, held_out: int, seed: int) -> Any:
+    """Return the rows to train on, to fold in and to test on."""
+    protocol = StrongGeneralisation(5000, held_out, n_splits=1, random_state=seed)
+    return next(protocol.split(table.pairs))
+
+
+def section_accuracy(table: Any, args: argparse.Namespace) -> None:
+    """NMAE of HMF on the new users' held-out ratings."""
+
+    def fit(rows: Any) -> HMF:
+        model = HMF(reg=REG_1M, random_state=0, n_jobs=args.threads)
+        return model.fit(table.pairs[rows], table.ratings[rows])
+
+    def error(model: HMF, rows: Any) -> float:
+        predicted = model.predict(table.pairs[rows])
+        return normalised_mean_absolute_error(table.ratings[rows], predicted, LEVELS)
+
+    print_header(
+        "held out", "seed", "fold-in", "refit", "difference", f"fold-in, {LIGHTER:g} reg", "seconds"
+    )
+    for held_out in (1, 5):
+        figures = []
+        for seed in range(1, args.seeds + 1):
+            train, new, test = split(table, held_out, seed)
+            model = fit(train)
+            new_users = table.pairs[new], table.ratings[new]
+            folded, seconds = timed(lambda m=model, n=new_users: m.fold_in(*n), repeats=3)
+            refitted = fit(np.concatenate([train, new]))
+            lighter = model.set_params(reg=[LIGHTER * reg for reg in REG_1M]).fold_in(*new_users)
+            errors = [error(m, test) for m in (folded, refitted, lighter)]
+            figures.append((errors[0], errors[1], errors[0] - errors[1], errors[2], seconds))
+            print_row(held_out, seed, *figures[-1])
+        print_row(held_out, "mean", *(float(mean) for mean in np.mean(figures, axis=0)))
+
+
+def section_speed(table: Any, args: argparse.Namespace) -> None:
+    """Seconds, and how far a user's margins are from those of the user folded in alone."""
+    train, new, _ = split(table, 1, 1)
+    new_users = table.pairs[new], table.ratings[new]
+    chosen = np.random.default_rng(0).permutation(np.unique(table.pairs[train, 1]))[:500]
+    of_items = train[np.isin(table.pairs[train, 1], chosen)]
+    new_items = table.pairs[of_items] + np.array([0, 10_000]), table.ratings[of_items]
+    common = {"random_state": 0, "n_jobs": args.threads}
+    print_header("method", "1,040 users", "one user", "500 items", "update one user", "difference")
+    for model in (
+        HMF(reg=REG_1M, **common),
+        MMMF(**common),
+        PMMMF(**common),
+        ALS(bias=True, **common),
+        BiasOnly(),
+    ):
+        model.fit(table.pairs[train], table.ratings[train])
+        folded, all_users = timed(lambda m=model: m.fold_in(*new_users), 3)
+        _, items = timed(lambda m=model: m.fold_in_items(*new_items), 3)
+        one_user, updates, differences = [], [], []
+        for user in folded.users_.ids[:20]:
+            mine = new_users[0][:, 0] == user
+            own = new_users[0][mine], new_users[1][mine]
+            alone, seconds = timed(lambda m=model, o=own: m.fold_in(*o))
+            # PMMMF's margins are infinite for levels that a user never uses.
+            margins = [np.nan_to_num(m.decision_function(own[0])) for m in (alone, folded)]
+            one_user.append(seconds)
+            differences.append(float(np.abs(margins[0] - margins[1]).max()))
+            updates.append(timed(lambda m=model, o=own: m.update_users(*o))[1])
+        print_row(
+            type(model).__name__,
+            all_users,
+            float(np.median(one_user)),
+            items,
+            float(np.median(updates)),
+            f"{max(differences):.0e}",
+        )
+
+
+def main() -> None:
+    """Run both sections."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--threads", type=int, default=2)
+    args = parser.parse_args()
+    table = load_ratings("ml-1m")
+    for section in (section_accuracy, section_speed):
+        print(f"\n## {(section.__doc__ or '').splitlines()[0]}\n", flush=True)
+        section(table, args)
+
+
+if __name__ == "__main__":
+    main()

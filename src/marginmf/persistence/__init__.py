@@ -1,0 +1,92 @@
+"""Models in files: one safetensors file holds everything, and loading one runs nothing.
+
+A file holds the arrays as tensors, and in the metadata of its header one JSON document: versions,
+the class, the parameters, the fitted attributes, and how the arrays belong to them.  Loading
+believes nothing: lengths, places, types and shapes are compared with the file before memory is
+taken, a checksum tells whether a byte has changed, only classes on a list are made, and codes must
+lie within their arrays.
+
+- `container` writes and reads the file; `document` is the JSON, `encoder` and `decoder` make it
+  from a model and a model from it, with `arrays`, `atoms` (single values), `ids` and `generators`;
+- `classes` lists the classes that may occur, `state` the fitted attributes and their shapes: a new
+  class or attribute is added there and nowhere else;
+- `checks` compares the parts of a model with one another; `description` tells what a file holds.
+"""
+
+import os
+from pathlib import Path
+
+from sklearn.utils.validation import check_is_fitted
+
+from marginmf.persistence.checks import check_model
+from marginmf.persistence.container import opened, read_header, read_tensors, write_container
+from marginmf.persistence.decoder import Decoder
+from marginmf.persistence.description import ModelDescription, describe
+from marginmf.persistence.document import Counts, make_document, read_document
+from marginmf.persistence.encoder import Encoder
+from marginmf.persistence.errors import ModelFileError
+from marginmf.ratings.base import RatingsEstimator
+
+__all__ = ["Counts", "ModelDescription", "ModelFileError", "describe", "load", "save"]
+
+
+def save(model: RatingsEstimator, path: str | os.PathLike[str]) -> None:
+    """Write a fitted model to a file; see `RatingsEstimator.save`."""
+    check_is_fitted(model)
+    destination = Path(path)
+    if destination.is_dir():
+        raise IsADirectoryError(f"{path} is a folder: give the name of a file in it.")
+    encoder = Encoder()
+    document = make_document(model, encoder)
+    try:
+        check_model(model)
+    except ModelFileError as error:
+        raise ValueError(
+            f"This {type(model).__name__} cannot be saved, because it could not be loaded again: "
+            f"{error}."
+        ) from None
+    write_container(destination, document, encoder.tensors)
+
+
+def load(path: str | os.PathLike[str]) -> RatingsEstimator:
+    """Read a model from a file that `RatingsEstimator.save` wrote.
+
+    Nothing in the file is run, so files from elsewhere can be loaded: one that is damaged or made
+    with ill intent gives an error.
+
+    Parameters
+    ----------
+    path : str or path
+        The file.
+
+    Returns
+    -------
+    estimator
+        A fitted estimator that predicts as the saved one did, to the last bit.
+
+    Raises
+    ------
+    ModelFileError
+        If the file is not a model, is damaged, or needs a newer marginmf.  It is a ValueError.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from marginmf.ratings import BiasOnly
+    >>> pairs = [("ann", "x"), ("ann", "y"), ("bob", "x"), ("bob", "y")]
+    >>> with TemporaryDirectory() as folder:
+    ...     BiasOnly(reg=0.1).fit(pairs, [5, 3, 4, 2]).save(f"{folder}/stars.marginmf")
+    ...     model = load(f"{folder}/stars.marginmf")
+    >>> model.predict([("bob", "y"), ("ann", "x")])
+    array([2., 5.])
+    """
+    with opened(Path(path)) as file:
+        header = read_header(file)
+        document = read_document(header.document)
+        decoder = Decoder(read_tensors(file, header))
+        model: RatingsEstimator = decoder.decode(document.model)
+        decoder.finish()
+        check_model(model)
+        if Counts.of(model) != document.counts:
+            raise ModelFileError("its counts are not those of its model")
+    return model

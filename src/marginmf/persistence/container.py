@@ -1,0 +1,215 @@
+"""The file itself: a safetensors file whose metadata hold one JSON document and a checksum.
+
+Eight bytes with the length of the header; the header, JSON that says where each tensor is; the
+tensors, one after the other.  The checksum is of the whole file with zeros in its own place.
+
+Written and read here and not by the safetensors library, because arrays go to and from the disk
+without another copy in memory, a description needs the header alone, and everything in a file from
+elsewhere is looked at before anything is believed.  The library can read the files all the same.
+"""
+
+import os
+import re
+import stat
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from hashlib import blake2b
+from io import BufferedReader
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from marginmf._atomic import atomic_write
+from marginmf._typing import Array
+from marginmf.persistence.arrays import TENSOR_TYPES, TYPE_NAMES, as_bytes
+from marginmf.persistence.errors import ModelFileError
+from marginmf.persistence.json_text import read_json, write_json
+
+#: Headers are some thousand bytes; one of more than this is not ours.
+MAX_HEADER = 1 << 25
+_DIGEST_BYTES = 32
+_NO_CHECKSUM = "0" * (2 * _DIGEST_BYTES)
+_CHECKSUM = re.compile(f"[0-9a-f]{{{2 * _DIGEST_BYTES}}}")
+#: How files begin that are often mistaken for models.
+_FOREIGN = {
+    b"PK": "a zip archive, as .npz files are",
+    b"\x80": "a Python pickle",
+    b"\x1f\x8b": "a gzip file",
+    b"\x93NUMPY": "a NumPy array file",
+    b"\x89HDF": "an HDF5 file",
+    b"PAR1": "a Parquet file",
+}
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """Where a tensor is in the file, counted from the end of the header, and what it is."""
+
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    start: int
+    stop: int
+
+
+@dataclass(frozen=True)
+class Header:
+    """What stands before the tensors; those are in the order of the file."""
+
+    document: dict[str, Any]
+    tensors: dict[str, Tensor]
+    checksum: str
+    raw: bytes
+
+
+def write_container(path: Path, document: Mapping[str, Any], tensors: Mapping[str, Array]) -> None:
+    """Write a file; it appears whole or not at all."""
+    # The widest first, so that every tensor begins at a multiple of its own width.
+    names = sorted(tensors, key=lambda name: (-tensors[name].itemsize, name))
+    entries: dict[str, Any] = {
+        "__metadata__": {"checksum": _NO_CHECKSUM, "marginmf": write_json(document)}
+    }
+    end = 0
+    for name in names:
+        tensor = tensors[name]
+        start, end = end, end + tensor.nbytes
+        entries[name] = {
+            "dtype": TYPE_NAMES[tensor.dtype.str],
+            "shape": list(tensor.shape),
+            "data_offsets": [start, end],
+        }
+    try:
+        header = write_json(entries).encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(
+            f"A parameter or attribute of the model holds the text {error.object[error.start]!r}, "
+            "which is not Unicode, and a model file cannot hold it."
+        ) from None
+    header += b" " * (-len(header) % 8)
+    if len(header) > MAX_HEADER:
+        raise ValueError(
+            f"The model has {len(header):,} bytes beside its arrays, and a model file can hold "
+            f"{MAX_HEADER:,}: long lists should be arrays."
+        )
+    length = len(header).to_bytes(8, "little")
+    digest = blake2b(length + header, digest_size=_DIGEST_BYTES)
+    for name in names:
+        digest.update(as_bytes(tensors[name]).data)
+    # The checksum comes first in the header, so the first zeros are its own.
+    header = header.replace(_NO_CHECKSUM.encode(), digest.hexdigest().encode(), 1)
+    with atomic_write(path) as file:
+        file.write(length + header)
+        for name in names:
+            file.write(as_bytes(tensors[name]).data)
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[BufferedReader]:
+    """Open a file to read a model from; every fault that is found names the file."""
+    # Looked at before it is opened, because opening a pipe waits for somebody to write to it.
+    mode = path.stat().st_mode
+    if stat.S_ISDIR(mode):
+        raise ModelFileError(f"{path} is a folder, not a model file.")
+    if not stat.S_ISREG(mode):
+        raise ModelFileError(f"{path} is a device or a pipe, not a model file.")
+    with open(path, "rb") as file:
+        try:
+            yield file
+        except ModelFileError as error:
+            reason = " ".join(str(error).split())
+            raise ModelFileError(f"{path} cannot be loaded: {reason}.") from None
+
+
+def read_header(file: BufferedReader) -> Header:
+    """Read and check everything up to the tensors."""
+    size = os.fstat(file.fileno()).st_size
+    beginning = file.read(8)
+    length = int.from_bytes(beginning, "little")
+    if size == 0:
+        raise ModelFileError("the file is empty")
+    if size < 8 or not 2 <= length <= MAX_HEADER:
+        foreign = (what for magic, what in _FOREIGN.items() if beginning.startswith(magic))
+        raise ModelFileError(f"it is {next(foreign, 'no model file')}, or damaged")
+    raw = file.read(length)
+    if len(raw) < length:
+        raise ModelFileError(
+            f"it is cut short: the header should have {length:,} bytes, and {len(raw):,} are there"
+        )
+    try:
+        text = raw.decode()
+    except UnicodeDecodeError:
+        raise ModelFileError("its header is not text") from None
+    entries = read_json(text, "its header")
+    metadata = entries.pop("__metadata__", None) if isinstance(entries, dict) else None
+    if not isinstance(metadata, dict) or not isinstance(metadata.get("marginmf"), str):
+        raise ModelFileError("it was not written by marginmf")
+    checksum = metadata.get("checksum")
+    if not isinstance(checksum, str) or not _CHECKSUM.fullmatch(checksum):
+        raise ModelFileError("it has no checksum")
+    document = read_json(metadata["marginmf"], "its description of the model")
+    if not isinstance(document, dict):
+        raise ModelFileError("its description of the model is not an object")
+    tensors = _read_entries(entries, size - 8 - length)
+    return Header(document, tensors, checksum, raw)
+
+
+def read_tensors(file: BufferedReader, header: Header) -> dict[str, Array]:
+    """Read the tensors behind a header, and compare the checksum."""
+    length = len(header.raw).to_bytes(8, "little")
+    blank = header.raw.replace(header.checksum.encode(), _NO_CHECKSUM.encode(), 1)
+    digest = blake2b(length + blank, digest_size=_DIGEST_BYTES)
+    tensors = {}
+    for name, tensor in header.tensors.items():
+        data = np.empty(tensor.stop - tensor.start, np.uint8)
+        if file.readinto(data.data) != data.nbytes:
+            raise ModelFileError("it is cut short")
+        digest.update(data.data)
+        tensors[name] = data.view(tensor.dtype).reshape(tensor.shape)
+    if digest.hexdigest() != header.checksum:
+        raise ModelFileError("it is damaged: its checksum is not that of its contents")
+    return tensors
+
+
+def _read_entries(entries: dict[str, Any], available: int) -> dict[str, Tensor]:
+    """Return the tensors in the order of the file; they must fill it without a gap."""
+    tensors = {name: _read_entry(name, entry) for name, entry in entries.items()}
+    tensors = dict(sorted(tensors.items(), key=lambda item: (item[1].start, item[1].stop)))
+    end = 0
+    for name, tensor in tensors.items():
+        if tensor.start != end:
+            raise ModelFileError(f"the array {name!r:.60} overlaps another or leaves a gap")
+        end = tensor.stop
+    if end > available:
+        raise ModelFileError(
+            f"it is cut short: the arrays should have {end:,} bytes, and {available:,} are there"
+        )
+    if end < available:
+        raise ModelFileError(f"{available - end:,} bytes after its arrays belong to nothing")
+    return tensors
+
+
+def _read_entry(name: str, entry: Any) -> Tensor:
+    fields = ("dtype", "shape", "data_offsets")
+    if not isinstance(entry, dict) or entry.keys() != set(fields):
+        raise ModelFileError(f"the entry of the array {name!r:.60} cannot be understood")
+    dtype, shape, offsets = (entry[field] for field in fields)
+    if not isinstance(dtype, str) or dtype not in TENSOR_TYPES:
+        raise ModelFileError(
+            f"the array {name!r:.60} is of the type {dtype!r:.60}, not a known one"
+        )
+    if not _are_lengths(shape) or not _are_lengths(offsets) or len(offsets) != 2:
+        raise ModelFileError(f"the shape or the place of the array {name!r:.60} is no such thing")
+    size, most = TENSOR_TYPES[dtype].itemsize, TENSOR_TYPES[dtype].itemsize
+    for n in shape:
+        size, most = size * n, most * max(n, 1)
+    # Even an array without elements may not have more along its other axes than memory could hold.
+    if offsets[1] - offsets[0] != size or most >= 1 << 62 or len(shape) > 16:
+        raise ModelFileError(
+            f"the array {name!r:.60} has the shape {shape!r:.60}, which does not fit its place"
+        )
+    return Tensor(TENSOR_TYPES[dtype], tuple(shape), *offsets)
+
+
+def _are_lengths(numbers: Any) -> bool:
+    return isinstance(numbers, list) and all(type(n) is int and n >= 0 for n in numbers)

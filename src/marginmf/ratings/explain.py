@@ -1,0 +1,177 @@
+"""Reasons: a score as a sum over the user's own ratings.
+
+With the items' factors V given, a user's factors u minimise ``sum of losses + reg/2 |u|^2``.  At
+the minimum the gradient is zero, so ``u = -1/reg sum_k w_k V_k`` over the items k that the user
+rated, where ``w_k`` is the derivative of the loss by the score of item k.  The score of any item j
+is therefore the sum of ``-w_k/reg V_k . V_j``: one contribution of each rating.
+"""
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from marginmf._ids import as_objects
+from marginmf._typing import Array, Float64Array, FloatArray
+from marginmf.kernels import get_kernels
+from marginmf.ratings.blocks import as_stages
+from marginmf.ratings.data import Ratings
+from marginmf.ratings.frames import as_ids, known_codes, make_frame
+from marginmf.ratings.ids import IdIndex
+from marginmf.ratings.objective import RowLoss, RowObjective, first_thresholds
+from marginmf.ratings.topn import check_length
+from marginmf.solvers import LBFGS, Stopping
+
+if TYPE_CHECKING:
+    from marginmf.ratings.recommender import Recommender
+
+
+@dataclass(frozen=True, eq=False)
+class Contributions:
+    """What each of a user's ratings adds to the score of an item.
+
+    Attributes
+    ----------
+    items : array
+        The ids of the items that the user rated.
+    ratings : array
+        How the user rated them.
+    contributions : array
+        What each adds to the score.
+    score : float
+        The score of the item: the product of the factors that the model has learned (HMF: the
+        mean over its stages; ALS and PMF: without mean and biases).
+    remainder : float
+        What is left of the score after all contributions: zero up to rounding where training went
+        on until the user's factors fitted the items' final ones, and the loss is smooth.
+    """
+
+    items: Array
+    ratings: Float64Array
+    contributions: Float64Array
+    score: float
+    remainder: float
+
+
+def explain(model: "Recommender", user: Any, item: Any, n: int) -> Any:
+    """Return the frame of `Recommender.explain`."""
+    check_length(n)
+    parts = contributions(model, user, item)
+    values = parts.contributions
+    # Equal contributions stay in the order of their items.
+    order = np.argsort(-values, kind="stable")
+    speak_for, against = order[values[order] > 0][:n], order[values[order] < 0][-n:]
+    rows = np.concatenate([speak_for, against])
+    return make_frame(
+        {
+            "item": parts.items[rows],
+            "rating": parts.ratings[rows],
+            "contribution": values[rows],
+        }
+    )
+
+
+def contributions(model: Any, user: Any, item: Any) -> Contributions:
+    """Return the score of an item for a user as a sum over the user's ratings.
+
+    Examples
+    --------
+    >>> from marginmf.datasets import make_ratings
+    >>> from marginmf.ratings import MMMF
+    >>> data = make_ratings(50, 40, n_factors=2, observed=0.5, random_state=0)
+    >>> model = MMMF(n_factors=5, reg=1.0, random_state=0).fit(data.pairs, data.ratings)
+    >>> parts = contributions(model, user=3, item=7)
+    >>> bool(np.isclose(parts.contributions.sum() + parts.remainder, parts.score))
+    True
+    """
+    check_is_fitted(model)
+    if hasattr(model, "members_"):
+        return _mean_contributions(model, user, item)
+    if not hasattr(model, "item_factors_"):
+        raise ValueError(
+            f"{type(model).__name__} has no factors, so its predictions are not sums over ratings. "
+            "Use a method with factors, such as HMF, MMMF or ALS."
+        )
+    i, j = _code(user, model.users_), _code(item, model.items_)
+    U, V = (as_stages(factors) for factors in (model.user_factors_, model.item_factors_))
+    regs = np.broadcast_to(np.asarray(getattr(model, "reg_", model.reg), np.float64), len(V))
+    if not (regs > 0).all():
+        raise ValueError(
+            "reg=0 leaves the user's factors undetermined by the ratings: explanations need a "
+            "positive reg."
+        )
+    data = _ratings_of(model.ratings_, i)
+    total = np.zeros(len(data))
+    for q, (factors, reg) in enumerate(zip(V, regs, strict=True)):
+        rated = factors[data.indices].astype(np.float64)
+        weights = _derivatives(data, model._row_loss(data, q), float(reg), rated)
+        total -= weights / reg * (rated @ factors[j].astype(np.float64))
+    total /= len(V)
+    score = float(np.einsum("qd,qd->", U[:, i], V[:, j], dtype=np.float64)) / len(V)
+    return Contributions(
+        model.items_.ids[data.indices], data.values, total, score, score - float(total.sum())
+    )
+
+
+def _mean_contributions(model: Any, user: Any, item: Any) -> Contributions:
+    """Return the contributions to the mean score of an ensemble's members."""
+    parts = [
+        contributions(member, user, item)
+        for kind in model.members_
+        for member in kind
+        if hasattr(member, "item_factors_")
+    ]
+    if not parts:
+        raise ValueError("None of the members has factors, so there is nothing to explain.")
+    return replace(
+        parts[0],
+        contributions=np.mean([part.contributions for part in parts], axis=0),
+        score=float(np.mean([part.score for part in parts])),
+        remainder=float(np.mean([part.remainder for part in parts])),
+    )
+
+
+def _code(value: Any, index: IdIndex) -> int:
+    ids = as_ids(value, index)
+    if len(ids) != 1:
+        raise ValueError(f"One {index.what} is explained at a time, but {len(ids)} were given.")
+    return int(known_codes(ids, index, f"{index.what}s")[0])
+
+
+def _ratings_of(data: Ratings, i: int) -> Ratings:
+    """Return one user's ratings, with the items and the levels of all."""
+    entries = slice(data.indptr[i], data.indptr[i + 1])
+    return Ratings(
+        users=IdIndex(as_objects([data.users.ids[i]]), "user"),
+        items=data.items,
+        levels=data.levels,
+        indptr=np.array([0, entries.stop - entries.start]),
+        indices=data.indices[entries],
+        codes=data.codes[entries],
+    )
+
+
+def _derivatives(data: Ratings, row_loss: RowLoss, reg: float, rated: FloatArray) -> Float64Array:
+    """Return the derivative of the loss by each of one user's scores, at the minimum.
+
+    This is the problem that fold-in solves, but in float64 and to the end: predictions stop
+    changing long before the sum comes out.  ``rated`` holds the factors of the rated items alone,
+    so entries stand for columns here.
+    """
+    kernels = get_kernels("cpu")
+    alone = replace(data, indices=np.arange(len(data), dtype=np.int32))
+    problem = RowObjective(alone, row_loss, reg, rated, kernels)
+
+    def objective(point: Float64Array) -> tuple[float, Float64Array]:
+        values, gradients = problem(point[None])
+        return float(values[0]), gradients[0].astype(np.float64)
+
+    zeros = np.zeros(rated.shape[1])
+    start = np.concatenate([zeros, first_thresholds(alone, row_loss)[0]])
+    stopping = Stopping(max_iter=500, tol=1e-12, gradient_tol=1e-9)
+    point = LBFGS(memory=20).minimise(objective, start, stopping, space=kernels).point
+    factors, thresholds = problem.split(point[None])
+    scores = kernels.scores(alone.rows, alone.indices, factors, rated)
+    rows = row_loss(kernels, alone, scores, thresholds)
+    return rows.by_score.astype(np.float64)

@@ -1,0 +1,159 @@
+"""The n best columns of every row of a score matrix that is never whole in memory.
+
+A first look scores blocks of rows and columns by matrix products in float32, and keeps a few more
+of the best than asked for.  A second look scores those one by one, always in the same way, and
+ranks them.  So the answer does not depend on how the blocks were cut, on the number of threads or
+on the BLAS library: where the first look cannot tell what belongs to the n best, it is repeated
+with more kept.
+"""
+
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from marginmf._typing import Float64Array, FloatArray, IntArray
+from marginmf.kernels import get_kernels
+from marginmf.kernels.interface import Best
+from marginmf.kernels.threads import one_blas_thread, run
+
+#: How much memory a thread may use for the scores of a block.
+BLOCK_BYTES = 8 * 2**20
+#: Enough rows for matrix products at full speed.
+BLOCK_ROWS = 256
+#: How many pairs of the second look are in memory at a time.
+PAIRS_AT_A_TIME = 2**18
+#: So many more than asked for are kept by the first look ...
+MORE = 6
+#: ... and so many times more when that was not enough.
+GROWTH = 8
+
+
+class Scorer(Protocol):
+    """What is searched: a matrix of scores, row by row or pair by pair.
+
+    Attributes
+    ----------
+    n_rows, n_columns : int
+        The shape of the matrix.
+    cell_bytes : int
+        How much memory one cell of a block takes.
+    rows_at_a_time : int
+        How many rows may be asked for at most, because of what `excluded` holds for them.
+    tolerance : float
+        How far the scores of blocks may be from those of pairs.
+    """
+
+    n_rows: int
+    n_columns: int
+    cell_bytes: int
+    rows_at_a_time: int
+    tolerance: float
+
+    def block(self, rows: IntArray, columns: slice) -> tuple[FloatArray, FloatArray]:
+        """Return the scores of a block, and what breaks their ties."""
+
+    def pairs(self, rows: IntArray, columns: IntArray) -> tuple[Float64Array, Float64Array]:
+        """Return the scores of single pairs, and what breaks their ties."""
+
+    def excluded(self, rows: IntArray) -> tuple[IntArray, IntArray]:
+        """Return the columns that rows leave out, ascending, in compressed form."""
+
+
+class Found(NamedTuple):
+    """The best columns, row after row and best first; fewer than n where fewer are left."""
+
+    rows: IntArray
+    columns: IntArray
+    ranks: IntArray
+    scores: Float64Array
+
+
+class Blocks(NamedTuple):
+    """How a matrix is cut for the first look."""
+
+    n_rows: int
+    n_columns: int
+
+    @classmethod
+    def of(cls, scorer: Scorer, n_rows: int, n_threads: int) -> "Blocks":
+        """Cut so many rows into blocks of bounded memory, with work for every thread."""
+        cells = max(1, BLOCK_BYTES // scorer.cell_bytes)
+        rows = max(BLOCK_ROWS, cells // max(1, scorer.n_columns))
+        rows = max(1, min(rows, -(-n_rows // n_threads), cells))
+        columns = max(1, min(scorer.n_columns, cells // rows))
+        # Columns in parts of one length, instead of a last part that is next to nothing.
+        n_parts = max(1, -(-scorer.n_columns // columns))
+        return cls(rows, max(1, -(-scorer.n_columns // n_parts)))
+
+
+def best(scorer: Scorer, n: int, n_threads: int = 1) -> Found:
+    """Return the n best columns of every row.
+
+    The higher score is better; equal scores are ranked by their ties, then by column.
+    """
+    n = min(n, scorer.n_columns)
+    columns = np.full((scorer.n_rows, n), -1, np.int32)
+    scores = np.empty(columns.shape)
+    rows, kept = np.arange(scorer.n_rows, dtype=np.int32), n + MORE
+    while n and len(rows):
+        kept = min(kept, scorer.n_columns)
+        at_a_time = max(1, min(PAIRS_AT_A_TIME // kept, scorer.rows_at_a_time))
+        unclear = [
+            _search(scorer, rows[k : k + at_a_time], kept, n_threads, columns, scores)
+            for k in range(0, len(rows), at_a_time)
+        ]
+        rows, kept = np.concatenate(unclear), kept * GROWTH
+    found_rows, places = np.nonzero(columns >= 0)
+    return Found(
+        found_rows.astype(np.int32),
+        columns[found_rows, places],
+        places + 1,
+        scores[found_rows, places],
+    )
+
+
+def _search(
+    scorer: Scorer,
+    rows: IntArray,
+    kept: int,
+    n_threads: int,
+    columns: IntArray,
+    scores: Float64Array,
+) -> IntArray:
+    """Fill in some rows of the result, and return those for which more must be kept."""
+    likely = _first_look(scorer, rows, kept, n_threads)
+    # In the order of columns, with what is missing behind: equal pairs then rank by column.
+    found = np.sort(np.where(likely.columns < 0, scorer.n_columns, likely.columns), axis=1)
+    there = found < scorer.n_columns
+    exact, ties = np.full(found.shape, -np.inf), np.full(found.shape, -np.inf)
+    exact[there], ties[there] = scorer.pairs(np.repeat(rows, there.sum(axis=1)), found[there])
+
+    ranked = Best.none_yet(len(rows), columns.shape[1], np.float64)
+    nothing = np.zeros(len(rows) + 1, np.int64), np.empty(0, np.int32)
+    get_kernels("cpu", n_threads).top_n(exact, ties, *nothing, ranked)
+    chosen = np.take_along_axis(found, np.maximum(ranked.columns, 0), axis=1)
+    columns[rows] = np.where(ranked.columns < 0, -1, chosen)
+    scores[rows] = ranked.scores
+    # What the first look dropped is no better than the last that it kept, give or take rounding.
+    complete = (kept == scorer.n_columns) | ~there.all(axis=1)
+    clear = complete | (likely.scores[:, -1] + scorer.tolerance < ranked.scores[:, -1])
+    unclear: IntArray = rows[~clear]
+    return unclear
+
+
+def _first_look(scorer: Scorer, rows: IntArray, kept: int, n_threads: int) -> Best:
+    """Return the columns that score best in blocks."""
+    best = Best.none_yet(len(rows), kept, np.float32)
+    blocks, kernels = Blocks.of(scorer, len(rows), n_threads), get_kernels("cpu", 1)
+    indptr, excluded = scorer.excluded(rows)
+
+    def look(start: int, stop: int) -> None:
+        for first in range(0, scorer.n_columns, blocks.n_columns):
+            part = slice(first, min(first + blocks.n_columns, scorer.n_columns))
+            block, ties = scorer.block(rows[start:stop], part)
+            left_out = indptr[start : stop + 1]
+            kernels.top_n(block, ties, left_out, excluded, best.rows(start, stop), first)
+
+    with one_blas_thread():
+        run(look, np.append(np.arange(0, len(rows), blocks.n_rows), len(rows)), n_threads)
+    return best

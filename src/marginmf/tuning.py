@@ -1,0 +1,158 @@
+"""Regularisation paths: which weight of the penalty predicts held-out entries best.
+
+The candidates are tried from strong to weak, because the solution for one is a good start for the
+next weaker one.  The search is coarse first: every fourth candidate, until the error is clearly
+past its minimum; then the candidates between it and its neighbours.  Finer than that, the noise of
+a hold-out is larger than any difference.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from marginmf._typing import Float64Array
+
+#: The thesis's candidates are ``10^(i/16)`` for these i: sixteen to a decade, from 1.8 to 316.
+WEAKEST, STRONGEST = 4, 40
+
+#: Above this share of the weight that leaves nothing but zeros, there is too little left to try.
+USEFUL_SHARE = 0.5
+
+#: A search goes at least so far below the weight that leaves nothing: small data need less.
+REACH = 30.0
+
+#: How many candidates apart the search looks first, and then.
+STRIDES = (4, 2)
+
+#: About so many candidates are tried: for progress bars.
+USUAL_LENGTH = 8
+
+#: So many coarse candidates in a row that are clearly worse than the best one end the descent.
+PATIENCE = 2
+
+#: What is clearly worse: an error larger by this share.
+CLEARLY = 0.02
+
+
+@dataclass(frozen=True, eq=False)
+class RegularisationPath:
+    """The error on held-out entries along the candidates that were tried.
+
+    Parameters
+    ----------
+    regs : array
+        The candidates, ascending.
+    errors : array of shape (n_regs, n_holdouts)
+        The error of each on every hold-out.
+    metric : str
+        What the error is, such as ``"zero-one error"``.
+    """
+
+    regs: Float64Array
+    errors: Float64Array
+    metric: str
+
+    @property
+    def mean(self) -> Float64Array:
+        """The error of every candidate, averaged over the hold-outs."""
+        averages: Float64Array = self.errors.mean(axis=1)
+        return averages
+
+    @property
+    def smallest(self) -> float:
+        """The candidate with the smallest error of those tried; of several, the strongest."""
+        errors = self.mean
+        return float(self.regs[np.flatnonzero(errors == errors.min())[-1]])
+
+    @property
+    def best(self) -> float:
+        """The candidate where the error is smallest once the noise is smoothed away.
+
+        That is the one nearest to the lowest point of a parabola through the errors around the
+        smallest one; where there is no such point, the candidate with the smallest error.
+        """
+        places, lowest = 16 * np.log10(self.regs), 16 * math.log10(self.smallest)
+        near = np.abs(places - lowest) <= STRIDES[0] + 0.5
+        if np.count_nonzero(near) < 3:
+            return self.smallest
+        bend, slope, _ = np.polyfit(places[near] - lowest, self.mean[near], 2)
+        if bend <= 0:
+            return self.smallest
+        vertex = lowest - slope / (2 * bend)
+        inside = np.clip(vertex, places[near].min(), places[near].max())
+        # Whole steps from the candidates, which may have a scale of their own.
+        return float(10 ** ((lowest + round(inside - lowest)) / 16))
+
+
+def candidates_below(limit: float) -> Float64Array:
+    """Return the candidates that are worth trying, ascending.
+
+    Parameters
+    ----------
+    limit : float
+        The smallest weight that leaves nothing but zeros: the largest singular value of the
+        gradient by the scores, where all scores are zero.
+
+    Examples
+    --------
+    >>> candidates_below(100.0)[[0, -1]].round(2)
+    array([ 1.78, 48.7 ])
+    >>> candidates_below(3.0)[[0, -1]].round(2)  # few ratings
+    array([0.1 , 1.33])
+    """
+    limit = max(limit, np.finfo(np.float64).tiny)
+    most = min(STRONGEST, math.floor(16 * math.log10(USEFUL_SHARE * limit)))
+    least = min(WEAKEST, math.floor(16 * math.log10(limit / REACH)))
+    candidates: Float64Array = 10.0 ** (np.arange(least, most + 1) / 16)
+    return candidates
+
+
+def follow_path(
+    errors_at: Callable[[float], Float64Array], metric: str, candidates: Float64Array
+) -> RegularisationPath:
+    """Try candidates from strong to weak, then around the best one.
+
+    Parameters
+    ----------
+    errors_at : callable
+        From a weight of the penalty to the errors on every hold-out.  The weights come in an
+        order that suits warm starts: each is near the last one or the best one so far.
+    metric : str
+        What the errors are.
+    candidates : array
+        The weights to choose from, ascending.
+
+    Examples
+    --------
+    >>> tried = []
+    >>> def errors_at(reg):
+    ...     tried.append(reg)
+    ...     return np.array([abs(np.log(reg / 20.0))])
+    >>> path = follow_path(errors_at, "distance to twenty", candidates_below(200.0))
+    >>> round(path.best, 2), len(tried)
+    (20.54, 8)
+    """
+    last = len(candidates) - 1
+    tried: dict[int, Float64Array] = {}
+
+    def error_at(place: int) -> float:
+        if place not in tried:
+            tried[place] = np.asarray(errors_at(float(candidates[place])), np.float64)
+        return float(tried[place].mean())
+
+    best, worse = last, 0
+    for place in range(last, -1, -STRIDES[0]):
+        worse = worse + 1 if error_at(place) > (1 + CLEARLY) * error_at(best) else 0
+        if error_at(place) < error_at(best):
+            best = place
+        if worse == PATIENCE:
+            break
+    for stride in STRIDES[1:]:
+        near = [place for place in (best + stride, best - stride) if 0 <= place <= last]
+        best = min([best, *near], key=lambda place: (error_at(place), -place))
+    places = sorted(tried)
+    return RegularisationPath(
+        candidates[places], np.array([tried[place] for place in places]), metric
+    )

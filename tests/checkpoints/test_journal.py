@@ -1,0 +1,272 @@
+"""The journal runs each named minimisation once over all calls of a fit."""
+
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from marginmf.checkpoints import Checkpoint, Journal, open_journal
+from marginmf.checkpoints.pieces import read_piece
+from marginmf.checkpoints.store import Store
+from marginmf.ratings import MMMF
+from marginmf.solvers import LBFGS, SOLVERS, Monitor, Result, Stopping, StopReason
+
+START = np.linspace(-2, 3, 15)
+SHAPE = np.geomspace(1.0, 300.0, 15)
+
+
+def smooth(x):
+    return float(np.sum(SHAPE * x**2 + np.cos(3 * x))), 2 * SHAPE * x - 3 * np.sin(3 * x)
+
+
+class Counted:
+    """An objective that counts its evaluations and may fail at one of them."""
+
+    def __init__(self, fail_at=None):
+        self.n, self.fail_at = 0, fail_at
+
+    def __call__(self, x):
+        self.n += 1
+        if self.n == self.fail_at:
+            raise KeyboardInterrupt
+        return smooth(x)
+
+
+@pytest.fixture
+def opened(path):
+    """Return an opener of the journal of one and the same fit."""
+    return lambda seconds=5.0: open_journal(Checkpoint(path, seconds), MMMF(), {"x": START})
+
+
+def fail(opened, run):
+    def call():
+        with opened() as journal:
+            run(journal)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        call()
+
+
+def test_without_a_store_it_only_minimises():
+    journal, objective = Journal().scope("inner"), Counted()
+    for _ in range(2):
+        result = journal.minimise("same name", LBFGS(), objective, START)
+    assert result.reason == StopReason.OBJECTIVE
+    assert objective.n == 2 * result.n_evaluations
+    first, again = (journal.generator("start", 3).random() for _ in range(2))
+    assert first == again
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+def test_what_is_finished_is_not_done_again(opened, name):
+    found = []
+    for _ in range(2):
+        objective = Counted()
+
+        def run(journal, objective=objective):
+            found.append(journal.minimise("first", SOLVERS[name](), objective, START))
+
+        fail(opened, run)
+    first, stored = found
+    assert objective.n == 0
+    assert stored.point.tobytes() == first.point.tobytes()
+    assert stored.point.flags.writeable
+    assert (stored.history, stored.reason) == (first.history, first.reason)
+    assert stored.n_evaluations == first.n_evaluations
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+def test_what_is_in_progress_goes_on(opened, name):
+    whole = SOLVERS[name]().minimise(smooth, START)
+    # The evaluation that fails is made again, and perhaps some before it in the same line search.
+    failing, rest = Counted(whole.n_evaluations // 2), Counted()
+    with pytest.raises(KeyboardInterrupt), opened() as journal:
+        journal.minimise("first", SOLVERS[name](), failing, START)
+    with opened() as journal:
+        result = journal.minimise("first", SOLVERS[name](), rest, START)
+    assert result.point.tobytes() == whole.point.tobytes()
+    assert rest.n <= whole.n_evaluations - failing.n + 25
+    assert rest.n < whole.n_evaluations
+
+
+def test_scopes_keep_equal_names_apart(opened):
+    starts = {"bag 1": START, "bag 2": -START}
+
+    def run(journal):
+        for name, start in starts.items():
+            journal.scope(name).minimise("stage 1", LBFGS(), smooth, start)
+
+    fail(opened, run)
+    with opened() as journal:
+        for name, start in starts.items():
+            expected = LBFGS().minimise(smooth, start)
+            found = journal.scope(name).minimise("stage 1", LBFGS(), None, start)
+            np.testing.assert_array_equal(found.point, expected.point)
+
+
+def test_an_inner_fit_uses_the_journal_of_the_outer_one(opened, path, interrupt_after):
+    pairs, ratings = [(u, i) for u in range(9) for i in range(7)], [1, 2, 3] * 21
+    model = MMMF(n_factors=3, reg=0.1, random_state=None)
+
+    def run(journal):
+        model.fit(pairs, ratings, checkpoint=journal.scope("bag 1"))
+
+    fail(opened, run)
+    assert path.exists()
+    inner = model.user_factors_
+    with opened() as journal:
+        model.fit(pairs, ratings, checkpoint=journal.scope("bag 1"))
+        np.testing.assert_array_equal(model.user_factors_, inner)
+        model.fit(pairs, ratings, checkpoint=journal.scope("bag 2"))
+        assert not np.array_equal(model.user_factors_, inner)
+        assert path.exists()
+    assert not path.exists()
+
+
+def test_one_name_for_two_parts_is_refused(opened):
+    with opened() as journal:
+        journal.scope("a").minimise("b", LBFGS(), smooth, START)
+        with pytest.raises(RuntimeError, match="Two parts of one fit have the same name, 'a, b'"):
+            journal.minimise("a, b", LBFGS(), smooth, START)
+
+
+def test_names_may_hold_anything(opened):
+    names = ["holdout 0, stage 2, reg 31.6", "../..", "a/b", "a:b", "ä" * 300, "A", "a", ""]
+
+    def run(journal):
+        for place, name in enumerate(names):
+            journal.minimise(name, LBFGS(), smooth, START + place)
+
+    fail(opened, run)
+    with opened() as journal:
+        for place, name in enumerate(names):
+            found = journal.minimise(name, LBFGS(), None, START)
+            expected = LBFGS().minimise(smooth, START + place)
+            np.testing.assert_array_equal(found.point, expected.point)
+
+
+def test_a_solver_that_cannot_resume_begins_anew(opened):
+    class Own:
+        def minimise(self, objective, start, stopping=None, callbacks=(), space=None):
+            return LBFGS().minimise(objective, start, stopping, callbacks, space)
+
+    whole = LBFGS().minimise(smooth, START)
+
+    def run(journal):
+        journal.minimise("first", Own(), smooth, START)
+        journal.minimise("second", Own(), Counted(5), START)
+
+    fail(opened, run)
+    with opened() as journal:
+        again = Counted()
+        assert journal.minimise("first", Own(), None, START).reason == whole.reason
+        assert journal.minimise("second", Own(), again, START).n_iter == whole.n_iter
+        assert again.n == whole.n_evaluations
+
+
+@pytest.mark.parametrize("start", [[START], np.arange(3), np.zeros(3, np.float16)])
+def test_vectors_that_cannot_be_stored_are_refused_at_once(opened, start):
+    with opened() as journal, pytest.raises(TypeError, match="holds NumPy arrays of float32"):
+        journal.minimise("first", LBFGS(), smooth, start)
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """A clock that goes only when it is told to."""
+    now = [0.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    return now
+
+
+def test_results_and_states_wait_in_memory_until_it_is_time(opened, path, clock):
+    def files():
+        return {file.name.split("-")[0] for file in path.iterdir()}
+
+    with opened(seconds=10) as journal:
+        for name in "abc":
+            journal.minimise(name, LBFGS(), smooth, START)
+        assert files() == {"fit"}
+
+        def later(progress):
+            clock[0] += 4
+            assert files() == ({"fit"} if clock[0] <= 12 else {"fit", "a", "b", "c", "d"})
+
+        journal.minimise("d", LBFGS(), smooth, START, callbacks=[later])
+        assert files() == {"fit", "a", "b", "c", "d"}
+
+
+def test_seconds_0_writes_after_every_iteration(opened, path):
+    written = []
+
+    def watch(progress):
+        written.extend(len(read_piece(file, "first").history) for file in path.glob("first-*"))
+
+    with opened(seconds=0) as journal:
+        result = journal.minimise("first", LBFGS(), smooth, START, callbacks=[watch])
+    assert written == list(range(1, result.n_iter + 1))
+
+
+def test_a_slow_disk_is_given_rest(tmp_path, monkeypatch, clock):
+    writes = []
+
+    def slow_write(path, name, piece):
+        clock[0] += 2.0
+        writes.append(name)
+
+    monkeypatch.setattr("marginmf.checkpoints.store.write_piece", slow_write)
+    store = Store(tmp_path, seconds=5.0)
+    for _ in range(1000):
+        clock[0] += 1.0
+        store.note("state", Result(START, [], StopReason.GRADIENT, 1))
+    # Two seconds a write and at most a twentieth of the time: one write in some forty seconds.
+    assert 20 <= len(writes) <= 25
+
+
+def test_parts_side_by_side_share_a_journal(opened):
+    starts = {f"part {n}": START + n for n in range(8)}
+
+    def run(journal):
+        def work(name):
+            return journal.minimise(name, LBFGS(), smooth, starts[name])
+
+        return journal.side_by_side(work, starts, n_threads=3)
+
+    fail(opened, run)
+    with opened() as journal:
+        found = run(journal)
+    for start, result in zip(starts.values(), found, strict=True):
+        np.testing.assert_array_equal(result.point, LBFGS().minimise(smooth, start).point)
+
+
+@pytest.mark.parametrize("failing", [0, 1])
+def test_when_one_part_fails_the_others_give_up_and_its_error_is_raised(failing):
+    journal, n = Journal(), [0, 0]
+    both_run = threading.Barrier(2)
+
+    def work(part):
+        def callback(progress):
+            n[part] += 1
+            if n[part] == 2:
+                both_run.wait()
+            if part == failing and n[part] == 5:
+                raise ZeroDivisionError
+            time.sleep(0.001)
+
+        # Without an end of its own.
+        rules = Stopping(max_iter=100_000, tol=0.0, gradient_tol=0.0)
+        return journal.minimise(str(part), Endless(), smooth, START, rules, [callback])
+
+    with pytest.raises(ZeroDivisionError):
+        journal.side_by_side(work, [0, 1], n_threads=2)
+    assert n[failing] == 5
+
+
+class Endless:
+    """A solver that stays where it is until a callback has had enough."""
+
+    def minimise(self, objective, start, stopping=None, callbacks=(), space=None):
+        monitor = Monitor(stopping, callbacks)
+        while True:
+            monitor.record(1.0, 1.0, start)

@@ -1,0 +1,162 @@
+"""Expected ratings and the n best: compiled kernels against the ones spelled out in NumPy."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import expit
+
+from marginmf.kernels.cpu import CpuKernels
+from marginmf.kernels.interface import Best
+from marginmf.kernels.reference import ReferenceKernels
+
+CPU, REFERENCE = CpuKernels(1), ReferenceKernels()
+
+sample = settings(max_examples=60, deadline=None)
+seeds = st.integers(0, 2**32 - 1)
+NOTHING = np.empty(0, np.int32)
+
+
+def block(
+    seed: int, n_rows: int, n_columns: int, n_steps: int, shared: bool, n_margins: int = 4
+) -> tuple[Any, ...]:
+    """Return random arguments of `expected_ratings`, some of them extreme."""
+    rng = np.random.default_rng(seed)
+    normal = lambda *shape: rng.normal(scale=2.0, size=shape).astype(np.float32)  # noqa: E731
+    offsets = normal(n_rows, n_margins)
+    offsets[rng.random(offsets.shape) < 0.1] = np.inf
+    offsets[rng.random(offsets.shape) < 0.1] = -np.inf
+    weights = normal(n_steps, n_margins) * (rng.random((n_steps, n_margins)) < rng.random())
+    return (
+        normal(1 if shared else n_margins, n_rows, n_columns) * 10.0 ** rng.integers(-3, 3),
+        offsets,
+        rng.choice([0.5, 5.0, 30.0], size=n_margins).astype(np.float32),
+        weights,
+        normal(n_rows, n_steps),
+        normal(n_steps, n_columns),
+        rng.random(n_steps).astype(np.float32),
+    )
+
+
+@given(
+    seed=seeds,
+    n_rows=st.integers(0, 4),
+    # Across the tiles that columns are worked on in.
+    n_columns=st.one_of(st.integers(0, 20), st.sampled_from([255, 256, 257, 700])),
+    n_steps=st.integers(1, 6),
+    shared=st.booleans(),
+    n_margins=st.integers(1, 6),
+)
+@sample
+def test_expected_ratings(
+    seed: int, n_rows: int, n_columns: int, n_steps: int, shared: bool, n_margins: int
+) -> None:
+    arguments = block(seed, n_rows, n_columns, n_steps, shared, n_margins)
+    ours, expected = CPU.expected_ratings(*arguments), REFERENCE.expected_ratings(*arguments)
+    for a, b in zip(ours, expected, strict=True):
+        assert a.dtype == b.dtype == np.float32
+        assert a.shape == (n_rows, n_columns)
+    # Log-odds are sums of large terms here: their rounding is what differs.
+    np.testing.assert_allclose(ours[0], expected[0], atol=1e-4)
+    scale = np.abs(arguments[0]).max(initial=1.0)
+    np.testing.assert_allclose(ours[1], expected[1], rtol=1e-5, atol=1e-5 * scale)
+
+
+def test_chances_are_exact_to_five_digits_from_end_to_end() -> None:
+    x = np.linspace(-200, 200, 40_001, dtype=np.float32)[None, None]
+    one, zeros = np.ones((1, 1), np.float32), np.zeros((1, x.size), np.float32)
+    expected, ties = CPU.expected_ratings(x, 0 * one, 1e30 * one[0], one, 0 * one, zeros, one[0])
+    np.testing.assert_allclose(expected[0], expit(x[0, 0].astype(float)), rtol=5e-6, atol=1e-30)
+    np.testing.assert_array_equal(ties, x[0])
+
+
+def test_a_higher_level_is_never_more_likely() -> None:
+    # "Above level 1" has even odds, "above level 2" is certain: so it has even odds as well.
+    scores = np.array([0.0, 50.0], np.float32).reshape(2, 1, 1)
+    zeros, weights = np.zeros((1, 2), np.float32), np.eye(2, dtype=np.float32)
+    steps = np.array([1.0, 3.0], np.float32)
+    for kernels in (CPU, REFERENCE):
+        expected, ties = kernels.expected_ratings(
+            scores, zeros, 100 + zeros[0], weights, zeros, zeros.T.copy(), steps
+        )
+        assert expected[0, 0] == pytest.approx(2.0)
+        assert ties[0, 0] == 50.0
+
+
+@st.composite
+def rankings(draw: st.DrawFn) -> dict[str, Any]:
+    """Draw scores with many ties, holes and exclusions."""
+    rng = np.random.default_rng(draw(seeds))
+    n_rows = draw(st.integers(1, 4))
+    n_columns = draw(st.one_of(st.integers(0, 40), st.sampled_from([100, 333])))
+    dtype = draw(st.sampled_from([np.float32, np.float64]))
+    n_values = draw(st.sampled_from([1, 3, 1000]))
+    scores = rng.integers(n_values, size=(n_rows, n_columns)).astype(dtype)
+    scores[rng.random(scores.shape) < 0.05] = np.nan
+    scores[rng.random(scores.shape) < 0.05] = -np.inf
+    ties = rng.integers(3, size=scores.shape).astype(dtype)
+    first = draw(st.sampled_from([0, 0, 7]))
+    lists = [
+        np.flatnonzero(rng.random(n_columns + first + 5) < rng.random()) for _ in range(n_rows)
+    ]
+    return {
+        "scores": scores,
+        "ties": ties,
+        "indptr": np.cumsum([0, *map(len, lists)]),
+        "excluded": np.concatenate(lists).astype(np.int32),
+        "n": draw(st.sampled_from([1, 2, 5, 60])),
+        "first": first,
+        "dtype": dtype,
+        "cut": draw(st.integers(0, n_columns)),
+    }
+
+
+@given(p=rankings())
+@sample
+def test_top_n(p: dict[str, Any]) -> None:
+    arguments = p["scores"], p["ties"], p["indptr"], p["excluded"]
+    ours, expected = (Best.none_yet(len(p["scores"]), p["n"], p["dtype"]) for _ in range(2))
+    CPU.top_n(*arguments, ours, p["first"])
+    REFERENCE.top_n(*arguments, expected, p["first"])
+    for a, b in zip(ours, expected, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("kernels", [CPU, REFERENCE])
+@given(p=rankings())
+@sample
+def test_top_n_of_two_parts_is_top_n_of_the_whole(kernels: Any, p: dict[str, Any]) -> None:
+    lists = p["indptr"], p["excluded"]
+    whole, parts = (Best.none_yet(len(p["scores"]), p["n"], p["dtype"]) for _ in range(2))
+    kernels.top_n(p["scores"], p["ties"], *lists, whole, p["first"])
+    for part in (slice(None, p["cut"]), slice(p["cut"], None)):
+        scores, ties = p["scores"][:, part].copy(), p["ties"][:, part].copy()
+        kernels.top_n(scores, ties, *lists, parts, p["first"] + (part.start or 0))
+    for a, b in zip(whole, parts, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_the_order_is_score_then_tie_then_column() -> None:
+    scores = np.array([[1.0, 2.0, 2.0, 2.0, 0.0, np.nan, -np.inf]])
+    ties = np.array([[9.0, 1.0, 5.0, 5.0, 9.0, 9.0, 9.0]])
+    for kernels in (CPU, REFERENCE):
+        best = Best.none_yet(1, 7, np.float64)
+        kernels.top_n(scores, ties, np.array([0, 1]), np.array([4], np.int32), best)
+        assert best.columns[0].tolist() == [2, 3, 1, 0, -1, -1, -1]
+        assert best.scores[0].tolist() == [2.0, 2.0, 2.0, 1.0, -np.inf, -np.inf, -np.inf]
+
+
+@pytest.mark.parametrize("n_threads", [2, 3])
+def test_results_do_not_depend_on_the_number_of_threads(n_threads: int) -> None:
+    arguments = block(0, 300, 500, 4, shared=False)
+    nothing = np.zeros(301, np.int64), NOTHING
+    results = []
+    for kernels in (CpuKernels(1), CpuKernels(n_threads)):
+        expected, ties = kernels.expected_ratings(*arguments)
+        best = Best.none_yet(300, 20, np.float32)
+        kernels.top_n(expected, ties, *nothing, best)
+        results.append([expected, ties, *best])
+    for one, many in zip(*results, strict=True):
+        np.testing.assert_array_equal(one, many)

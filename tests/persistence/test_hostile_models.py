@@ -1,0 +1,395 @@
+"""Files whose checksum is right and whose contents are not: nothing strange is ever let in."""
+
+import random
+
+import numpy as np
+import pytest
+
+import marginmf
+from marginmf.persistence import ModelFileError
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "model.marginmf"
+
+
+def param(name, node):
+    return lambda parts: parts.params.update({name: node})
+
+
+def attribute(name, node):
+    return lambda parts: parts.fitted.update({name: node})
+
+
+def document(name, node):
+    return lambda parts: parts.document.update({name: node})
+
+
+def tensor(name, change):
+    def tamper(parts):
+        parts.tensors[name] = change(parts.tensors[name])
+
+    return tamper
+
+
+def place(name, position, number):
+    """Put a number into a tensor, which first becomes wide enough for any."""
+
+    def change(array):
+        array = array.astype(np.float64 if array.dtype.kind == "f" else np.int64)
+        array[position] = number
+        return array
+
+    def tamper(parts):
+        tensor(name, change)(parts)
+        note = find(parts.document, name)
+        if note.get("dtype") == "<i4":  # so that the number is that of the array itself
+            parts.tensors[name] = parts.tensors[name].astype(np.int32)
+            del note["dtype"]
+        if note.get("dtype") == "<i8":
+            del note["dtype"]
+
+    return tamper
+
+
+def find(node, name):
+    """Return the note on the array of a tensor."""
+    if isinstance(node, dict):
+        if node.get("tensor") == name:
+            return node
+        node = list(node.values())
+    if isinstance(node, list):
+        for part in node:
+            found = find(part, name)
+            if found is not None:
+                return found
+    return None
+
+
+def ids(text):
+    return tensor("users_", lambda _: np.frombuffer(text, np.uint8))
+
+
+def rows_less(name):
+    return tensor(name, lambda array: array[..., :-1, :])
+
+
+def rename_class(name):
+    return lambda parts: parts.document["model"]["object"].__setitem__(0, name)
+
+
+def second_use(parts):
+    parts.fitted["item_factors_"] = parts.fitted["user_factors_"]
+
+
+def numbers_for_ids(numbers):
+    return tensor("users_", lambda _: np.array(numbers, np.int64))
+
+
+SEED = {"entropy": 1, "spawn_key": [], "n_children_spawned": 0}
+STATE = {"state": 1, "increment": 1, "has_half": 0, "half": 0, "seed": {"dict": SEED}}
+
+
+def generator(**change):
+    return param("random_state", {"generator": {"dict": {**STATE, **change}}})
+
+
+CASES = {
+    # the document
+    "other format": (document("format", "other"), "was not written by marginmf"),
+    "newer version": (document("version", 2), "version 2 of the format.*update marginmf"),
+    "version in words": (document("version", "one"), "does not say which version"),
+    "version zero": (document("version", 0), "does not say which version"),
+    "one part too many": (document("more", 1), "too few parts, or too many"),
+    "one part too few": (lambda parts: parts.document.pop("counts"), "too few parts"),
+    "no counts": (document("counts", None), "its counts cannot be understood"),
+    "negative counts": (
+        document("counts", {"users": -1, "items": 1, "ratings": 1, "levels": 1}),
+        "its counts cannot be understood",
+    ),
+    "false counts": (
+        document("counts", {"users": 1, "items": 1, "ratings": 1, "levels": 1}),
+        "its counts are not those of its model",
+    ),
+    # classes and names
+    "foreign class": (rename_class("Popen"), "'Popen' is not an estimator"),
+    "foreign place": (rename_class("subprocess.Popen"), "'subprocess.Popen' is not an estimator"),
+    "class that is no estimator": (rename_class("Ratings"), "'Ratings' is not an estimator"),
+    "other estimator": (rename_class("PMMMF"), "PMMMF has no parameter 'threshold'"),
+    "no model": (document("model", 7), "it holds no model"),
+    "foreign class inside": (
+        param("solver", {"object": ["Popen", {"args": "ls"}]}),
+        "'Popen' is not a class that a model can have parts of",
+    ),
+    "object without a class": (param("solver", {"object": []}), "None is not a class"),
+    "object with too many parts": (
+        param("solver", {"object": ["LBFGS", {}, {}]}),
+        "the parts of LBFGS cannot be understood",
+    ),
+    "object with a strange field": (
+        param("solver", {"object": ["LBFGS", {"__class__": 1}]}),
+        "LBFGS has no parameter '__class__'",
+    ),
+    "object that lacks a field": (
+        attribute("history_", [{"object": ["Record", {"iteration": 1}]}]),
+        "Record lacks its objective",
+    ),
+    "solver with a wrong field": (
+        param("solver", {"object": ["LBFGS", {"memory": "much"}]}),
+        r"MMMF\.solver\.memory is a str, which it cannot be",
+    ),
+    "unknown parameter": (param("extra", 1), "MMMF has no parameter 'extra'"),
+    "unknown attribute": (attribute("extra_", 1), "MMMF has no attribute 'extra_'"),
+    "attribute that hides a method": (attribute("predict", 1), "no attribute 'predict'"),
+    "missing attribute": (
+        lambda parts: parts.fitted.pop("stop_reason_"),
+        r"MMMF\.stop_reason_ is missing",
+    ),
+    "missing users": (attribute("users_", None), "no object 2 to refer to"),
+    "missing item factors": (
+        lambda parts: (parts.fitted.pop("item_factors_"), parts.tensors.pop("item_factors_")),
+        r"MMMF\.item_factors_ is missing",
+    ),
+    # values
+    "unknown kind of value": (param("reg", {"code": "print()"}), "'code' is not a kind of value"),
+    "value of two kinds": (param("reg", {"int": "1", "float": "2"}), "not a value that is known"),
+    "tuple of nothing": (param("reg", {"tuple": 1}), "1 stands where a list should be"),
+    "foreign loss": (param("loss", {"loss": "eval"}), "the loss 'eval' is not known"),
+    "bad float": (param("reg", {"float": "zz"}), "'zz' is not of the type 'float'"),
+    "bad number": (param("reg", {"numpy": ["O", "00" * 8]}), "not of the type 'numpy'"),
+    "bad dtype": (param("dtype", {"dtype": "O"}), "'O' is not the type of an array"),
+    "structured dtype": (param("dtype", {"dtype": "f8,f8"}), "is not the type of an array"),
+    "reference forwards": (param("reg", {"same": 0}), "no object 0 to refer to"),
+    "reference to nowhere": (attribute("levels_", {"same": -1}), "no object -1 to refer to"),
+    "missing array": (
+        param("reg", {"array": {"tensor": "nothing"}}),
+        "the array 'nothing' is missing",
+    ),
+    "array used twice": (second_use, "the array 'user_factors_' is missing"),
+    "array that nobody wants": (
+        lambda parts: parts.tensors.update(more=np.zeros(3)),
+        "the array 'more' belongs to nothing",
+    ),
+    "note of an unknown kind": (
+        lambda parts: find(parts.document, "user_factors_").update(order="C"),
+        "the note on an array cannot be understood",
+    ),
+    "array of objects": (
+        lambda parts: find(parts.document, "user_factors_").update(dtype="|O"),
+        "is not the type of an array",
+    ),
+    "array of another type": (
+        lambda parts: find(parts.document, "user_factors_").update(dtype="<U3"),
+        "does not fit its tensor",
+    ),
+    "negative numbers as unsigned": (
+        lambda parts: (
+            find(parts.document, "ratings_.codes").update(dtype="<u8"),
+            tensor("ratings_.codes", lambda codes: codes.astype(np.int8))(parts),
+        ),
+        "does not fit its tensor",
+    ),
+    # random generators
+    "generator out of range": (generator(state=2**128 - 1, half=2**40), "cannot be understood"),
+    "generator of text": (generator(state="1"), "random generator cannot be understood"),
+    "generator without a seed": (generator(seed=None), "random generator cannot be understood"),
+    # parameters that would fail later
+    "threads in words": (param("n_jobs", "many"), "parameters of MMMF cannot be used .n_jobs="),
+    "threshold of nothing": (param("threshold", None), "cannot be used .threshold=None"),
+    "rank of nothing": (param("n_factors", {"dict": {}}), "cannot be used .n_factors="),
+    "ragged penalty": (param("reg", [[1], [1, 2]]), "cannot be used"),
+    # shapes: the kernels would read beyond the arrays
+    "user factors with a row too few": (
+        rows_less("user_factors_"),
+        r"MMMF\.user_factors_ has the shape \(29, 3\), which does not fit \(users, factors\)",
+    ),
+    "item factors with a row too few": (rows_less("item_factors_"), r"MMMF\.item_factors_ has"),
+    "factors of another rank": (
+        tensor("item_factors_", lambda array: array[:, :-1]),
+        r"item_factors_ has the shape \(20, 2\)",
+    ),
+    "factors with an axis more": (
+        tensor("item_factors_", lambda array: array[None]),
+        r"item_factors_ has the shape \(1, 20, 3\)",
+    ),
+    "factors of half precision": (
+        tensor("item_factors_", lambda array: array.astype(np.float16)),
+        "item_factors_ is not an array of float32 or float64",
+    ),
+    "factors in a list": (attribute("thresholds_", [1]), "thresholds_.*(not an array|belongs)"),
+    "thresholds with a row too few": (rows_less("thresholds_"), r"thresholds_ has the shape"),
+    "one level less": (
+        tensor("levels_", lambda array: array[:-1]),
+        "do not fit|does not fit|do not exist|other users, items or levels",
+    ),
+    "levels that fall": (tensor("levels_", lambda array: array[::-1]), "not levels in rising"),
+    "levels without end": (place("levels_", 4, np.inf), "not levels in rising order"),
+    "frequencies with a row too few": (
+        rows_less("_frequencies.by_item"),
+        r"_frequencies\.by_item has the shape",
+    ),
+    # ratings
+    "item that does not exist": (place("ratings_.indices", 5, 20), "items that do not exist"),
+    "item far away": (place("ratings_.indices", 5, 2**31 - 1), "items that do not exist"),
+    "item before the first": (place("ratings_.indices", 5, -1), "items that do not exist"),
+    "level that does not exist": (place("ratings_.codes", 5, 5), "levels that do not exist"),
+    "level before the first": (place("ratings_.codes", 5, -7), "levels that do not exist"),
+    "ratings that begin late": (place("ratings_.indptr", 0, 1), "not divided among the users"),
+    "ratings that go back": (place("ratings_.indptr", 3, 10**12), "not divided among the users"),
+    "ratings that end late": (place("ratings_.indptr", 30, 10**6), "not divided among the users"),
+    "ratings of too few users": (
+        tensor("ratings_.indptr", lambda array: array[:-1]),
+        r"ratings_\.indptr has the shape",
+    ),
+    "ratings out of order": (
+        lambda parts: place("ratings_.indices", 0, int(parts.tensors["ratings_.indices"][1]))(
+            parts
+        ),
+        "not in the order of the items",
+    ),
+    "fewer codes than ratings": (
+        tensor("ratings_.codes", lambda array: array[:-1]),
+        r"ratings_\.codes has the shape",
+    ),
+    # ids
+    "ids that are not JSON": (ids(b"['a']"), "the list of user ids is not valid JSON"),
+    "ids that are not text": (ids(b'["\xff"]'), "the list of user ids is not text"),
+    "ids nested deeply": (ids(b"[" * 100_000), "list of user ids is nested too deeply"),
+    "ids that are no list": (ids(b'{"a": 1}'), "the user ids are not a list"),
+    "ids that occur twice": (ids(b'["a", "a"]'), "ids are not distinct"),
+    "ids that are equal": (ids(b'[1, true, {"decimal": "1"}]'), "ids are not distinct"),
+    "ids of an unknown type": (ids(b'[{"code": "1"}]'), "not a value that is known here"),
+    "ids that are lists": (ids(b"[[1, 2]]"), "not a value that is known here"),
+    "ids that cannot be hashed": (ids(b'[{"decimal": "sNaN"}]'), "user id is not hashable"),
+    "too few ids": (ids(b'["a"]'), "other users|does not fit"),
+    "numbers out of order": (numbers_for_ids([3, 2, 1]), "ids are not distinct, or not in order"),
+    "floats for ids": (tensor("users_", lambda _: np.zeros(30)), "the user ids are not a list"),
+    "ids without a name": (
+        lambda parts: parts.fitted["users_"]["ids"].pop("what"),
+        "a list of ids cannot be understood",
+    ),
+}
+
+
+@pytest.mark.parametrize(("tamper", "sentence"), CASES.values(), ids=CASES)
+def test_hostile_files_get_a_sentence(tamper, sentence, parts, path):
+    made = parts()
+    tamper(made)
+    made.write(path)
+    with pytest.raises(ModelFileError, match=sentence) as caught:
+        marginmf.load(path)
+    assert str(caught.value).startswith(f"{path} cannot be loaded: ")
+
+
+def test_an_estimator_inside_must_be_whole_and_have_the_same_users(parts, path):
+    made = parts("als")
+    made.tensors["offsets_.user_biases_"] = made.tensors["offsets_.user_biases_"][:-1]
+    made.write(path)
+    with pytest.raises(ModelFileError, match=r"ALS\.offsets_\.user_biases_ has the shape \(29,\)"):
+        marginmf.load(path)
+    made = parts("als")
+    made.fitted["offsets_"]["object"][2] = {}
+    made.tensors = {
+        name: array for name, array in made.tensors.items() if not name.startswith("offsets_")
+    }
+    made.write(path)
+    with pytest.raises(ModelFileError, match=r"ALS\.offsets_ has no users or no items"):
+        marginmf.load(path)
+
+
+def test_references_that_double_again_and_again_get_a_sentence(parts, path):
+    made = parts()
+    # Each of them holds the one before it twice.
+    doubling = [{"object": ["HMF", {}, {}]}]
+    doubling += [{"object": ["HMF", {"reg": [{"same": k}] * 2}, {}]} for k in range(40)]
+    made.params["reg"] = doubling
+    made.write(path)
+    with pytest.raises(ModelFileError, match="its contents refer to one another without end"):
+        marginmf.load(path)
+
+
+def test_a_parameter_that_the_file_does_not_know_yet_has_its_default(parts, path, models, data):
+    made = parts()
+    del made.params["threshold"]
+    made.write(path)
+    loaded = marginmf.load(path)
+    assert loaded.threshold == "all"
+    np.testing.assert_array_equal(loaded.predict(data[0]), models["mmmf"].predict(data[0]))
+
+
+JUNK = [
+    None,
+    True,
+    -1,
+    10**30,
+    1e308,
+    "",
+    "x",
+    [],
+    [[]],
+    {},
+    {"tuple": []},
+    {"dict": {}},
+    {"same": 0},
+    {"same": 3},
+    {"float": "7ff0000000000000"},
+    {"int": "-0x1"},
+    {"numpy": ["<f8", "00" * 8]},
+    {"array": {"tensor": "levels_"}},
+    {"array": {"tensor": "user_factors_", "order": "F"}},
+    {"object": ["LBFGS", {}]},
+    {"object": ["HMF", {}, {}]},
+    {"loss": "squared"},
+]
+
+
+def every_node(node, found):
+    """List every (container, key) in a JSON document."""
+    keys = range(len(node)) if isinstance(node, list) else node
+    for key in keys:
+        found.append((node, key))
+        if isinstance(node[key], list | dict):
+            every_node(node[key], found)
+    return found
+
+
+@pytest.mark.parametrize("name", ["als", "hmf", "mmmf"])
+def test_whatever_stands_in_the_document_loads_whole_or_not_at_all(name, parts, path, data):
+    rng = random.Random(name)
+    outcomes = set()
+    for _ in range(250):
+        made = parts(name)
+        container, key = rng.choice(every_node(made.document, []))
+        container[key] = rng.choice(JUNK)
+        made.write(path)
+        try:
+            model = marginmf.load(path)
+        except ModelFileError:
+            outcomes.add("refused")
+        else:
+            outcomes.add("loaded")
+            model.predict([*data[0][:20], ("nobody", "nothing"), data[0][0]])
+    assert outcomes == {"refused", "loaded"}
+
+
+@pytest.mark.parametrize("name", ["als", "hmf", "mmmf"])
+def test_whatever_stands_in_the_arrays_loads_whole_or_not_at_all(name, parts, path, data):
+    rng = np.random.default_rng(0)
+    outcomes = set()
+    for _ in range(150):
+        made = parts(name)
+        chosen = str(rng.choice(list(made.tensors)))
+        flat = made.tensors[chosen].reshape(-1).view(np.uint8)
+        for _ in range(3):
+            flat[rng.integers(len(flat))] = rng.integers(256)
+        made.write(path)
+        try:
+            model = marginmf.load(path)
+        except ModelFileError:
+            outcomes.add("refused")
+        else:
+            outcomes.add("loaded")
+            with np.errstate(all="ignore"):
+                model.predict([*data[0][:20], ("nobody", "nothing"), data[0][0]])
+    assert outcomes == {"refused", "loaded"}

@@ -1,0 +1,264 @@
+"""Every value that a model can hold comes back as it was: its type, its bits, its identity."""
+
+import struct
+from datetime import date, datetime, timedelta, timezone
+from decimal import Decimal
+from uuid import UUID
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as npst
+
+from marginmf.losses import REAL, TWO_LEVEL
+from marginmf.persistence.atoms import decode_atom, encode_atom
+from marginmf.persistence.decoder import Decoder
+from marginmf.persistence.encoder import Encoder
+from marginmf.persistence.json_text import read_json, write_json
+from marginmf.ratings.ids import IdIndex
+from marginmf.solvers import LBFGS, ConjugateGradient, GradientDescent, Record
+
+
+def round_trip(value):
+    encoder = Encoder()
+    node = encoder.encode(value, "value")
+    text = write_json(node)
+    decoder = Decoder({name: tensor.copy() for name, tensor in encoder.tensors.items()})
+    restored = decoder.decode(read_json(text, "the value"))
+    decoder.finish()
+    return restored
+
+
+def same(one, other):
+    """Whether two values are alike in type and in every bit."""
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, float):
+        return struct.pack("d", one) == struct.pack("d", other)
+    if isinstance(one, np.ndarray):
+        order = [(a.flags.c_contiguous, a.flags.f_contiguous) for a in (one, other)]
+        return (
+            one.dtype.str == other.dtype.str
+            and one.shape == other.shape
+            and order[0] == order[1]
+            and one.tobytes() == other.tobytes()
+        )
+    if isinstance(one, np.generic):
+        return one.dtype.str == other.dtype.str and one.tobytes() == other.tobytes()
+    if isinstance(one, list | tuple):
+        return len(one) == len(other) and all(map(same, one, other))
+    if isinstance(one, dict):
+        return list(one) == list(other) and all(same(one[key], other[key]) for key in one)
+    if isinstance(one, datetime):
+        zones = one.tzinfo, other.tzinfo
+        return one == other and one.fold == other.fold and repr(zones[0]) == repr(zones[1])
+    if isinstance(one, Decimal):
+        return one.as_tuple() == other.as_tuple()
+    return one == other
+
+
+offsets = st.timedeltas(timedelta(hours=-23), timedelta(hours=23))
+zones = st.none() | st.builds(timezone, offsets) | st.builds(timezone, offsets, st.text())
+numpy_scalars = npst.arrays(
+    st.one_of(
+        npst.boolean_dtypes(),
+        npst.integer_dtypes(),
+        npst.unsigned_integer_dtypes(),
+        npst.floating_dtypes(sizes=(16, 32, 64)),
+        npst.complex_number_dtypes(sizes=(64, 128)),
+        npst.datetime64_dtypes(),
+        npst.timedelta64_dtypes(),
+    ).map(lambda dtype: dtype.newbyteorder("=")),
+    1,
+).map(lambda array: array[0])
+python_values = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(),
+    st.integers(2**62, 2**70),
+    st.floats(allow_nan=True),
+    st.text(),
+    st.text(st.characters(categories=["Cs", "L"])),  # halves of surrogate pairs
+    st.binary(),
+    st.dates(),
+    st.datetimes(timezones=zones),
+    st.timedeltas(),
+    st.decimals(allow_nan=False),
+    st.uuids(),
+)
+numpy_values = st.one_of(numpy_scalars, st.text().map(np.str_), st.binary().map(np.bytes_))
+
+
+def with_tuples(values):
+    return st.recursive(values, lambda parts: st.lists(parts, max_size=4).map(tuple), max_leaves=6)
+
+
+atoms = with_tuples(python_values | numpy_values)
+# NumPy's numbers cannot be compared with tuples, so they are not found again inside of tuples.
+possible_ids = with_tuples(python_values) | numpy_values
+
+
+@settings(deadline=None)
+@given(atoms)
+def test_every_id_comes_back_as_it_was(value):
+    text = write_json(encode_atom(value)).encode("utf-8", "surrogatepass")
+    node = read_json(text.decode("utf-8", "surrogatepass"), "the value")
+    assert same(decode_atom(node), value)
+
+
+def is_found_again(value):
+    if isinstance(value, tuple):
+        return all(part is None or is_found_again(part) for part in value)
+    return value is not None and bool(value == value)
+
+
+@settings(deadline=None)
+@given(st.lists(possible_ids.filter(is_found_again), max_size=8))
+def test_vocabularies_keep_their_ids_and_order(ids):
+    index = IdIndex(ids, "user")
+    restored = round_trip(index)
+    assert restored.what == "user"
+    assert restored.ids.dtype == index.ids.dtype
+    assert same(restored.ids.tolist(), index.ids.tolist())
+    np.testing.assert_array_equal(restored.encode(index.ids), np.arange(len(index)))
+
+
+dtypes = st.one_of(
+    npst.boolean_dtypes(),
+    npst.integer_dtypes(endianness="?"),
+    npst.unsigned_integer_dtypes(endianness="?"),
+    npst.floating_dtypes(endianness="?", sizes=(16, 32, 64)),
+    npst.complex_number_dtypes(endianness="?", sizes=(64, 128)),
+    npst.datetime64_dtypes(endianness="?"),
+    npst.timedelta64_dtypes(endianness="?"),
+    npst.unicode_string_dtypes(endianness="?"),
+    npst.byte_string_dtypes(),
+)
+shapes = npst.array_shapes(min_dims=0, max_dims=4, min_side=0, max_side=4)
+
+
+@settings(deadline=None)
+@given(dtypes.flatmap(lambda dtype: npst.arrays(dtype, shapes)), st.sampled_from("CF"))
+def test_arrays_of_every_type_shape_and_order(array, order):
+    array = np.array(array, order=order)
+    assert same(round_trip(array), array)
+
+
+def test_arrays_with_gaps_come_back_without_them():
+    array = np.arange(24).reshape(4, 6)[::2, ::-2]
+    np.testing.assert_array_equal(round_trip(array), array)
+
+
+@pytest.mark.parametrize(
+    ("numbers", "width"),
+    [
+        ([0, 255], 1),
+        ([0, 256], 2),
+        ([-1, 127], 1),
+        ([-1, 128], 2),
+        ([0, 2**32 - 1], 4),
+        ([-1, 2**63 - 1], 8),
+    ],
+)
+def test_whole_numbers_take_as_few_bytes_as_they_need(numbers, width):
+    encoder = Encoder()
+    encoder.encode(np.array(numbers), "codes")
+    assert encoder.tensors["codes"].itemsize == width
+    assert same(round_trip(np.array(numbers)), np.array(numbers))
+
+
+containers = st.recursive(
+    atoms.filter(lambda value: not _has_halves(value)),
+    lambda parts: st.one_of(
+        st.lists(parts, max_size=3),
+        st.lists(parts, max_size=3).map(tuple),
+        st.dictionaries(st.text(), parts, max_size=3),
+    ),
+    max_leaves=10,
+)
+
+
+def _has_halves(value):
+    try:
+        str(value).encode()
+    except UnicodeEncodeError:
+        return True
+    return False
+
+
+@settings(deadline=None)
+@given(containers)
+def test_lists_tuples_and_dictionaries(value):
+    assert same(round_trip(value), value)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        LBFGS(memory=9),
+        ConjugateGradient(),
+        GradientDescent(),
+        Record(3, 1.5, float("inf"), 4, 0.25),
+        [[Record(0, 2.0, 1.0, 1, 0.0)], []],
+        np.dtype("float32"),
+        np.dtype(">i4"),
+        UUID(int=7),
+        date(2024, 2, 29),
+    ],
+    ids=repr,
+)
+def test_objects_of_known_classes(value):
+    restored = round_trip(value)
+    assert type(restored) is type(value)
+    assert restored == value
+
+
+@pytest.mark.parametrize("loss", [*TWO_LEVEL.values(), *REAL.values()], ids=lambda loss: loss.name)
+def test_losses_are_the_very_same_objects(loss):
+    assert round_trip(loss) is loss
+
+
+def test_what_is_shared_is_stored_once_and_shared_again():
+    ids, array = IdIndex(["a", "b"]), np.arange(3.0)
+    encoder = Encoder()
+    encoder.encode([ids, array, ids, {"again": array}], "parts")
+    assert list(encoder.tensors) == ["parts.0", "parts.1"]
+    one, two, three, four = round_trip([ids, array, ids, {"again": array}])
+    assert three is one
+    assert four["again"] is two
+
+
+def test_equal_arrays_that_are_not_the_same_stay_apart():
+    one, two = round_trip([np.zeros(3), np.zeros(3)])
+    assert one is not two
+
+
+def test_names_with_dots_do_not_collide():
+    value = {"a.b": np.zeros(2), "a": {"b": np.ones(3)}}
+    assert same(round_trip(value), value)
+
+
+@pytest.mark.parametrize(
+    ("value", "sentence"),
+    [
+        (object(), r"reg is <object .*>, of the type object, which a model file cannot hold"),
+        (np.array([None]), r"reg is .* of the type array of object"),
+        (np.ma.array([1]), r"reg is .* of the type MaskedArray"),
+        (np.longdouble(1), r"of the type longdouble"),
+        ({1: 2}, r"reg is a dictionary with the key 1"),
+        ([print], r"reg\.0 is <built-in function print>"),
+        (type("Mine", (LBFGS,), {})(), r"of the type Mine"),
+        (3 + 4j, r"of the type complex"),
+    ],
+)
+def test_what_cannot_be_stored_gets_a_sentence(value, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        Encoder().encode(value, "reg")
+
+
+def test_what_holds_itself_gets_a_sentence():
+    circle: list[object] = []
+    circle.append(circle)
+    with pytest.raises(ValueError, match="nested too deeply for a model file, or holds itself"):
+        Encoder().encode(circle, "reg")

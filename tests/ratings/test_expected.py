@@ -1,0 +1,48 @@
+"""Expected ratings of pairs, and of blocks: two ways to one number."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from contracts import synthetic
+from marginmf.ratings import HMF, MMMF, PMMMF, BiasOnly, MarginEnsemble
+from marginmf.ratings.expected import sum_of_margins
+
+SCALE = (0.5, 1.0, 2.0, 4.0)
+MODELS = [
+    MMMF(3, 0.5, random_state=0),
+    HMF(3, 0.5, random_state=0),
+    PMMMF(3, 0.5, random_state=0),
+    BiasOnly(),
+    MarginEnsemble(["mmmf", "hmf", "pmmmf"], n_estimators=2, random_state=0),
+]
+
+
+@pytest.fixture(params=MODELS, ids=lambda model: type(model).__name__)
+def model(request):
+    return clone(request.param).fit(*synthetic(SCALE)).calibrate()
+
+
+def test_ties_leave_infinite_margins_out():
+    margins = np.array([[np.inf, 1.0, -np.inf], [1.0, 2.0, 3.0]])
+    np.testing.assert_array_equal(sum_of_margins(margins), [1.0, 6.0])
+
+
+@pytest.mark.parametrize("items", [slice(4, 19), np.array([8, 2, 29])], ids=["slice", "codes"])
+def test_blocks_agree_with_pairs(model, items):
+    users, codes = np.array([0, -1, 17, 39]), np.arange(30)[items]
+    expected, ties = model._expected_block(users, items)
+    rows, columns = np.repeat(users, len(codes)), np.tile(codes, len(users))
+    exact, exact_ties = model._expected_pairs(rows, columns)
+    assert expected.dtype == ties.dtype == np.float32
+    np.testing.assert_allclose(expected.ravel(), exact, rtol=1e-5, atol=2e-5)
+    if not isinstance(model, MarginEnsemble):  # whose ties are its members' margins in blocks
+        np.testing.assert_allclose(ties.ravel(), exact_ties, rtol=1e-5, atol=2e-5)
+
+
+def test_pairs_have_the_mean_of_their_distribution(model):
+    users, items = np.arange(30), np.arange(30)
+    expected, _ = model._expected_pairs(users, items)
+    pairs = np.column_stack([users, items])
+    mean = model.predict(pairs, output="mean")
+    np.testing.assert_allclose(SCALE[0] + expected, mean, rtol=1e-12)

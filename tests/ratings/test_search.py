@@ -1,0 +1,112 @@
+"""The search for the best: right whatever the rounding of the first look, in bounded memory."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from marginmf.ratings import search
+from marginmf.ratings.search import Blocks, best
+
+
+class Matrix:
+    """A score matrix whose blocks are wrong by up to the tolerance, differently every time."""
+
+    def __init__(self, scores, ties=None, noise=0.0, excluded=None, rows_at_a_time=10**9):
+        self.scores = np.asarray(scores, float)
+        self.ties = np.zeros_like(self.scores) if ties is None else np.asarray(ties, float)
+        self.n_rows, self.n_columns = self.scores.shape
+        self.lists = excluded or [[] for _ in range(self.n_rows)]
+        self.cell_bytes, self.tolerance = 8, noise * 2.0 + 1e-6
+        self.rows_at_a_time = rows_at_a_time
+        self.noise, self.rng = noise, np.random.default_rng(0)
+        self.block_shapes, self.asked = [], []
+
+    def block(self, rows, columns):
+        block = self.scores[rows, columns]
+        self.block_shapes.append(block.shape)
+        block = block + self.rng.uniform(-self.noise, self.noise, block.shape)
+        return block.astype(np.float32), self.ties[rows, columns].astype(np.float32)
+
+    def pairs(self, rows, columns):
+        return self.scores[rows, columns], self.ties[rows, columns]
+
+    def excluded(self, rows):
+        self.asked.append(len(rows))
+        lists = [np.array(self.lists[row], np.int32) for row in rows]
+        indptr = np.cumsum([0, *map(len, lists)])
+        return indptr, np.concatenate([np.empty(0, np.int32), *lists])
+
+    def brute_force(self, n):
+        for row in range(self.n_rows):
+            columns = np.setdiff1d(np.arange(self.n_columns), self.lists[row])
+            scores, ties = self.scores[row, columns], self.ties[row, columns]
+            for rank, k in enumerate(np.lexsort((columns, -ties, -scores))[:n]):
+                yield row, columns[k], rank + 1, scores[k]
+
+
+def assert_best(matrix, n, n_threads=1):
+    found = best(matrix, n, n_threads)
+    assert list(zip(*found, strict=True)) == list(matrix.brute_force(n))
+
+
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    shape=st.tuples(st.integers(0, 5), st.integers(0, 90)),
+    n=st.integers(1, 100),
+    noise=st.sampled_from([0.0, 0.02, 0.5]),
+    n_values=st.sampled_from([1, 4, 10_000]),
+    n_threads=st.sampled_from([1, 2]),
+)
+@settings(max_examples=100, deadline=None)
+def test_best_is_what_brute_force_finds(seed, shape, n, noise, n_values, n_threads):
+    rng = np.random.default_rng(seed)
+    scores = rng.integers(n_values, size=shape) / n_values
+    ties = rng.integers(2, size=shape)
+    excluded = [np.flatnonzero(rng.random(shape[1]) < 0.3) for _ in range(shape[0])]
+    assert_best(Matrix(scores, ties, noise, excluded), n, n_threads)
+
+
+@pytest.mark.parametrize(("block_rows", "block_bytes"), [(1, 8), (3, 200), (64, 10**6)])
+def test_the_cut_into_blocks_does_not_matter(monkeypatch, block_rows, block_bytes):
+    monkeypatch.setattr(search, "BLOCK_ROWS", block_rows)
+    monkeypatch.setattr(search, "BLOCK_BYTES", block_bytes)
+    monkeypatch.setattr(search, "PAIRS_AT_A_TIME", 40)
+    scores = np.random.default_rng(1).normal(size=(20, 50))
+    matrix = Matrix(scores, noise=0.1, excluded=[[row] for row in range(20)])
+    assert_best(matrix, 5)
+    assert max(rows * columns for rows, columns in matrix.block_shapes) * 8 <= block_bytes
+
+
+def test_rows_whose_best_are_too_close_are_looked_at_again():
+    scores = np.zeros((3, 1000))
+    scores[1] = np.arange(1000)
+    matrix = Matrix(scores, noise=0.1)
+    assert_best(matrix, 10)
+    # All rows, then those with ties, until everything that ties has been seen.
+    assert matrix.asked[0] == 3
+    assert set(matrix.asked[1:]) == {2}
+
+
+def test_rows_are_asked_for_in_portions():
+    matrix = Matrix(np.random.default_rng(2).normal(size=(10, 30)), rows_at_a_time=4)
+    assert_best(matrix, 3)
+    assert matrix.asked == [4, 4, 2]
+
+
+@pytest.mark.parametrize("n_columns", [1, 100, 3_706, 1_000_000, 10**9])
+@pytest.mark.parametrize("n_rows", [1, 300, 1_000_000])
+@pytest.mark.parametrize("n_threads", [1, 2, 64])
+@pytest.mark.parametrize("cell_bytes", [8, 24, 4000])
+def test_blocks_are_bounded_and_every_thread_has_one(n_rows, n_columns, n_threads, cell_bytes):
+    matrix = Matrix(np.empty((0, 0)))
+    matrix.n_columns, matrix.cell_bytes = n_columns, cell_bytes
+    blocks = Blocks.of(matrix, n_rows, n_threads)
+    assert 1 <= blocks.n_columns <= n_columns
+    assert blocks.n_rows * blocks.n_columns * cell_bytes <= search.BLOCK_BYTES
+    assert -(-n_rows // blocks.n_rows) >= min(n_rows, n_threads) / 2
+
+
+def test_scores_that_are_not_numbers_are_left_out():
+    matrix = Matrix([[1.0, np.nan, 3.0, -np.inf]])
+    assert best(matrix, 4).columns.tolist() == [2, 0]

@@ -1,0 +1,104 @@
+"""``reg="auto"``: chosen on held-out ratings, and the fit is the one with that reg given."""
+
+import numpy as np
+import pytest
+
+from contracts import synthetic
+from marginmf.kernels import get_kernels
+from marginmf.ratings import ALS, BMMMF, HMF, MMMF, PMF, PMMMF, Ratings
+from marginmf.ratings.holdout import HeldOut
+from marginmf.ratings.objective import FactorObjective
+from marginmf.ratings.selection import _limit
+
+METHODS = [
+    HMF(4, random_state=0),
+    HMF(4, random_state=0, schedule="independent"),
+    MMMF(4, random_state=0),
+    PMMMF(4, random_state=0),
+    PMF(4, random_state=0),
+    ALS(4, random_state=0, bias=True),
+]
+ids = lambda model: f"{type(model).__name__}-{getattr(model, 'schedule', '')}"  # noqa: E731
+
+
+@pytest.fixture(scope="module")
+def data():
+    return Ratings.of(*synthetic((1, 2, 3, 4, 5), n_users=60, n_items=50, n=1800))
+
+
+@pytest.mark.parametrize("model", METHODS, ids=ids)
+def test_auto_is_the_fit_with_the_chosen_reg(model, data):
+    auto = model.fit(data)
+    given = type(model)(**{**model.get_params(), "reg": auto.reg_}).fit(data)
+    np.testing.assert_array_equal(auto.user_factors_, given.user_factors_)
+    np.testing.assert_array_equal(auto.item_factors_, given.item_factors_)
+    assert auto.reg == "auto"
+    assert not hasattr(given, "reg_path_")
+
+
+@pytest.mark.parametrize("model", METHODS, ids=ids)
+def test_the_path_has_a_curve_for_every_stage(model, data):
+    model.fit(data)
+    paths = model.reg_path_ if isinstance(model, HMF) else [model.reg_path_]
+    assert len(paths) == (4 if isinstance(model, HMF) else 1)
+    for path, reg in zip(paths, np.atleast_1d(model.reg_), strict=True):
+        assert path.best == reg
+        assert len(path.regs) >= 3
+        assert path.metric == ("zero-one error" if isinstance(model, HMF) else path.metric)
+
+
+def test_two_levels():
+    data = Ratings.of(*synthetic((0, 1)))
+    model = BMMMF(4, random_state=0).fit(data)
+    assert model.reg_ > 0
+    assert model.predict_proba([(0, 0)]).shape == (1, 2)
+
+
+def test_more_hold_outs_are_averaged(data):
+    model = MMMF(4, random_state=0, holdouts=3).fit(data)
+    assert model.reg_path_.errors.shape[1] == 3
+    with pytest.raises(ValueError, match="holdouts=0 must be a whole number >= 1"):
+        MMMF(holdouts=0).fit(data)
+
+
+def test_the_choice_does_not_depend_on_the_threads(data):
+    regs = [HMF(4, random_state=0, n_jobs=n).fit(data).reg_ for n in (1, 2)]
+    assert regs[0] == regs[1]
+
+
+def test_held_out_ratings_are_not_learned_from(data):
+    held_out = HeldOut.at_random(data, np.random.default_rng(0))
+    assert len(held_out.train) == len(data) - round(0.1 * len(data))
+    learned = set(zip(held_out.train.rows, held_out.train.indices, strict=True))
+    assert not learned & set(zip(held_out.users, held_out.items, strict=True))
+    assert held_out.train.users is data.users
+
+
+def test_a_few_ratings_are_enough():
+    pairs, ratings = [("a", "x"), ("a", "y"), ("b", "x")], [1, 2, 3]
+    for model in (HMF(2, random_state=0), MMMF(2, random_state=0), PMMMF(2, random_state=0)):
+        assert np.isfinite(model.fit(pairs, ratings).predict_proba(pairs)).all()
+
+
+@pytest.mark.parametrize("model", [HMF(3), MMMF(3), PMF(3)], ids=ids)
+def test_at_the_limit_zero_is_a_minimum_and_below_it_is_not(model, data):
+    model._set_data(data)
+    model._prepare(data)
+    row_loss = model._row_loss(data)
+    start = model._random_start(data, row_loss, np.random.default_rng(0))
+    limit = _limit(model, data, 0, start)
+
+    def value(reg, scale):
+        objective = FactorObjective(data, row_loss, reg, 3, get_kernels("reference"), np.float64)
+        # Along the leading singular vectors, where zero gives way first.
+        dense = np.zeros((data.n_users, data.n_items))
+        zero = objective.join(0 * start.users, 0 * start.items, start.thresholds)
+        rows = row_loss(get_kernels("reference"), data, objective.scores(zero), start.thresholds)
+        dense[data.rows, data.indices] = -rows.by_score
+        left, _, right = np.linalg.svd(dense)
+        users, items = np.zeros((data.n_users, 3)), np.zeros((data.n_items, 3))
+        users[:, 0], items[:, 0] = scale * left[:, 0], scale * right[0]
+        return objective(objective.join(users, items, start.thresholds))[0]
+
+    assert value(0.9 * limit, 0.01) < value(0.9 * limit, 0.0)
+    assert value(1.1 * limit, 0.01) > value(1.1 * limit, 0.0)
