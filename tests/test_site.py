@@ -1,0 +1,34 @@
+"""The site leaves nothing out: every public name is in the reference, every page in the menu."""
+
+import re
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import marginmf
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCS = ROOT / "docs"
+
+
+def documented() -> set[str]:
+    """Return the dotted names that the pages of the reference are made from."""
+    pages = (DOCS / "reference").glob("*.md")
+    return {name for page in pages for name in re.findall(r"^::: (\S+)", page.read_text(), re.M)}
+
+
+@pytest.mark.parametrize("name", sorted(set(marginmf.__all__) - {"__version__"}))
+def test_every_public_name_is_in_the_reference(name: str) -> None:
+    public, wanted = getattr(marginmf, name), {f"marginmf.{name}"}
+    if not isinstance(public, ModuleType):
+        wanted = {public.__module__}  # a function is shown where it lives
+    elif not wanted <= documented():
+        # No page shows the whole module, so each of its names must have an entry.
+        wanted = {f"marginmf.{name}.{member}" for member in public.__all__}
+    assert wanted - documented() == set()
+
+
+def test_every_page_is_in_the_menu() -> None:
+    menu = set(re.findall(r"[\w/-]+\.md", (ROOT / "mkdocs.yml").read_text()))
+    assert {page.relative_to(DOCS).as_posix() for page in DOCS.glob("**/*.md")} == menu
