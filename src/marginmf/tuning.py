@@ -102,9 +102,10 @@ def candidates_below(limit: float) -> Float64Array:
     >>> candidates_below(3.0)[[0, -1]].round(2)  # few ratings
     array([0.1 , 1.33])
     """
-    limit = max(limit, np.finfo(np.float64).tiny)
-    most = min(STRONGEST, math.floor(16 * math.log10(USEFUL_SHARE * limit)))
-    least = min(WEAKEST, math.floor(16 * math.log10(limit / REACH)))
+    most, least = STRONGEST, WEAKEST
+    if limit > 1e-6:  # else it says nothing: all slopes are zero where all scores are
+        most = min(most, math.floor(16 * math.log10(USEFUL_SHARE * limit)))
+        least = min(least, math.floor(16 * math.log10(limit / REACH)))
     candidates: Float64Array = 10.0 ** (np.arange(least, most + 1) / 16)
     return candidates
 

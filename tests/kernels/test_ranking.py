@@ -32,7 +32,8 @@ def block(
     return (
         normal(1 if shared else n_margins, n_rows, n_columns) * 10.0 ** rng.integers(-3, 3),
         offsets,
-        rng.choice([0.5, 5.0, 30.0], size=n_margins).astype(np.float32),
+        rng.choice([0.5, 5.0, 30.0], size=(2, n_margins)).astype(np.float32)
+        * np.array([[-1], [1]], np.float32),
         weights,
         normal(n_rows, n_steps),
         normal(n_steps, n_columns),
@@ -67,7 +68,9 @@ def test_expected_ratings(
 def test_chances_are_exact_to_five_digits_from_end_to_end() -> None:
     x = np.linspace(-200, 200, 40_001, dtype=np.float32)[None, None]
     one, zeros = np.ones((1, 1), np.float32), np.zeros((1, x.size), np.float32)
-    expected, ties = CPU.expected_ratings(x, 0 * one, 1e30 * one[0], one, 0 * one, zeros, one[0])
+    expected, ties = CPU.expected_ratings(
+        x, 0 * one, np.array([[-1e30], [1e30]], np.float32), one, 0 * one, zeros, one[0]
+    )
     np.testing.assert_allclose(expected[0], expit(x[0, 0].astype(float)), rtol=5e-6, atol=1e-30)
     np.testing.assert_array_equal(ties, x[0])
 
@@ -77,9 +80,16 @@ def test_a_higher_level_is_never_more_likely() -> None:
     scores = np.array([0.0, 50.0], np.float32).reshape(2, 1, 1)
     zeros, weights = np.zeros((1, 2), np.float32), np.eye(2, dtype=np.float32)
     steps = np.array([1.0, 3.0], np.float32)
+    bounds = np.array([[-100, -100], [100, 100]], np.float32)
     for kernels in (CPU, REFERENCE):
         expected, ties = kernels.expected_ratings(
-            scores, zeros, 100 + zeros[0], weights, zeros, zeros.T.copy(), steps
+            scores,
+            zeros,
+            bounds,
+            weights,
+            zeros,
+            zeros.T.copy(),
+            steps,
         )
         assert expected[0, 0] == pytest.approx(2.0)
         assert ties[0, 0] == 50.0

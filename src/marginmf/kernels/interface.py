@@ -116,12 +116,12 @@ class Kernels(VectorSpace, Protocol):
         Expected ratings count from the lowest level, and ``steps[q]`` is what level ``q + 1`` is
         above level ``q``.  Margin ``p`` is ``scores[p] + offsets[:, p]``, and a step's log-odds are
         ``user_terms[:, q] + item_terms[q] + sum over p of weights[q, p] * margin p``, margins
-        clipped to ``bounds[p]``.  Where the chances rise from one step to the next they are held
+        clipped to ``bounds[:, p]``.  Where the chances rise from one step to the next they are held
         down to the lower one.  Ties are broken by the sum of the margins, infinite ones left out.
 
         All arrays are float32: scores of shape (n_margins, n_users, n_items), or (1, ...) where
-        all margins share them; offsets (n_users, n_margins); user_terms (n_users, n_steps);
-        item_terms (n_steps, n_items).
+        all margins share them; offsets (n_users, n_margins); bounds (2, n_margins); user_terms
+        (n_users, n_steps); item_terms (n_steps, n_items).
         """
 
     def top_n(

@@ -72,14 +72,14 @@ def expected_ratings(
             chances[0] = 1
             for p in range(n_margins):
                 x, margins = scores[p if scores.shape[0] > 1 else 0, i, columns], clipped[p, :n]
-                offset, bound = offsets[i, p], bounds[p]
+                offset, low, high = offsets[i, p], bounds[0, p], bounds[1, p]
                 if np.isfinite(offset):
                     for j in range(n):
                         margin = x[j] + offset
                         tie[j] += margin
-                        margins[j] = min(max(margin, -bound), bound)
+                        margins[j] = min(max(margin, low), high)
                 else:
-                    margins[:] = bound if offset > 0 else -bound
+                    margins[:] = high if offset > 0 else low
             for q in range(n_steps):
                 # All summands of the log-odds but the last are summed here, and the last one where
                 # the sum is used: every loop less is a passage through memory less.

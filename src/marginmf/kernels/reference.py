@@ -122,7 +122,7 @@ class ReferenceKernels(NumpyVectors):
         """Return the expected ratings of a block of users and items, and what breaks their ties."""
         margins = scores.astype(np.float64) + offsets.T[:, :, None]
         ties = np.where(np.isfinite(margins), margins, 0.0).sum(axis=0)
-        logits = np.einsum("qp,pij->qij", weights, np.clip(margins.T, -bounds, bounds).T)
+        logits = np.einsum("qp,pij->qij", weights, np.clip(margins.T, *bounds).T)
         logits += user_terms.T[:, :, None] + item_terms[:, None, :]
         chances = np.minimum.accumulate(expit(logits), axis=0)
         expected = np.tensordot(steps, chances, axes=1)

@@ -71,6 +71,7 @@ STATE: dict[str, dict[str, Any]] = {
         "levels_": floats("levels"),
         "ratings_": Ratings,
         "_frequencies": LevelFrequencies,
+        "_calibration_seed": Optional(int),
         "_calibrator": Optional("Calibrator"),
     },
     "Factoriser": {
@@ -105,7 +106,7 @@ STATE: dict[str, dict[str, Any]] = {
     "Calibrator": {
         "weights": floats("stages", "features"),
         "intercepts": floats("stages"),
-        "bounds": floats("features"),
+        "bounds": floats("ends", "features"),
     },
     "RegularisationPath": {
         "regs": floats("candidates"),

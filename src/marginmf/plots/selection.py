@@ -55,7 +55,7 @@ def regularisation_path(
     for stage, (path, colour) in enumerate(zip(paths, cycle(COLOURS), strict=False)):
         label = f"stage {stage + 1}" if len(paths) > 1 else type(model).__name__
         _draw(ax, path, colour, label)
-    ax.set_xscale("log")
+    _few_ticks(ax)
     calm(ax, title, "reg", f"{paths[0].metric} on held-out ratings")
     ax.grid(color=FAINT, linewidth=0.6)
     ax.legend(frameon=False, fontsize=TICK_SIZE, labelcolor=INK)
@@ -81,3 +81,13 @@ def _draw(ax: "Axes", path: RegularisationPath, colour: str, label: str) -> None
         label=f"{label}: {path.best:.3g}",
         linestyle="none",
     )
+
+
+def _few_ticks(ax: "Axes") -> None:
+    """Make the axis logarithmic, with whole numbers that do not overlap."""
+    from matplotlib.ticker import LogLocator, NullFormatter
+
+    ax.set_xscale("log")
+    ax.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    ax.xaxis.set_major_formatter("{x:g}")
+    ax.xaxis.set_minor_formatter(NullFormatter())

@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from copy import copy
 from numbers import Integral, Real
 from os import PathLike
+from threading import RLock
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -12,7 +13,6 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from marginmf._ids import shown
-from marginmf._random import as_generator
 from marginmf._typing import BoolArray, Float64Array, FloatArray, IntArray
 from marginmf.checkpoints import CheckpointLike, Journal, open_journal
 from marginmf.kernels import Kernels, get_kernels
@@ -32,7 +32,10 @@ Unknown = Literal["fallback", "raise", "nan"]
 Output = Literal["rule", "median", "mode", "mean"]
 
 #: What is learned and is nobody's business, beside the attributes that end in an underscore.
-LEARNED_IN_PRIVATE = ("_calibrator", "_frequencies", "_origin")
+LEARNED_IN_PRIVATE = ("_calibration_seed", "_calibrator", "_frequencies", "_origin")
+
+#: Held while a model is calibrated; the model that it comes from may have to be calibrated first.
+CALIBRATING = RLock()
 
 #: The largest number that is not infinite.
 MOST = float(np.finfo(np.float64).max)
@@ -47,6 +50,7 @@ class RatingsEstimator(Newcomers, Recommender, BaseEstimator, ABC):
 
     n_jobs: int | None
     _decode = staticmethod(count_above)
+    _calibration_seed: int = 0
     #: What turns margins into probabilities, when that has been learned.
     _calibrator: Calibrator | None = None
     #: The model that this one's items come from, when it may be asked for its calibrator.
@@ -85,6 +89,8 @@ class RatingsEstimator(Newcomers, Recommender, BaseEstimator, ABC):
                 delattr(fitted, name)  # what was learned before is forgotten
         fitted._check(data)
         fitted._set_data(data)
+        # So that whoever calibrates first, here or after loading, gives the same answer.
+        fitted._calibration_seed = calibration_seed(getattr(self, "random_state", 0))
         with open_journal(checkpoint, self, data.arrays) as fitted._journal:
             fitted._fit(data)
         del fitted._journal
@@ -164,8 +170,9 @@ class RatingsEstimator(Newcomers, Recommender, BaseEstimator, ABC):
         """
         check_is_fitted(self)
         if self._calibrator is None:
-            self._calibrator = self._learned_calibrator()
-            self.__dict__.pop("_origin", None)
+            with CALIBRATING:  # several threads may be the first to ask
+                if self._calibrator is None:
+                    self._calibrator = self._learned_calibrator()
         return self
 
     def _learned_calibrator(self) -> Calibrator:
@@ -174,9 +181,9 @@ class RatingsEstimator(Newcomers, Recommender, BaseEstimator, ABC):
             calibrator = self._origin.calibrate()._calibrator
             assert calibrator is not None
             return calibrator
-        seed = getattr(self, "random_state", 0)
-        held_out = HeldOut.at_random(self.ratings_, as_generator(seed).spawn(1)[0])
-        quiet = {"callbacks": (), "verbose": 0}
+        rng = np.random.default_rng(self._calibration_seed)
+        held_out = HeldOut.at_random(self.ratings_, rng)
+        quiet = {"callbacks": (), "verbose": 0, "random_state": self._calibration_seed}
         known = self.get_params(deep=False)
         trial = copy(self).set_params(**{name: quiet[name] for name in quiet if name in known})
         trial = trial._learned(held_out.train)
@@ -242,9 +249,13 @@ class RatingsEstimator(Newcomers, Recommender, BaseEstimator, ABC):
         """
         from marginmf.persistence import save
 
-        if self._origin is not None:
-            self.calibrate()  # so that the file need not hold the other model too
-        save(self, path)
+        if self._origin is None:
+            save(self, path)
+            return
+        # The file need not hold the other model too, once that has been asked.
+        alone = copy(self.calibrate())
+        del alone._origin
+        save(alone, path)
 
     @abstractmethod
     def _fit(self, data: Ratings) -> None:
@@ -285,6 +296,10 @@ class RatingsEstimator(Newcomers, Recommender, BaseEstimator, ABC):
             )
         return users, items, known
 
+    def _share(self, other: "RatingsEstimator") -> None:
+        """Hold another model's ratings, which has the same users and items, instead of our own."""
+        self.ratings_, self._frequencies = other.ratings_, other._frequencies
+
     def _code_margins(self, users: IntArray, items: IntArray) -> FloatArray:
         """Return the margins of codes; unknown ones have log-odds from level frequencies."""
         known = (users >= 0) & (items >= 0)
@@ -314,6 +329,14 @@ class RatingsEstimator(Newcomers, Recommender, BaseEstimator, ABC):
         tags.input_tags.categorical = True
         tags.input_tags.two_d_array = True
         return tags
+
+
+def calibration_seed(random_state: Any) -> int:
+    """Return a number to seed the hold-out with, also where the user gave none."""
+    if isinstance(random_state, Integral):
+        return int(random_state)
+    generator = np.random.default_rng(random_state if random_state is None else 0)
+    return int(generator.integers(2**31))
 
 
 def check_number(

@@ -19,6 +19,12 @@ from marginmf.ratings.fallback import LevelFrequencies
 #: The ridge penalty on the weights, of features scaled to unit variance.
 RIDGE = 10.0
 
+#: Features that vary less than this share of the one that varies most are not magnified further.
+HARDLY = 0.02
+
+#: This share of the features' values, on either side, is not told apart.
+RARE = 0.001
+
 #: With more levels than this, a level looks at its own margin and at the means of those below and
 #: above it, not at every margin: there would be too many weights.
 MANY_LEVELS = 16
@@ -40,8 +46,9 @@ class Calibrator:
         What each feature adds to the log-odds of "above the level".
     intercepts : array of shape (n_levels - 1,)
         The log-odds where all features are zero.
-    bounds : array of shape (n_features,)
-        Features are clipped to plus and minus these: margins may be infinite.
+    bounds : array of shape (2, n_features)
+        Features are clipped to these, the least and the most that nearly all had when the weights
+        were fitted: margins may be infinite, and weights say nothing of what was not seen.
     """
 
     weights: Float64Array
@@ -53,25 +60,26 @@ class Calibrator:
         """Fit to features and to the levels (as codes) that they belong to."""
         step = -(-features.size // BLOCK)
         features, codes = features[::step].astype(np.float64), codes[::step]
-        bounds = np.array([_largest(column) for column in features.T])
-        features = np.clip(features, -bounds, bounds)
-        scales = features.std(axis=0)
-        scales[scales < 1e-9] = np.inf  # a constant says nothing
-        standard = features / scales
+        bounds = np.array([_usual_range(column) for column in features.T]).T
+        features = np.clip(features, *bounds)
+        centre, scales = features.mean(axis=0), features.std(axis=0)
+        # A feature that hardly varies says little, however much its tiny variations are magnified.
+        scales = np.maximum(scales, max(HARDLY * scales.max(), 1e-9))
+        standard = (features - centre) / scales
         weights, intercepts = np.zeros((n_levels - 1, features.shape[1])), np.zeros(n_levels - 1)
         for q in range(n_levels - 1):
             seen = _view(q, n_levels, features.shape[1])
             own = standard if seen is None else standard @ seen
             weight, intercepts[q] = _logistic(own, codes > q)
             weights[q] = (weight if seen is None else seen @ weight) / scales
-        return cls(weights, intercepts, bounds)
+        return cls(weights, intercepts - weights @ centre, bounds)
 
     def above(self, features: FloatArray) -> Float64Array:
         """Return the probability of a rating above each level, falling from level to level."""
         n, step = len(features), max(1, BLOCK // max(1, features.shape[1]))
         probabilities = np.empty((n, len(self.intercepts)))
         for begin in range(0, n, step):
-            block = np.clip(features[begin : begin + step], -self.bounds, self.bounds)
+            block = np.clip(features[begin : begin + step], *self.bounds)
             probabilities[begin : begin + step] = falling(
                 # Not a matrix product: BLAS rounds a row by what else is in the block.
                 expit(np.einsum("nk,qk->nq", block, self.weights) + self.intercepts)
@@ -80,10 +88,8 @@ class Calibrator:
 
     def part(self, features: FloatArray, place: slice) -> Float64Array:
         """Return what some of the features, alone, add to the log-odds."""
-        bounds = self.bounds[place]
-        added: Float64Array = np.einsum(
-            "nk,qk->nq", np.clip(features, -bounds, bounds), self.weights[:, place]
-        )
+        clipped = np.clip(features, *self.bounds[:, place])
+        added: Float64Array = np.einsum("nk,qk->nq", clipped, self.weights[:, place])
         return added
 
 
@@ -137,10 +143,11 @@ def certainty(n_steps: int) -> tuple[float, Float64Array]:
     return shrink, shrink * LEAST * np.arange(n_steps, 0, -1, dtype=np.float64)
 
 
-def _largest(column: Float64Array) -> float:
-    """Return a bound that nearly all finite values keep to."""
-    sizes = np.abs(column[np.isfinite(column)])
-    return float(np.quantile(sizes, 0.999)) if len(sizes) else 1.0
+def _usual_range(column: Float64Array) -> Float64Array:
+    """Return the least and the most of nearly all finite values."""
+    finite = column[np.isfinite(column)]
+    ends: Float64Array = np.quantile(finite, [RARE, 1 - RARE]) if len(finite) else np.zeros(2)
+    return ends
 
 
 def _view(q: int, n_levels: int, n_features: int) -> Float64Array | None:

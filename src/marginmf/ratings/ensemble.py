@@ -206,7 +206,7 @@ class MarginEnsemble(RatingsEstimator):
     def _share_ratings(self) -> None:
         """Let the members have our ratings, of which one copy is enough."""
         for member in chain(*self.members_):
-            member.ratings_, member._frequencies = self.ratings_, self._frequencies
+            member._share(self)
 
     def _above(self, users: IntArray, items: IntArray) -> Float64Array:
         assert self._calibrator is not None
@@ -278,6 +278,8 @@ class MarginEnsemble(RatingsEstimator):
                     f"The member {member!r} is not known. Choose from {', '.join(MEMBERS)}, or "
                     "give an estimator."
                 )
+            if isinstance(member, MarginEnsemble):
+                raise ValueError("An ensemble cannot be a member of an ensemble: list its members.")
             if not isinstance(member, str | RatingsEstimator):
                 raise ValueError(f"The member {member!r} is neither a name nor an estimator.")
         for kind in self._kinds(data):

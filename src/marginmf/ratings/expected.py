@@ -40,7 +40,7 @@ def expected_block(
     arguments = (
         block.scores,
         block.offsets,
-        calibrator.bounds[:n_margins],
+        calibrator.bounds[:, :n_margins],
         calibrator.weights[:, :n_margins],
         calibrator.intercepts + calibrator.part(user_odds, by_user),
         calibrator.part(item_odds, by_item).T,

@@ -86,6 +86,12 @@ def contributions(model: Any, user: Any, item: Any) -> Contributions:
     True
     """
     check_is_fitted(model)
+    if model._frequencies.placed == "item":
+        raise ValueError(
+            "This model was made by fold_in_items and does not hold the ratings that its users "
+            "were learned from: use update_items on the model that it was made from, and explain "
+            "with that."
+        )
     if hasattr(model, "members_"):
         return _mean_contributions(model, user, item)
     if not hasattr(model, "item_factors_"):

@@ -77,17 +77,19 @@ class LevelFrequencies:
 
     def changed(self, before: Ratings, after: Ratings) -> "LevelFrequencies":
         """Return the frequencies when the ratings at hand change; what is not at hand stays."""
-        old, new = LevelFrequencies.of(before), LevelFrequencies.of(after)
-        return LevelFrequencies(
-            new.by_user + _moved(self.by_user - old.by_user, before.users, after.users),
-            new.by_item + _moved(self.by_item - old.by_item, before.items, after.items),
-            new.overall + (self.overall - old.overall),
-            self.placed,
-        )
+        new = LevelFrequencies.of(after)
+        if self.placed is None:
+            return new
+        # Of the side that was given, the counts are of training; the newcomers are not in them.
+        if self.placed == "user":
+            by_item = _moved(self.by_item, before.items, after.items, new.by_item)
+            return replace(self, by_user=new.by_user, by_item=by_item)
+        by_user = _moved(self.by_user, before.users, after.users, new.by_user)
+        return replace(self, by_user=by_user, by_item=new.by_item)
 
 
-def _moved(counts: IntArray, before: IdIndex, after: IdIndex) -> IntArray:
-    """Return counts at the places that their ids have in another vocabulary."""
-    moved = np.zeros((len(after), counts.shape[1]), counts.dtype)
+def _moved(counts: IntArray, before: IdIndex, after: IdIndex, others: IntArray) -> IntArray:
+    """Return counts at the places that their ids have in another vocabulary, and others' there."""
+    moved = others.copy()
     moved[after.encode(before.ids)] = counts
     return moved

@@ -174,7 +174,8 @@ class Newcomers(ABC):
         """Return a model for newcomers, which knows whom to ask what its margins mean."""
         folded = self._placed(side, data)
         if self._calibrator is None:
-            folded._origin = self._origin or self
+            # A copy: this estimator may be fitted to something else in the meantime.
+            folded._origin = self._origin or copy(self)
         return folded
 
     def _placed(self, side: Side, data: Ratings) -> Self:

@@ -17,8 +17,8 @@ from marginmf._typing import Float64Array
 from marginmf.datasets.files.blocks import CellFault, Encoded, IdBlock, Int64Array
 
 # "007", "+7" and "-0" are names, not numbers: as int64 they could not be told from 7 and 0. Any
-# number of 18 characters fits.
-WHOLE_NUMBER = r"0|[1-9][0-9]{0,17}|-[1-9][0-9]{0,16}"
+# number of 18 digits fits, and one of 19 that does not begin with a 9.
+WHOLE_NUMBER = r"0|-?[1-9][0-9]{0,17}|[1-8][0-9]{18}"
 TIME_DIGITS = 18
 _is_whole = re.compile(WHOLE_NUMBER).fullmatch
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

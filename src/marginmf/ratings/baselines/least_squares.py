@@ -12,6 +12,7 @@ import numpy as np
 
 from marginmf._typing import Float64Array, FloatArray, IntArray
 from marginmf.losses import squared
+from marginmf.ratings.base import RatingsEstimator
 from marginmf.ratings.baselines.bias import BiasOnly, above_midpoints
 from marginmf.ratings.blocks import Columns
 from marginmf.ratings.data import Ratings
@@ -45,9 +46,13 @@ class LeastSquares(Factoriser):
         # An infinite penalty leaves no bias at all: the mean alone.
         self.offsets_ = BiasOnly(reg=BiasOnly.reg if self.bias else np.inf)._learned(data)
 
+    def _share(self, other: RatingsEstimator) -> None:
+        super()._share(other)
+        self.offsets_._share(other)
+
     def _candidate_regs(self, data: Ratings, limit: float) -> Float64Array:
         # The squared error grows with the square of the scale, and the penalty must keep up.
-        variance = float(data.values.var())
+        variance = float(data.values.var()) or 1.0
         candidates: Float64Array = super()._candidate_regs(data, limit / variance) * variance
         return candidates
 
