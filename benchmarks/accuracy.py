@@ -17,9 +17,17 @@ import numpy as np
 
 from benchmarks import peers
 from marginmf.datasets import load_ratings
-from marginmf.metrics import ratings_report
+from marginmf.metrics import (
+    expected_calibration_error,
+    log_loss,
+    mean_absolute_error,
+    normalised_mean_absolute_error,
+    ratings_report,
+    root_mean_squared_error,
+    zero_one_error,
+)
 from marginmf.protocols import StrongGeneralisation, WeakGeneralisation, evaluate
-from marginmf.ratings import ALS, HMF, MMMF, PMMMF, BiasOnly
+from marginmf.ratings import ALS, HMF, MMMF, PMMMF, BiasOnly, MarginEnsemble
 
 SEEDS = (1, 2, 3)
 REG_1M = (10, 15, 24, 24)
@@ -47,6 +55,34 @@ def measure(make: Callable[[], Any]) -> dict[str, float]:
         report["train"] = float(np.abs(model.predict(pairs) - ratings).mean())
         runs.append({**report, "seconds": seconds})
     return {key: float(np.mean([run[key] for run in runs])) for key in runs[0]}
+
+
+def measure_probabilities(make: Callable[[], Any]) -> dict[str, Any]:
+    """Return the errors of every answer that probabilities allow, averaged over the splits."""
+    runs = []
+    for pairs, ratings, test_pairs, test_ratings in splits_100k():
+        wall, cpu = time.perf_counter(), time.process_time()
+        model = make().fit(pairs, ratings)
+        wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+        distribution, levels = model.predict_proba(test_pairs), model.levels_
+        answers = {
+            name: model.predict(test_pairs, output=name)
+            for name in ("rule", "median", "mode", "mean")
+        }
+        runs.append(
+            {
+                "rule": mean_absolute_error(test_ratings, answers["rule"]),
+                "mae": mean_absolute_error(test_ratings, answers["median"]),
+                "zero_one": zero_one_error(test_ratings, answers["mode"]),
+                "rmse": root_mean_squared_error(test_ratings, answers["mean"]),
+                "log_loss": log_loss(test_ratings, distribution, levels),
+                "ece": expected_calibration_error(test_ratings, distribution, levels),
+                "seconds": wall,
+                "cpu": cpu,
+            }
+        )
+    means = {key: float(np.mean([run[key] for run in runs])) for key in runs[0]}
+    return {**means, "worst_ece": max(run["ece"] for run in runs), "first": runs[0]}
 
 
 def print_row(*cells: object) -> None:
@@ -77,6 +113,84 @@ def section_100k(args: argparse.Namespace) -> None:
     for name, make in methods.items():
         r = measure(make)
         print_row(name, r["mae"], r["zero_one"], r["rmse"], f"{r['seconds']:.2f}")
+
+
+def section_defaults(args: argparse.Namespace) -> None:
+    """No argument but the seed: reg="auto"; integer predictions; against a fit with that reg."""
+    print_header("method", "MAE", "zero-one error", "reg", "seconds", "times one fit")
+    for method in (HMF, MMMF, PMMMF, ALS):
+        name, options = method.__name__, {"bias": True} if method is ALS else {}
+        r = measure(lambda method=method, options=options: method(random_state=0, **options))
+        pairs, ratings, *_ = next(iter(splits_100k()))
+        auto, given, regs = [], [], None
+        for _ in range(3):
+            begin = time.perf_counter()
+            regs = method(random_state=0, **options).fit(pairs, ratings).reg_
+            auto.append(time.perf_counter() - begin)
+            begin = time.perf_counter()
+            method(random_state=0, reg=regs, **options).fit(pairs, ratings)
+            given.append(time.perf_counter() - begin)
+        shown = ", ".join(f"{reg:.3g}" for reg in np.atleast_1d(regs))
+        times = f"{np.median(auto) / np.median(given):.1f}"
+        print_row(f"{name}()", r["mae"], r["zero_one"], shown, f"{r['seconds']:.2f}", times)
+
+
+def section_probabilities(args: argparse.Namespace) -> None:
+    """Median, mode and mean of the predicted distributions; MarginEnsemble."""
+    methods: dict[str, Callable[[], Any]] = {
+        "MarginEnsemble()": lambda: MarginEnsemble(random_state=0, n_jobs=args.threads),
+        'MarginEnsemble(["mmmf"], ensemble="seeds")': lambda: MarginEnsemble(
+            ["mmmf"], ensemble="seeds", random_state=0, n_jobs=args.threads
+        ),
+        "HMF()": lambda: HMF(random_state=0),
+        "MMMF()": lambda: MMMF(random_state=0),
+        "PMMMF()": lambda: PMMMF(random_state=0),
+        "ALS(bias=True)": lambda: ALS(bias=True, random_state=0),
+        "BiasOnly()": BiasOnly,
+    }
+    names = ("rule", "mae", "zero_one", "rmse", "log_loss", "ece", "worst_ece")
+    print_header(
+        "method",
+        "MAE (rule)",
+        "MAE (median)",
+        "zero-one error (mode)",
+        "RMSE (mean)",
+        "log loss",
+        "ECE",
+        "worst ECE",
+        "seconds",
+        "CPU seconds",
+    )
+    for name, make in methods.items():
+        r = measure_probabilities(make)
+        print_row(name, *(r[key] for key in names), f"{r['seconds']:.1f}", f"{r['cpu']:.1f}")
+        first: Any = r["first"]
+        print_row(
+            "- its first split",
+            *(first[key] for key in names[:-1]),
+            "",
+            f"{first['seconds']:.1f}",
+            f"{first['cpu']:.1f}",
+        )
+
+
+def section_ensemble_1m(args: argparse.Namespace) -> None:
+    """Weak generalisation on MovieLens 1M with MarginEnsemble, no argument but the seed."""
+    table = load_ratings("ml-1m")
+    print_header("split", "NMAE (median)", "zero-one error (mode)", "seconds", "CPU seconds")
+    found = []
+    for seed in range(1, args.splits + 1):
+        train, test = next(WeakGeneralisation(n_splits=1, random_state=seed).split(table.pairs))
+        wall, cpu = time.perf_counter(), time.process_time()
+        model = MarginEnsemble(random_state=0, n_jobs=args.threads)
+        model.fit(table.pairs[train], table.ratings[train])
+        wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+        true, pairs = table.ratings[test], table.pairs[test]
+        nmae = normalised_mean_absolute_error(true, model.predict(pairs), model.levels_)
+        zero_one = zero_one_error(true, model.predict(pairs, output="mode"))
+        found.append((nmae, zero_one))
+        print_row(seed, nmae, zero_one, f"{wall:.0f}", f"{cpu:.0f}")
+    print_row("mean", *map(float, np.mean(found, axis=0)), "", "")
 
 
 def section_matched(args: argparse.Namespace) -> None:
@@ -121,7 +235,14 @@ def section_1m(args: argparse.Namespace) -> None:
     print(f"\nGradient evaluations of the warm schedule, all stages: {hmf.n_evaluations_}")
 
 
-SECTIONS = {"ml-100k": section_100k, "matched": section_matched, "ml-1m": section_1m}
+SECTIONS = {
+    "ml-100k": section_100k,
+    "defaults": section_defaults,
+    "probabilities": section_probabilities,
+    "matched": section_matched,
+    "ml-1m": section_1m,
+    "ensemble-1m": section_ensemble_1m,
+}
 
 
 def main() -> None:

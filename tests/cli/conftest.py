@@ -8,7 +8,8 @@ from typing import NamedTuple
 import pytest
 
 from marginmf.cli import main
-from marginmf.datasets import make_ratings
+from marginmf.datasets import make_ratings, read_ratings
+from marginmf.ratings import MMMF
 
 
 class Outcome(NamedTuple):
@@ -49,4 +50,13 @@ def ratings_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("ratings") / "small.csv"
     lines = [f"u{user},{item},{rating:g}" for user, item, rating in rows]
     path.write_text("\n".join(["user,item,rating", *lines]) + "\n")
+    return path
+
+
+@pytest.fixture(scope="session")
+def model_file(ratings_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model of those ratings: its users are text, its items whole numbers."""
+    table = read_ratings(ratings_file)
+    path = tmp_path_factory.mktemp("model") / "m.marginmf"
+    MMMF(3, 1.0, random_state=0).fit(table.pairs, table.ratings).save(path)
     return path

@@ -5,6 +5,7 @@ import warnings
 import pytest
 
 import marginmf
+from marginmf.cli.app import COMMANDS
 from marginmf.cli.errors import sentence
 
 
@@ -15,23 +16,25 @@ def test_without_arguments_shows_help(run) -> None:
     assert "demo" in outcome.out
 
 
-def test_help_shows_an_example(run) -> None:
-    outcome = run("demo", "--help")
-    assert outcome.code == 0
-    assert "marginmf demo ratings.csv" in outcome.out
-
-
 def test_version(run) -> None:
     assert run("--version") == (0, f"marginmf {marginmf.__version__}\n", "")
 
 
 @pytest.mark.parametrize(
-    "arguments", [("nonsense",), ("demo", "--nonsense"), ("demo", "--seed", "-1")]
+    ("arguments", "said"),
+    [
+        (["nonsense"], "No such command 'nonsense'. See marginmf --help."),
+        (["evalute"], "Did you mean 'evaluate'? See marginmf --help."),
+        (["demo", "--nonsense"], " See marginmf demo --help."),
+        (["evaluate"], "Missing argument 'FILE'. See marginmf evaluate --help."),
+    ],
 )
-def test_wrong_usage_exits_with_2(run, arguments: tuple[str, ...]) -> None:
+def test_wrong_usage_is_one_line_and_2(run, arguments: list[str], said: str) -> None:
     outcome = run(*arguments)
     assert (outcome.code, outcome.out) == (2, "")
-    assert "Usage: marginmf" in outcome.err
+    assert outcome.err.startswith("marginmf: ")
+    assert outcome.err.endswith(f"{said}\n")
+    assert outcome.err.count("\n") == 1
 
 
 def test_the_command_line_is_light() -> None:
@@ -81,3 +84,14 @@ def test_an_error_of_the_system_names_its_file() -> None:
 
 def test_an_error_without_words_is_named() -> None:
     assert sentence(ValueError()) == "ValueError"
+
+
+def test_too_little_memory_is_a_sentence() -> None:
+    assert sentence(MemoryError()) == "There is not enough memory."
+    assert sentence(MemoryError("75 GiB")) == "There is not enough memory. 75 GiB"
+
+
+def test_every_command_has_short_help(run) -> None:
+    outcome = run()
+    for command in COMMANDS:
+        assert f" {command.__name__} " in outcome.out

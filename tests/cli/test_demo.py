@@ -7,7 +7,7 @@ import pytest
 
 from marginmf.datasets import DatasetUnavailable
 
-METHODS = ["BiasOnly", "ALS", "ALS with biases", "MMMF", "PMMMF", "HMF"]
+METHODS = ["BiasOnly", "ALS with biases", "MMMF", "PMMMF", "HMF", "MarginEnsemble"]
 
 
 def test_tables_example_picture_and_closing_line(run, ratings_file: Path) -> None:
@@ -21,7 +21,7 @@ def test_tables_example_picture_and_closing_line(run, ratings_file: Path) -> Non
     assert "marginmf-demo.png" in rows[-1]
     assert rows[-1].endswith("seconds.")
     assert Path("marginmf-demo.png").read_bytes().startswith(b"\x89PNG")
-    for bar in ("ALS", "MMMF", "PMMMF", "HMF"):
+    for bar in ("ALS", "MMMF", "PMMMF", "HMF", "MarginEnsemble"):
         assert bar in outcome.err
 
 

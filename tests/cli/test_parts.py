@@ -1,10 +1,8 @@
-import math
-
 import numpy as np
 import pytest
 
 from marginmf.cli.example import most_varied, spread
-from marginmf.cli.methods import demo_methods, regularisation
+from marginmf.cli.methods import demo_methods
 from marginmf.cli.report import stars
 from marginmf.ratings import Ratings
 
@@ -14,23 +12,8 @@ def grid(n_users: int, n_items: int) -> Ratings:
     return Ratings.of(pairs, [1 + k % 5 for k in range(len(pairs))])
 
 
-def test_movielens_keeps_the_weights_of_the_thesis() -> None:
-    assert regularisation(grid(4, 4), "movielens").hmf == (6, 10, 17, 14)
-
-
-def test_weights_grow_with_the_root_of_the_ratings_a_user_and_item() -> None:
-    small, large = regularisation(grid(9, 9), "file"), regularisation(grid(36, 36), "file")
-    assert math.isclose(large.mmmf, 2 * small.mmmf)
-    assert math.isclose(large.hmf, 2 * small.hmf)
-
-
-def test_made_up_ratings_are_regularised_less() -> None:
-    data = grid(9, 9)
-    assert regularisation(data, "synthetic").als < regularisation(data, "file").als
-
-
 def test_tiny_data_get_fewer_factors() -> None:
-    models = demo_methods(grid(9, 5), "file", seed=0, n_jobs=1, progress=False)
+    models = demo_methods(grid(9, 5), seed=0, n_jobs=1, progress=False)
     assert models["HMF"].n_factors == 5
 
 

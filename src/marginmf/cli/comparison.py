@@ -1,16 +1,19 @@
-"""Split ratings, fit every method, measure the errors: the work of the demo, without a word."""
+"""Split ratings, fit every method, measure the errors: the work of several commands, in silence."""
 
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 from sklearn.base import clone
 
 from marginmf._typing import Array, Float64Array, IntArray
+from marginmf.cli.options import ProtocolOptions
 from marginmf.datasets import RatingsTable
-from marginmf.metrics import mean_absolute_error, root_mean_squared_error, zero_one_error
-from marginmf.protocols import HoldOut
+from marginmf.metrics import ratings_report
+from marginmf.protocols import HoldOut, KFold, SplitProtocol, StrongGeneralisation
+from marginmf.protocols import WeakGeneralisation as Weak
 from marginmf.ratings import Ratings
 
 FEWEST_RATINGS = 20
@@ -18,85 +21,137 @@ FEWEST_RATINGS = 20
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """Ratings to learn from and ratings to be judged on."""
+    """Ratings to learn from, ratings that place new users if any, and ratings to be judged on."""
 
     train: Ratings
     sample: Ratings
+    newcomers: Ratings | None
     test_pairs: Array
     test_ratings: Float64Array
     test_rows: IntArray
 
 
-@dataclass(frozen=True)
-class Score:
-    """How one method did on the held-out ratings, and how long its fit took."""
-
-    mae: float
-    zero_one: float
-    rmse: float
-    seconds: float
-
-
 @dataclass(frozen=True, eq=False)
-class Comparison:
-    """Every method's score, predictions of the held-out ratings, and fitted model, by name."""
+class Trial:
+    """One method on one split: its errors, how long its fit took, and what came of it."""
 
-    scores: dict[str, Score]
-    predicted: dict[str, Float64Array]
-    models: dict[str, Any]
-
-    @property
-    def best(self) -> str:
-        """The method with the smallest mean absolute error."""
-        return min(self.scores, key=lambda name: self.scores[name].mae)
+    errors: dict[str, float]
+    seconds: float
+    model: Any
+    predicted: Float64Array
 
 
-def hold_out(table: RatingsTable, seed: int) -> Split:
-    """Hold a random fifth of the ratings out."""
+@dataclass
+class Scores:
+    """The errors and seconds of one method, a list over the splits for each of them."""
+
+    values: dict[str, list[float]] = field(default_factory=dict)
+
+    def add(self, trial: Trial) -> None:
+        """Add another split."""
+        for name, value in {**trial.errors, "seconds": trial.seconds}.items():
+            self.values.setdefault(name, []).append(value)
+
+    def mean(self, name: str) -> float:
+        """Return the mean over the splits."""
+        return float(np.mean(self.values[name]))
+
+    def deviation(self, name: str) -> float | None:
+        """Return the standard deviation over the splits, None if there is only one."""
+        values = self.values[name]
+        return float(np.std(values, ddof=1)) if len(values) > 1 else None
+
+
+def best(scores: Mapping[str, Scores], name: str) -> str:
+    """Return the method with the smallest mean."""
+    return min(scores, key=lambda method: scores[method].mean(name))
+
+
+def make_protocol(options: ProtocolOptions, seed: int) -> SplitProtocol:
+    """Return the protocol of that name, with the options that belong to it."""
+    splits: dict[str, Any] = {"n_splits": options.splits, "random_state": seed}
+    if options.protocol == "holdout":
+        return HoldOut(test_size=options.test_size, **splits)
+    if options.protocol == "kfold":
+        if options.splits < 2:
+            raise ValueError("kfold holds each part out once and needs 2 splits or more.")
+        return KFold(**splits)
+    if options.protocol == "weak":
+        return Weak(held_out=options.held_out, **splits)
+    users = options.train_users
+    return StrongGeneralisation(
+        n_train_users=int(users) if users > 1 else users,
+        held_out=options.held_out,
+        min_ratings=options.min_ratings,
+        **splits,
+    )
+
+
+def split_ratings(table: RatingsTable, protocol: SplitProtocol) -> Iterator[Split]:
+    """Yield the splits of a protocol."""
     if len(table) < FEWEST_RATINGS:
         raise ValueError(
-            f"{table.name} has {len(table)} ratings, too few to hold a fifth of them out: give at "
+            f"{table.name} has {len(table)} ratings, too few to hold some of them out: give at "
             f"least {FEWEST_RATINGS}."
         )
     pairs, ratings = table.pairs, table.ratings
     # All of them, so that a fault anywhere is found now, and the scale is the whole one.
     levels = Ratings.of(pairs, ratings).levels
-    train, test = next(HoldOut(n_splits=1, random_state=seed).split(pairs))
-    few = train[:FEWEST_RATINGS]
-    return Split(
-        Ratings.of(pairs[train], ratings[train], levels=levels),
-        Ratings.of(pairs[few], ratings[few], levels=levels),
-        pairs[test],
-        ratings[test],
-        test,
-    )
+    for train, *fold_in, test in protocol.split(pairs, ratings):
+        if len(test) == 0:
+            raise ValueError(
+                f"{table.name}: no user has enough ratings to hold some of them out ({protocol}); "
+                "hold fewer out, or take another protocol."
+            )
+
+        def at(rows: IntArray) -> Ratings:
+            return Ratings.of(pairs[rows], ratings[rows], levels=levels)
+
+        yield Split(
+            at(train),
+            at(train[:FEWEST_RATINGS]),
+            at(fold_in[0]) if fold_in else None,
+            pairs[test],
+            ratings[test],
+            test,
+        )
 
 
-def warm_up(models: Mapping[str, Any], split: Split) -> None:
+def warm_up(models: Iterable[Any], split: Split) -> None:
     """Fit every method to a few ratings, so that no fit is charged for compiling the kernels."""
-    for model in models.values():
-        quick = clone(model).set_params(max_iter=1)
-        if "verbose" in quick.get_params():
-            quick.set_params(verbose=0)
+    for model in models:
+        has = model.get_params()
+        light = {"max_iter": 1, "verbose": 0, "reg": 1.0, "n_estimators": 1}
+        quick = clone(model).set_params(**{key: light[key] for key in light if key in has})
         quick.fit(split.sample).predict(split.test_pairs[:1])
 
 
-def compare(models: Mapping[str, Any], split: Split) -> Comparison:
-    """Fit every method and measure its errors."""
-    scores, predicted = {}, {}
-    for name, model in models.items():
-        started = time.perf_counter()
-        model.fit(split.train)
-        seconds = time.perf_counter() - started
-        predicted[name] = model.predict(split.test_pairs)
-        scores[name] = _score(split.test_ratings, predicted[name], seconds)
-    return Comparison(scores, predicted, dict(models))
+def judge(model: Any, split: Split) -> Trial:
+    """Fit a fresh copy of a method to a split and measure its errors."""
+    fresh = clone(model)
+    started = time.perf_counter()
+    fitted = fresh.fit(split.train)
+    seconds = time.perf_counter() - started
+    if split.newcomers is not None:
+        fitted = fitted.fold_in(split.newcomers)
+    predicted = fitted.predict(split.test_pairs)
+    errors = ratings_report(split.test_ratings, predicted, split.train.levels)
+    return Trial(errors, seconds, fitted, predicted)
 
 
-def _score(true: Float64Array, predicted: Float64Array, seconds: float) -> Score:
-    return Score(
-        mean_absolute_error(true, predicted),
-        zero_one_error(true, predicted),
-        root_mean_squared_error(true, predicted),
-        seconds,
-    )
+def compare(
+    models: Mapping[str, Any],
+    table: RatingsTable,
+    protocol: SplitProtocol,
+    step: Callable[[str], None] = lambda text: None,
+) -> dict[str, Scores]:
+    """Judge every method on every split; ``step`` hears of each fit before it starts."""
+    scores = {name: Scores() for name in models}
+    for number, split in enumerate(split_ratings(table, protocol), start=1):
+        if number == 1:
+            step("Compiling the kernels, which takes long only the first time")
+            warm_up(models.values(), split)
+        for name, model in models.items():
+            step(f"{name}, split {number}")
+            scores[name].add(judge(model, split))
+    return scores

@@ -1,13 +1,18 @@
-"""Where the ratings of the demo come from."""
+"""Where ratings come from: a file, a dataset known by name, or nowhere but a random generator."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from marginmf import datasets
+from marginmf.cli.options import DataOptions
 from marginmf.datasets import DatasetUnavailable, RatingsTable
+from marginmf.ratings import Ratings
 
-Origin = Literal["movielens", "synthetic", "file"]
+Origin = Literal["movielens", "dataset", "synthetic", "file"]
+#: The dataset that the demo shows, and whose weights of penalties are known.
+DEMO = "ml-100k"
 
 
 @dataclass(frozen=True)
@@ -19,21 +24,88 @@ class Source:
     title: str
     note: str | None = None
 
+    def facts(self) -> str:
+        """Return one clause on how many ratings these are, by whom, of what."""
+        table, levels = self.table, self.table.levels
+        return (
+            f"{len(table):,} ratings ({levels[0]:g} to {levels[-1]:g}) of {table.n_items:,} items "
+            f"by {table.n_users:,} users"
+        )
 
-def demo_ratings(file: Path | None, seed: int, progress: bool) -> Source:
-    """Read the file if there is one; else load MovieLens 100K; else make ratings up."""
-    if file is not None:
-        table = datasets.read_ratings(file)
-        return Source(table, "file", table.name)
-    title = datasets.dataset_info("ml-100k").title
+    def summary(self) -> dict[str, Any]:
+        """Return the same for programs."""
+        table = self.table
+        return {
+            "name": table.name,
+            "origin": self.origin,
+            "source": table.source,
+            "n_ratings": len(table),
+            "n_users": table.n_users,
+            "n_items": table.n_items,
+            "levels": table.levels.tolist(),
+        }
+
+
+def checked_ratings(options: DataOptions, progress: bool) -> tuple[Source, Ratings]:
+    """Read ratings, and make sure that a model can learn from them.
+
+    Pairs that occur again are an error or made one here, before any split of the rows could
+    put one half of them into training and the other into the test.
+    """
+    source = read_source(options.file, options.columns, progress)
+    table = source.table
     try:
-        return Source(datasets.load_ratings("ml-100k", progress=progress), "movielens", title)
+        data = Ratings.of(table.pairs, table.ratings, duplicates=options.duplicates)
+    except ValueError as error:
+        if "duplicates=" not in str(error):
+            raise
+        advice = "Remove the repeats, or choose with --duplicates last or --duplicates mean."
+        raise ValueError(f"{str(error).partition(' Remove the')[0]} {advice}") from None
+    if len(data) < len(table):
+        table = replace(
+            table,
+            users=data.users.ids[data.rows],
+            items=data.items.ids[data.indices],
+            ratings=data.values,
+            timestamps=None,
+        )
+    return replace(source, table=table), data
+
+
+def read_source(name: str, columns: Mapping[str, str] | None, progress: bool) -> Source:
+    """Read a file or, where there is no file of that name, load the dataset of that name."""
+    if Path(name).exists():
+        table = datasets.read_ratings(name, **(columns or {}))
+        return Source(table, "file", table.name)
+    known = datasets.dataset_names()
+    if name not in known:
+        raise FileNotFoundError(
+            f"There is no file {name}; check the name and the folder (now in {Path.cwd()}). "
+            f"Datasets known by name are {' and '.join(known)}."
+        )
+    if columns:
+        raise ValueError(
+            f"{name} is a dataset with columns of its own; --user, --item and --rating are for "
+            "files."
+        )
+    table = datasets.load_ratings(name, progress=progress)
+    origin: Origin = "movielens" if name == DEMO else "dataset"
+    return Source(table, origin, datasets.dataset_info(name).title)
+
+
+def demo_ratings(file: str | None, seed: int, progress: bool) -> Source:
+    """Read what was named; else load MovieLens 100K; else make ratings up."""
+    if file is not None:
+        return read_source(file, None, progress)
+    try:
+        return read_source(DEMO, None, progress)
     except DatasetUnavailable:
         return Source(
             # About as many ratings a user as in MovieLens, on a matrix that takes seconds to fit.
             datasets.make_ratings(500, 400, n_factors=8, observed=0.2, random_state=seed),
             "synthetic",
             "Synthetic ratings",
-            f"{title} could not be downloaded, so these are made-up ratings without noise, and all "
-            "errors are small; connect to the network, or name a FILE of ratings.",
+            f"{datasets.dataset_info(DEMO).title} could not be downloaded, so these are made-up "
+            "ratings without noise, and all errors are small; connect to the network, or name a "
+            "FILE of ratings.",
         )

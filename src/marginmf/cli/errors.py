@@ -1,6 +1,8 @@
 """What goes wrong on the command line is said in one line, without a traceback."""
 
+import sys
 import warnings
+from functools import partial
 from typing import Any
 
 import typer
@@ -10,11 +12,34 @@ BAD_INPUT, INTERRUPTED = 2, 130
 
 #: What the library raises when the input, the machine or an extra is at fault.  Anything else is
 #: a fault of the library, and its traceback is wanted.
-EXPECTED = (ValueError, OSError, ImportError, FloatingPointError)
+EXPECTED = (ValueError, OSError, ImportError, FloatingPointError, MemoryError)
 
 
 class SentenceGroup(TyperGroup):
     """Commands whose expected errors become one line on standard error and an exit code."""
+
+    def main(
+        self,
+        args: Any = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,
+        windows_expand_args: bool = True,
+        **extra: Any,
+    ) -> Any:
+        """Run the program; arguments that it does not understand are one line too."""
+        run = partial(super().main, args, prog_name, complete_var, False, windows_expand_args)
+        if not standalone_mode:
+            return run(**extra)
+        try:
+            code = run(**extra)
+        except Exception as error:
+            # Typer has changed where its errors of usage come from, but not what they can do.
+            if not hasattr(error, "format_message"):
+                raise
+            say(_usage(error))
+            sys.exit(BAD_INPUT)
+        sys.exit(code if isinstance(code, int) else 0)
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command that was asked for."""
@@ -47,8 +72,22 @@ def sentence(error: BaseException) -> str:
     """
     if isinstance(error, OSError) and error.strerror and error.filename:
         return f"{error.filename}: {error.strerror}."
-    return " ".join(str(error).split()) or type(error).__name__
+    if isinstance(error, MemoryError):
+        return f"There is not enough memory. {_one_line(error)}".strip()
+    return _one_line(error) or type(error).__name__
+
+
+def _usage(error: Any) -> str:
+    """Return what was wrong with the arguments, and where to read how they are meant."""
+    context = getattr(error, "ctx", None)
+    command = context.command_path if context else "marginmf"
+    said = _one_line(error.format_message())
+    return f"{said.rstrip('.')}{'' if said.endswith('?') else '.'} See {command} --help."
+
+
+def _one_line(text: object) -> str:
+    return " ".join(str(text).split())
 
 
 def _say_warning(message: Warning | str, *rest: Any) -> None:
-    say(" ".join(str(message).split()))
+    say(_one_line(message))

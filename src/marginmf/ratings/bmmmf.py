@@ -9,7 +9,7 @@ from marginmf.losses import two_level_loss
 from marginmf.ratings.base import MOST, check_number
 from marginmf.ratings.data import Ratings
 from marginmf.ratings.decoders import first_below
-from marginmf.ratings.factoriser import TWO_LEVEL_RANK, MarginFactoriser
+from marginmf.ratings.factoriser import LOW_RANK, MarginFactoriser
 from marginmf.ratings.objective import RowLoss, TwoLevelRows
 
 
@@ -48,7 +48,7 @@ class BMMMF(MarginFactoriser):
     threshold: float = 0.0
 
     _decode = staticmethod(first_below)
-    _path_rank = TWO_LEVEL_RANK
+    _path_rank = LOW_RANK
 
     def _row_loss(self, data: Ratings, stage: int = 0) -> RowLoss:
         return TwoLevelRows(two_level_loss(self.loss))

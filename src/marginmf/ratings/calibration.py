@@ -13,6 +13,7 @@ import numpy as np
 from scipy.special import expit
 
 from marginmf._typing import BoolArray, Float64Array, FloatArray, IntArray
+from marginmf.kernels.threads import one_blas_thread
 from marginmf.ratings.fallback import LevelFrequencies
 
 #: The ridge penalty on the weights, of features scaled to unit variance.
@@ -161,5 +162,7 @@ def _logistic(features: Float64Array, above: BoolArray) -> tuple[Float64Array, f
     n, n_above = len(above), int(np.count_nonzero(above))
     if n_above in (0, n):  # one answer only: say so, but not for certain
         return np.zeros(features.shape[1]), float(np.log((n_above + 0.5) / (n - n_above + 0.5)))
-    model = LogisticRegression(C=1.0 / RIDGE, solver="newton-cholesky").fit(features, above)
+    # The matrices are long and narrow: more threads than one would only wait for each other.
+    with one_blas_thread():
+        model = LogisticRegression(C=1.0 / RIDGE, solver="newton-cholesky").fit(features, above)
     return model.coef_[0], float(model.intercept_[0])

@@ -37,8 +37,9 @@ from marginmf.tuning import USUAL_LENGTH, candidates_below
 
 Work = TypeVar("Work")
 
-#: Two-level factorisations of ratings have lower ranks than this at every useful penalty.
-TWO_LEVEL_RANK = 32
+#: Solutions of two-level and of least-squares problems have lower ranks than this at every useful
+#: penalty, which keeps the sum of the singular values small.
+LOW_RANK = 32
 
 #: The standard deviation of random factors.  Zero is a saddle point, and large factors start in
 #: the flat parts of the losses; in between, the choice hardly matters.

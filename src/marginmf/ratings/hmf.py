@@ -15,7 +15,7 @@ from marginmf.ratings.base import MOST, check_number
 from marginmf.ratings.data import Ratings
 from marginmf.ratings.decoders import first_below
 from marginmf.ratings.factoriser import (
-    TWO_LEVEL_RANK,
+    LOW_RANK,
     MarginFactoriser,
     Solution,
     Work,
@@ -95,7 +95,7 @@ class HMF(MarginFactoriser):
 
     _decode = staticmethod(first_below)
     _selection_metric = "zero-one error"
-    _path_rank = TWO_LEVEL_RANK
+    _path_rank = LOW_RANK
 
     def _n_stages(self, data: Ratings) -> int:
         return data.n_levels - 1

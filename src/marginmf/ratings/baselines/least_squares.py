@@ -15,7 +15,7 @@ from marginmf.losses import squared
 from marginmf.ratings.baselines.bias import BiasOnly, above_midpoints
 from marginmf.ratings.blocks import Columns
 from marginmf.ratings.data import Ratings
-from marginmf.ratings.factoriser import Factoriser
+from marginmf.ratings.factoriser import LOW_RANK, Factoriser
 from marginmf.ratings.objective import FactorObjective, RealRows, RowLoss
 from marginmf.ratings.rows import Rows, Side
 from marginmf.solvers import (
@@ -38,6 +38,8 @@ class LeastSquares(Factoriser):
 
     _: KW_ONLY
     bias: bool = False
+
+    _path_rank = LOW_RANK
 
     def _prepare(self, data: Ratings) -> None:
         # An infinite penalty leaves no bias at all: the mean alone.

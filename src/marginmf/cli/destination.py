@@ -1,0 +1,72 @@
+"""Where a command writes: checked before the work, written whole or not at all."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from marginmf._atomic import atomic_write
+
+PICTURES = (".png", ".svg", ".pdf")
+
+
+def check_destination(
+    path: Path,
+    what: str,
+    option: str = "--out",
+    formats: Sequence[str] = (),
+    *,
+    overwrite: bool = True,
+) -> None:
+    """Raise an error if nothing can be written there: better now than after the work.
+
+    Parameters
+    ----------
+    path : Path
+        The file to be.
+    what : str
+        What it will hold, for messages: "picture", "model".
+    option : str
+        The option that named it.
+    formats : sequence of str
+        Endings that the name may have; any, if empty.
+    overwrite : bool
+        Whether a file that is there already may be replaced.
+    """
+    if formats and not path.name.lower().endswith(tuple(formats)):
+        raise ValueError(f"The {what} {path} must end in one of {', '.join(formats)}.")
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a folder; name a file for the {what}.")
+    folder = path.resolve().parent
+    if not folder.is_dir():
+        raise FileNotFoundError(
+            f"There is no folder {folder} for the {what}; make it, or name another with {option}."
+        )
+    if not os.access(folder, os.W_OK):
+        raise PermissionError(
+            f"The folder {folder} cannot be written to; name another with {option}."
+        )
+    if path.exists() and not overwrite:
+        raise FileExistsError(
+            f"{path} is there already; name another file with {option}, or replace it with --force."
+        )
+
+
+def check_table(path: Path | None, what: str) -> None:
+    """Raise an error if a table of results cannot be written there, in the form of its name."""
+    if path is None:
+        return
+    from marginmf.datasets.files.arrow import require_pyarrow
+    from marginmf.datasets.files.columnar_writers import COLUMNAR_WRITERS
+    from marginmf.datasets.writers import ENDINGS
+
+    columnar = tuple(ending for ending, kind in ENDINGS.items() if kind in COLUMNAR_WRITERS)
+    text = tuple(ending for ending in ENDINGS if ending not in columnar)
+    check_destination(path, what, formats=(*text, *(f"{ending}.gz" for ending in text), *columnar))
+    if path.name.lower().endswith(columnar):
+        require_pyarrow(f"The {what} {path}")
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text file whole."""
+    with atomic_write(path) as file:
+        file.write(text.encode())

@@ -1,0 +1,121 @@
+"""``marginmf fit``: learn from a file of ratings and save the model."""
+
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from marginmf.cli.options import DataOptions, MethodName, ModelOptions, TalkOptions, takes_groups
+
+EXAMPLE = "marginmf fit ratings.csv --model hmf --reg 2 --out m.marginmf"
+
+
+@takes_groups
+def fit(
+    *,
+    name: MethodName = "hmf",
+    out: Annotated[Path, typer.Option(help="Where to save the model.")],
+    force: Annotated[bool, typer.Option("--force", help="Replace the file if there is one.")] = (
+        False
+    ),
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Keep what is done here; the same command goes on after an interruption.",
+        ),
+    ] = None,
+    calibrate: Annotated[
+        bool,
+        typer.Option(
+            "--calibrate/--no-calibrate",
+            help="Learn probabilities too; with a given --reg it takes as long again as the fit, "
+            "and if it is not done now, every command that needs them does it.",
+        ),
+    ] = True,
+    model: ModelOptions,
+    data: DataOptions,
+    talk: TalkOptions,
+) -> None:
+    """Fit a method to all the ratings of a file and save the model.
+
+    Ids are kept as they are; the scale is whatever levels occur.
+    """
+    from marginmf.cli.data import checked_ratings
+    from marginmf.cli.destination import check_destination
+    from marginmf.cli.models import make_model
+    from marginmf.cli.printing import to_json
+
+    if out.exists() and Path(data.file).exists() and out.samefile(data.file):
+        raise ValueError(f"{out} holds the ratings; name another file for the model with --out.")
+    check_destination(out, "model", overwrite=force)
+    estimator = make_model(name, model, talk.progress)
+    source, ratings = checked_ratings(data, talk.progress)
+    estimator._check(ratings)
+    talk.out.print(f"{source.title}: {source.facts()}.", markup=False, soft_wrap=True)
+    started = time.perf_counter()
+    try:
+        estimator.fit(ratings, **({} if checkpoint is None else {"checkpoint": checkpoint}))
+    except KeyboardInterrupt:
+        if checkpoint is not None:
+            talk.notes.print(f"What was done is in {checkpoint}; the same command goes on.")
+        raise
+    seconds = time.perf_counter() - started
+    if calibrate:
+        with talk.notes.status("Calibrating probabilities on held-out ratings"):
+            estimator.calibrate()
+    if hasattr(estimator, "verbose"):
+        estimator.set_params(verbose=0)  # whoever loads the model did not ask for progress bars
+    estimator.save(out)
+    result = {
+        "data": source.summary(),
+        "model": _summary(name, estimator),
+        "seconds": seconds,
+        "out": str(out),
+        "bytes": out.stat().st_size,
+    }
+    if talk.as_json:
+        typer.echo(to_json(result))
+    talk.out.print(_words(result), markup=False, soft_wrap=True)
+
+
+def _summary(name: str, model: Any) -> dict[str, Any]:
+    """Return what was fitted: the method, the weights that were used, and how long it went on."""
+    import numpy as np
+
+    summary: dict[str, Any] = {"name": name, "class": type(model).__name__}
+    if hasattr(model, "n_factors"):
+        summary["n_factors"] = model.n_factors
+    if hasattr(model, "reg"):
+        summary["reg"] = np.asarray(getattr(model, "reg_", model.reg), float).tolist()
+        summary["reg_was_chosen"] = isinstance(model.reg, str)
+    if hasattr(model, "n_iter_"):
+        summary["n_iter"] = np.asarray(model.n_iter_).tolist()
+        summary["stop_reason"] = model.stop_reason_
+    if hasattr(model, "members_"):
+        summary["n_members"] = sum(map(len, model.members_))
+    return summary
+
+
+def _words(result: dict[str, Any]) -> str:
+    """Return the same in two lines for people."""
+    from marginmf.cli.printing import size
+
+    model, words = result["model"], []
+    if isinstance(model.get("n_factors"), int):
+        words.append(f"{model['n_factors']} factors")
+    if "n_members" in model:
+        words.append(f"{model['n_members']} members")
+    if "reg" in model:
+        regs = model["reg"] if isinstance(model["reg"], list) else [model["reg"]]
+        chosen = " (chosen on held-out ratings)" if model["reg_was_chosen"] else ""
+        words.append(f"reg {', '.join(f'{reg:.4g}' for reg in regs)}{chosen}")
+    if "n_iter" in model:
+        counts = model["n_iter"] if isinstance(model["n_iter"], list) else [model["n_iter"]]
+        words.append(f"iterations {sum(counts)}")
+    words.append(f"seconds {result['seconds']:.2f}")
+    return (
+        f"{model['class']}: {'; '.join(words)}.\n"
+        f"Saved to {result['out']} ({size(result['bytes'])})."
+    )

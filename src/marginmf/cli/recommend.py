@@ -1,0 +1,91 @@
+"""``marginmf recommend``: the items that users would like best, from a saved model."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from marginmf.cli.options import ModelFile, TalkOptions, takes_groups
+
+if TYPE_CHECKING:
+    from marginmf._typing import Array
+    from marginmf.ratings.base import RatingsEstimator
+
+EXAMPLE = "marginmf recommend m.marginmf --user 42 -n 5"
+#: Users whose lists are made at a time, so that those of millions need not be in memory at once.
+AT_A_TIME = 10_000
+EVERYBODY = "all"
+
+
+@takes_groups
+def recommend(
+    *,
+    model: ModelFile,
+    user: Annotated[
+        list[str] | None,
+        typer.Option("--user", "-u", metavar="ID", help="Whom for; again for more users."),
+    ] = None,
+    users: Annotated[
+        str | None,
+        typer.Option(metavar="FILE|all", help="A file of users, one id a line; or everybody."),
+    ] = None,
+    n: Annotated[int, typer.Option("-n", min=1, help="The length of a list.")] = 10,
+    include_seen: Annotated[
+        bool, typer.Option("--include-seen", help="Also items that the user has rated.")
+    ] = False,
+    candidates: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Choose among these items, one id a line."),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="A .csv, .tsv, .jsonl (or .gz of these), .parquet or .arrow file."),
+    ] = None,
+    talk: TalkOptions,
+) -> None:
+    """Rank the items that users have not rated by the rating that the model expects.
+
+    Prints a table for each user, CSV for many users, or writes a file. The score is the expected
+    rating, the rating is the level that the model predicts.
+    """
+    from marginmf import load
+    from marginmf.cli.destination import check_table
+    from marginmf.cli.ids import find_ids
+    from marginmf.cli.lists import as_columns, in_parts, read_ids, records, show_lists
+    from marginmf.cli.printing import to_json
+    from marginmf.datasets import write_columns
+
+    check_table(out, "table")
+    if not user and users is None:
+        raise ValueError("Say whom for: --user ID, --users FILE or --users all.")
+    estimator = load(model)
+    whom = _users(estimator, user or [], users)
+    among = None
+    if candidates is not None:
+        among = find_ids(estimator.items_, read_ids(candidates, "item"))
+    pieces = (
+        as_columns(estimator.recommend(part, n, exclude_seen=not include_seen, candidates=among))
+        for part in in_parts(whom, AT_A_TIME)
+    )
+    if out is not None:
+        write_columns(out, pieces)
+    if talk.as_json:
+        lists = {} if out is not None else {"recommendations": records(pieces)}
+        summary = {"model": str(model), "n_users": len(whom), "n": n}
+        typer.echo(to_json({**summary, "out": None if out is None else str(out), **lists}))
+    elif out is not None:
+        said = f"Lists for {len(whom):,} users are in {out}."
+        talk.out.print(said, markup=False, soft_wrap=True)
+    else:
+        show_lists(talk.out, pieces, len(whom))
+
+
+def _users(model: "RatingsEstimator", named: list[str], users: str | None) -> "Array":
+    """Return the ids of the users that were named, in a file or one by one, each once."""
+    from marginmf.cli.ids import find_ids
+    from marginmf.cli.lists import read_ids
+
+    if users == EVERYBODY:
+        return model.users_.ids
+    listed = read_ids(Path(users), "user") if users is not None else []
+    return find_ids(model.users_, list(dict.fromkeys([*named, *listed])))

@@ -1,0 +1,99 @@
+import json
+import sys
+import tomllib
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+from marginmf.cli import diagnosis
+from marginmf.cli.diagnosis import Finding
+from marginmf.cli.requirements import parse, requirements
+
+PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+
+
+def check(name: str) -> Finding:
+    return next(one for one in diagnosis.findings() if one.name == name)
+
+
+def test_all_is_well_here(run) -> None:
+    outcome = run("doctor", "--json", "--quiet")
+    result = json.loads(outcome.out)
+    wrong = {name: one for name, one in result["checks"].items() if one["verdict"] == "wrong"}
+    assert (outcome.code, result["healthy"], wrong) == (0, True, {})
+    assert result["checks"]["numpy"]["found"] == metadata.version("numpy")
+    assert "agree" in result["checks"]["self-test"]["found"]
+
+
+def test_every_dependency_is_looked_at() -> None:
+    names = {one.name for one in requirements() if one.extra is None}
+    assert names == {parse(line).name for line in PROJECT["dependencies"]}
+
+
+def test_every_extra_is_looked_at() -> None:
+    extras = {one.extra for one in requirements()} - {None}
+    assert extras == set(PROJECT["optional-dependencies"]) - {"all", "dev", "docs", "test"}
+
+
+def test_the_same_requirements_when_installed(monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
+    expected = requirements()
+    lines = [*PROJECT["dependencies"]]
+    for extra, wanted in PROJECT["optional-dependencies"].items():
+        lines += [f"{line} ; extra == '{extra}'" for line in wanted]
+    monkeypatch.setattr("marginmf.__file__", str(tmp_path / "lib/site/marginmf/__init__.py"))
+    monkeypatch.setattr(metadata, "requires", lambda name: lines)
+    assert requirements() == expected
+
+
+def test_a_dependency_that_is_too_old_is_wrong(run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(metadata, "version", lambda name: "0.1")
+    outcome = run("doctor")
+    assert outcome.code == 1
+    assert "0.1, older than 1.26. To mend it: pip install 'numpy>=1.26'." in outcome.out
+    assert "Something is wrong with: narwhals, numba, numpy" in outcome.out
+
+
+def test_a_missing_extra_is_a_note_with_the_line_for_pip(monkeypatch) -> None:
+    def absent(name: str) -> str:
+        raise metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(metadata, "version", absent)
+    assert check("matplotlib").verdict == "note"
+    assert check("matplotlib").advice == "pip install 'marginmf[plots]'"
+    assert check("numba").verdict == "wrong"
+
+
+def test_kernels_that_compute_something_else_are_wrong(monkeypatch) -> None:
+    from marginmf.kernels.reference import ReferenceKernels
+
+    right = ReferenceKernels.scores
+    monkeypatch.setattr(
+        ReferenceKernels, "scores", lambda self, *arrays: right(self, *arrays) + 1e-3
+    )
+    finding = check("self-test")
+    assert finding.verdict == "wrong"
+    assert "differ by" in finding.found
+
+
+def test_a_broken_part_is_a_finding_and_not_the_end(monkeypatch) -> None:
+    monkeypatch.setitem(sys.modules, "marginmf.kernels.cpu", None)  # importing it now fails
+    assert check("self-test").verdict == "wrong"
+    assert "ImportError" in check("self-test").found or "ModuleNotFound" in check("self-test").found
+
+
+def test_a_cache_that_cannot_be_written_is_wrong(monkeypatch) -> None:
+    def refuse(*arguments: object, **named: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("tempfile.TemporaryFile", refuse)
+    finding = check("Numba cache")
+    assert finding.verdict == "wrong"
+    assert "NUMBA_CACHE_DIR" in finding.advice
+
+
+def test_a_data_folder_that_is_not_there_is_a_note(monkeypatch) -> None:
+    monkeypatch.setenv("MARGINMF_DATA", "/no/such/folder")
+    finding = check("data folder")
+    assert finding.verdict == "note"
+    assert "/no/such/folder is not a folder" in finding.found

@@ -1,0 +1,49 @@
+"""The example at the end of every command's help is one that works."""
+
+import shlex
+import shutil
+from pathlib import Path
+
+import pytest
+
+from marginmf.cli.app import COMMANDS
+from marginmf.datasets import make_ratings
+from marginmf.ratings import MMMF
+
+NAMES = [command.__name__ for command in COMMANDS]
+
+
+def example_in_help(run, command: str) -> list[str]:
+    """Return the words of the example, taken from what --help prints at its end."""
+    outcome = run(command, "--help")
+    assert outcome.code == 0
+    _, _, example = outcome.out.rpartition("Example: ")
+    assert len(f" Example: {example.rstrip()}") <= 80, "it would be cut in two on a small terminal"
+    words = shlex.split(example)
+    assert words[:2] == ["marginmf", command]
+    return words
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The files that examples speak of: ratings by users 0 to 59 of items 0 to 59, and so on."""
+    folder = tmp_path_factory.mktemp("examples")
+    table = make_ratings(60, 60, n_factors=2, observed=0.4, random_state=0)
+    rows = zip(table.users, table.items, table.ratings, strict=True)
+    lines = [f"{user},{item},{rating:g}" for user, item, rating in rows]
+    (folder / "ratings.csv").write_text("\n".join(["user,item,rating", *lines]) + "\n")
+    (folder / "pairs.csv").write_text("user,item\n42,50\n7,8\n")
+    model = MMMF(3, 1.0, random_state=0).fit(table.pairs, table.ratings)
+    model.save(folder / "m.marginmf")
+    return folder
+
+
+@pytest.mark.parametrize("command", NAMES)
+def test_the_example_of_the_help_runs(run, files: Path, command: str) -> None:
+    words = example_in_help(run, command)
+    for file in files.iterdir():
+        if f"--out {file.name}" not in " ".join(words):  # what an example makes is not there yet
+            shutil.copy(file, file.name)
+    outcome = run(*words[1:])
+    assert outcome.code == 0, outcome.err
+    assert outcome.out
