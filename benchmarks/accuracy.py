@@ -52,6 +52,9 @@ def measure(make: Callable[[], Any]) -> dict[str, float]:
         model = make().fit(pairs, ratings)
         seconds = time.perf_counter() - begin
         report = ratings_report(test_ratings, model.predict(test_pairs))
+        if hasattr(model, "estimate"):
+            estimates = model.estimate(test_pairs)
+            report["estimate"] = root_mean_squared_error(test_ratings, estimates)
         report["train"] = float(np.abs(model.predict(pairs) - ratings).mean())
         runs.append({**report, "seconds": seconds})
     return {key: float(np.mean([run[key] for run in runs])) for key in runs[0]}
@@ -109,10 +112,11 @@ def section_100k(args: argparse.Namespace) -> None:
     }
     if args.peers:
         methods |= peers.available()
-    print_header("method", "MAE", "zero-one error", "RMSE", "seconds")
+    print_header("method", "MAE", "zero-one error", "RMSE", "RMSE of estimates", "seconds")
     for name, make in methods.items():
         r = measure(make)
-        print_row(name, r["mae"], r["zero_one"], r["rmse"], f"{r['seconds']:.2f}")
+        estimate = r.get("estimate", "")
+        print_row(name, r["mae"], r["zero_one"], r["rmse"], estimate, f"{r['seconds']:.2f}")
 
 
 def section_defaults(args: argparse.Namespace) -> None:
@@ -148,6 +152,8 @@ def section_probabilities(args: argparse.Namespace) -> None:
         "ALS(bias=True)": lambda: ALS(bias=True, random_state=0),
         "BiasOnly()": BiasOnly,
     }
+    if args.peers:
+        methods |= peers.with_probabilities()
     names = ("rule", "mae", "zero_one", "rmse", "log_loss", "ece", "worst_ece")
     print_header(
         "method",

@@ -55,7 +55,7 @@ def fit(name: str, file: Path, data: str) -> None:
         peer.fit(matrix, show_progress=False)
         model = peer.user_factors, peer.item_factors, matrix
     else:
-        model = METHODS[name]().fit(table.pairs, table.ratings)
+        model = METHODS[name]().fit(table.pairs, table.ratings).calibrate()
     file.write_bytes(pickle.dumps(model))
 
 
