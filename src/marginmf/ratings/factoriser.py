@@ -1,6 +1,5 @@
 """What the factorisers have in common: their parameters, and how one factorisation is found."""
 
-import inspect
 import sys
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -20,6 +19,7 @@ from marginmf.progress import Report, progress_bar
 from marginmf.ratings.base import RatingsEstimator, check_number
 from marginmf.ratings.blocks import Columns, as_stages, block_product
 from marginmf.ratings.data import Ratings
+from marginmf.ratings.docstrings import filled
 from marginmf.ratings.expected import MarginBlock
 from marginmf.ratings.holdout import HeldOut
 from marginmf.ratings.objective import (
@@ -53,61 +53,6 @@ class Solution(NamedTuple):
     result: Result
 
 
-#: The paragraphs that the docstrings of all factorisers share, by the mark that they replace.
-SHARED_DOCS = {
-    "{factor_parameters}": """\
-n_factors : int
-    The rank of the factorisation.
-reg : float or "auto"
-    The weight of the penalty on the factors.  Auto: the one with the smallest error on held-out
-    ratings, found along a path of candidates; see `marginmf.tuning`.""",
-    "{factor_attributes}": """\
-user_factors_, item_factors_ : array
-    The factors, a row for each of ``users_.ids`` and ``items_.ids``.""",
-    "{selection_parameters}": """\
-holdouts : int
-    On how many random tenths of the ratings ``reg="auto"`` is chosen.  With more of them the
-    choice varies less and takes longer.""",
-    "{selection_attributes}": """\
-reg_ : float
-    The weight of the penalty that was used.
-reg_path_ : RegularisationPath
-    The error on held-out ratings along the candidates (with ``reg="auto"``).""",
-    "{margin_parameters}": """\
-loss : str or TwoLevelLoss
-    ``"smooth_hinge"``, ``"hinge"``, ``"modified_square"``, ``"logistic"``, or a loss of your own.
-solver : str or solver
-    ``"lbfgs"``, ``"cg"`` or ``"gd"``, or a solver object.""",
-    "{shared_parameters}": """\
-max_iter, tol
-    When to stop: after so many iterations, or when one of them (on the average of the last three)
-    lowers the objective by less than this share of it.
-random_state : int, Generator or None
-    Seeds the start.
-n_jobs : int or None
-    Threads, as in scikit-learn: None is one, -1 is all.  The result does not depend on it.
-dtype : {"float32", "float64"}
-    Of the factors; sums are made in float64.
-verbose : int
-    1 shows a progress bar on standard error.
-callbacks : sequence of callable
-    Called with a `marginmf.solvers.Progress` after every iteration; returning True stops.""",
-    "{shared_attributes}": """\
-users_, items_ : IdIndex
-    The ids seen in training, and their codes.
-levels_ : array
-    The scale seen in training, ascending.
-ratings_ : Ratings
-    What the users were learned from.
-history_ : list of Record
-    Objective, gradient norm, evaluations and seconds after every iteration.
-n_iter_, n_evaluations_ : int
-    How many iterations were made, and how many gradients they took.
-stop_reason_ : str
-    Why the solver stopped.""",
-}
-
-
 @dataclass(eq=False, repr=False)
 class Factoriser(RatingsEstimator):
     """A ratings estimator that minimises a `FactorObjective`.
@@ -131,13 +76,16 @@ class Factoriser(RatingsEstimator):
     _user_arrays: ClassVar[tuple[str, ...]] = ("user_factors_",)
     _item_arrays: ClassVar[tuple[str, ...]] = ("item_factors_",)
 
+    #: What ``reg="auto"`` makes small.
+    _selection_metric: ClassVar[str] = "mean absolute error"
+    #: The largest rank along the path.  Where the penalty keeps the rank of a solution below this
+    #: anyway, more factors cost time and change nothing.
+    _path_rank: ClassVar[int] = sys.maxsize
+
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Write the parts that all docstrings share into the subclass's own."""
         super().__init_subclass__(**kwargs)
-        text = inspect.cleandoc(cls.__doc__ or "")
-        for mark, paragraphs in SHARED_DOCS.items():
-            text = text.replace(mark, paragraphs)
-        cls.__doc__ = text
+        cls.__doc__ = filled(cls.__doc__)
 
     @abstractmethod
     def _solver(self) -> Solver:
@@ -289,12 +237,6 @@ class Factoriser(RatingsEstimator):
         model._set_data(held_out.train)
         model._prepare(held_out.train)
         return Trial(model, held_out)
-
-    #: What ``reg="auto"`` makes small.
-    _selection_metric: ClassVar[str] = "mean absolute error"
-    #: The largest rank along the path.  Where the penalty keeps the rank of a solution below this
-    #: anyway, more factors cost time and change nothing.
-    _path_rank: ClassVar[int] = sys.maxsize
 
     def _held_out_margins(
         self, held_out: HeldOut, stage: int, parameters: Parameters
