@@ -232,9 +232,9 @@ def test_equal_items_rank_by_their_order():
 
 
 def test_equal_scores_rank_by_the_sum_of_margins():
-    # The margins are so large that every expected rating is the highest level.
+    # The margins are all beyond what calibration tells apart, and the items' levels are the same.
     pairs = [(user, item) for user in range(4) for item in range(40)]
-    ratings = [1.0 if item < 2 else 2.0 for _, item in pairs]
+    ratings = [1.0 if user == 3 else 2.0 for user, _ in pairs]
     model = BiasOnly(reg=0.0).fit(pairs, ratings)
     model.item_biases_ = 1e3 + np.random.default_rng(0).permutation(40).astype(float)
     best = model.recommend(0, n=40, exclude_seen=False)
