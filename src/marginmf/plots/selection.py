@@ -58,7 +58,9 @@ def regularisation_path(
     _few_ticks(ax)
     calm(ax, title, "reg", f"{paths[0].metric} on held-out ratings")
     ax.grid(color=FAINT, linewidth=0.6)
-    ax.legend(frameon=False, fontsize=TICK_SIZE, labelcolor=INK)
+    # Below the axes: curves may be anywhere inside.
+    place: Any = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.14), "ncols": 2}
+    ax.legend(frameon=False, fontsize=TICK_SIZE, labelcolor=INK, **place)
     return ax
 
 
