@@ -127,7 +127,6 @@ class MarginEnsemble(RatingsEstimator):
                 for kind, more in zip(members, fitted, strict=True):
                     kind.extend(more)
             self.members_ = members if bagging else self._fitted(data, kinds, seeds, report, "")
-        self._share_ratings()
         self._calibrator = Calibrator.fit(np.vstack(features), np.concatenate(codes), data.n_levels)
 
     def _hold_outs(
@@ -158,12 +157,13 @@ class MarginEnsemble(RatingsEstimator):
             params = member.get_params(deep=False)
             if "random_state" in params:
                 member.set_params(random_state=int(seeds[place]))
-            if "callbacks" in params:
-                member.set_params(callbacks=[*params["callbacks"], *report(str(place))])
             name = f"{type(member).__name__} {place[1]} {seeds[place]} {scope}".strip()
+            if "callbacks" in params:
+                member.set_params(callbacks=[*params["callbacks"], *report(name)])
             member = member._learned(data, self._journal.scope(name))
             if "callbacks" in params:
                 member.set_params(callbacks=params["callbacks"])
+            member._share(self)  # the ratings of a bag need not stay
             return member
 
         places, n_threads = list(np.ndindex(seeds.shape)), effective_n_jobs(self.n_jobs)
