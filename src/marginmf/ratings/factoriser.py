@@ -11,7 +11,6 @@ import numpy as np
 from joblib import effective_n_jobs
 
 from marginmf._typing import Float64Array, FloatArray, IntArray
-from marginmf.checkpoints import Journal
 from marginmf.kernels import Kernels, get_kernels
 from marginmf.losses import TwoLevelLoss, two_level_loss
 from marginmf.metrics import mean_absolute_error
@@ -290,26 +289,14 @@ class Factoriser(RatingsEstimator):
         objective = FactorObjective(
             data, row_loss, reg, self.n_factors, kernels, np.dtype(self.dtype).type
         )
-        return self._minimise(objective, start, self.tol, self.max_iter, callbacks, name)
-
-    def _minimise(
-        self,
-        objective: FactorObjective,
-        start: Parameters,
-        tol: float,
-        max_iter: int,
-        callbacks: Sequence[Callback] = (),
-        name: str | None = None,
-    ) -> Solution:
-        journal = Journal() if name is None else self._journal
-        result = journal.minimise(
-            name or "",
+        result = self._journal.minimise(
+            name,
             self._solver(),
             objective,
             objective.join(*start),
-            Stopping(max_iter=max_iter, tol=tol),
+            Stopping(max_iter=self.max_iter, tol=self.tol),
             callbacks,
-            objective.kernels,
+            kernels,
         )
         # Copies: the parts would otherwise keep the whole parameter vector alive.
         parts = (part.copy() for part in objective.split(result.point))
