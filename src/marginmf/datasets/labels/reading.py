@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from os import PathLike
 
 from marginmf.datasets.files.kinds import COLUMNAR, Kind, ending, recognise
+from marginmf.datasets.files.pieces import likely_encoding
 from marginmf.datasets.files.sources import Source
 from marginmf.datasets.labels.archives import DAMAGED, read_archive
 from marginmf.datasets.labels.arff_files import read_arff
@@ -104,7 +105,7 @@ def read_labels(
         raise ValueError(
             f"{source.where} is JSON, which is not read for labels; write it as CSV or Parquet."
         )
-    text = source.head.decode("utf-8-sig", errors="ignore").replace("\r\n", "\n")
+    text = source.head.decode(likely_encoding(source), errors="ignore").replace("\r\n", "\n")
     name = ending(source.path.name)
     if name == ".arff" or ARFF.match(text):
         return read_arff(source, labels, xml, ignore)
