@@ -1,0 +1,120 @@
+"""What a classifier is asked to learn, read from whatever users have, and given back alike.
+
+Inside, there is one form: an indicator matrix with a column a label.  Targets with one class a
+row (a vector) become one column for two classes, and a column a class for more.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array, issparse
+from sklearn.utils.multiclass import check_classification_targets
+
+from marginmf._indicators import as_indicator
+from marginmf._typing import Array, BoolArray, FloatArray, IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class Targets:
+    """How to give answers in the form of the targets that were learned.
+
+    Parameters
+    ----------
+    classes : array
+        The names of the labels, or their numbers; for vectors, the classes in ascending order.
+    vector : bool
+        Whether rows have one class each, instead of a set of labels.
+    sparse : bool
+        Whether label sets are given back as a sparse matrix.
+    dtype : dtype
+        The type of the answers.
+    """
+
+    classes: Array
+    vector: bool
+    sparse: bool
+    dtype: np.dtype[Any]
+
+    @property
+    def n_columns(self) -> int:
+        """How many columns the indicator has."""
+        if self.vector and len(self.classes) <= 2:
+            return 1
+        return len(self.classes)
+
+    def scores(self, scores: FloatArray) -> FloatArray:
+        """Return scores as scikit-learn wants them: a vector for two classes."""
+        return scores[:, 0] if self.vector and self.n_columns == 1 else scores
+
+    def class_of(self, scores: FloatArray) -> Array:
+        """Return the class of every row, for vectors."""
+        codes: IntArray
+        if len(self.classes) == 1:
+            codes = np.zeros(len(scores), np.int64)
+        elif self.n_columns == 1:
+            codes = (scores[:, 0] > 0).astype(np.int64)
+        else:
+            codes = np.argmax(scores, axis=1)
+        found: Array = self.classes[codes]
+        return found
+
+    def sets(self, blocks: Iterable[BoolArray]) -> Any:
+        """Return label sets, given which labels are there, block by block."""
+        if not self.sparse:
+            return np.concatenate([block.astype(self.dtype) for block in blocks])
+        # Only what is there is kept of each block.
+        places = [(block.sum(axis=1), np.nonzero(block)[1]) for block in blocks]
+        counts, indices = (np.concatenate(parts) for parts in zip(*places, strict=True))
+        indptr = np.concatenate([[0], np.cumsum(counts)])
+        ones = np.ones(len(indices), self.dtype)
+        return csr_array((ones, indices, indptr), shape=(len(counts), len(self.classes)))
+
+
+def read_targets(y: Any, names: Any = None) -> tuple[csr_array, Targets]:
+    """Return the indicator of targets, and how to give answers back.
+
+    Parameters
+    ----------
+    y : array or sparse matrix
+        An indicator matrix of zeros and ones, or a vector of classes.
+    names : sequence of str, optional
+        The names of the labels.
+
+    Examples
+    --------
+    >>> indicator, targets = read_targets(np.array([[1, 0], [1, 1]]), ["rock", "jazz"])
+    >>> indicator.toarray(), targets.classes
+    (array([[1., 0.],
+           [1., 1.]]), array(['rock', 'jazz'], dtype='<U4'))
+    """
+    if issparse(y) or (np.ndim(y) == 2 and (np.shape(y)[1] != 1 or _is_binary(np.asarray(y)))):
+        # Objects that are all 0 and 1 come back as whole numbers.
+        dtype = np.dtype(np.int64) if y.dtype.kind == "O" else y.dtype
+        indicator = as_indicator(y).astype(np.float64)
+        return indicator, Targets(_names(names, y.shape[1]), False, issparse(y), dtype)
+    y = np.asarray(y)
+    if y.ndim > 2:
+        raise ValueError(f"Y has {y.ndim} dimensions; give a matrix with a column for each label.")
+    y = y.ravel()
+    check_classification_targets(y)
+    classes, codes = np.unique(y, return_inverse=True)
+    targets = Targets(classes, True, False, classes.dtype)
+    if targets.n_columns == 1:
+        return csr_array((codes == 1).astype(np.float64)[:, None]), targets
+    rows = np.arange(len(y))
+    shape = (len(y), len(classes))
+    return csr_array((np.ones(len(y)), (rows, codes)), shape=shape), targets
+
+
+def _names(names: Any, n_labels: int) -> Array:
+    return np.arange(n_labels) if names is None else np.asarray(names)
+
+
+def _is_binary(y: Array) -> bool:
+    if y.dtype.kind == "b":
+        return True
+    if y.dtype.kind not in "iufO":
+        return False
+    return bool(((y == 0) | (y == 1)).all())
