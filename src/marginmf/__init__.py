@@ -17,6 +17,7 @@ _SUBMODULES = (
     "checkpoints",
     "datasets",
     "kernels",
+    "labels",
     "losses",
     "metrics",
     "penalties",

@@ -1,0 +1,5 @@
+"""Labels: rows that have sets of labels, and a decision rule that every method shares."""
+
+from marginmf.labels.tuned import DecisionTuned
+
+__all__ = ["DecisionTuned"]

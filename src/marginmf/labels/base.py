@@ -1,0 +1,224 @@
+"""What every label estimator has in common: fit, scores, the decision rule, predictions."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from copy import copy
+from dataclasses import KW_ONLY, dataclass
+from numbers import Integral
+from typing import Any, Self
+
+import numpy as np
+from scipy.sparse import csr_array
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from marginmf._typing import Array, Float64Array, FloatArray, IntArray
+from marginmf.labels.checks import as_features, label_names
+from marginmf.labels.decisions import (
+    DECISIONS,
+    MEASURES,
+    DecisionRule,
+    ThresholdSearch,
+    candidate_thresholds,
+)
+from marginmf.labels.folds import Fold, inner_folds
+from marginmf.labels.targets import read_targets
+
+#: Scores are worked on in batches of about this many bytes.
+BATCH_BYTES = 2**25
+
+
+@dataclass(eq=False, repr=False)
+class LabelsEstimator(ClassifierMixin, BaseEstimator, ABC):
+    """A classifier of rows that have sets of labels.
+
+    Subclasses say how to learn from features and an indicator of labels (`_fit`), and how to
+    score rows (`_scores`); `_check` refuses parameters.
+    """
+
+    _: KW_ONLY
+    decision: str = "global"
+    tune_for: str = "accuracy"
+    top1_if_empty: bool = False
+    cv: int = 3
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn labels from features; what was learned before is forgotten.
+
+        Parameters
+        ----------
+        X : matrix of shape (n_samples, n_features)
+            The features: an array, a sparse matrix or a data frame.
+        y : matrix of shape (n_samples, n_labels)
+            Which labels every row has: ones and zeros, in an array, a sparse matrix or a data
+            frame, whose column names become the names of the labels.  A vector of classes is
+            taken too: then a prediction is the class with the highest score, and no decision rule
+            is needed.
+
+        Returns
+        -------
+        self
+        """
+        # In a copy, so that a fit that fails or is interrupted changes nothing.
+        fitted = copy(self)
+        for name in set(vars(fitted)) - set(fitted.get_params(deep=False)):
+            if name.endswith("_"):
+                delattr(fitted, name)
+        fitted._check_decision()
+        fitted._check()
+        names = label_names(y)
+        features, y = validate_data(
+            fitted,
+            X,
+            y,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            order="C",
+            ensure_all_finite=False,
+            multi_output=True,
+        )
+        features = as_features(features, fitted)
+        indicator, fitted.targets_ = read_targets(y, names)
+        fitted.classes_ = fitted.targets_.classes
+        fitted._learn(features, indicator)
+        self.__dict__ = fitted.__dict__
+        return self
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Return how far the score of every label is above its threshold.
+
+        A label is predicted where this is above 0 (and, with ``top1_if_empty``, a row without any
+        gets the largest).
+
+        Parameters
+        ----------
+        X : matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        array of shape (n_samples, n_labels)
+            For a vector of two classes, of shape (n_samples,).
+        """
+        features = self._features(X)
+        scores = np.empty((features.shape[0], self.targets_.n_columns))
+        for rows, batch in self._batches(features):
+            found = self._scores(batch)
+            scores[rows] = found if self.targets_.vector else self._rule().excess(found)
+        shaped: FloatArray = self.targets_.scores(scores)
+        return shaped
+
+    def predict(self, X: Any) -> Any:
+        """Return the labels of every row, in the form that `fit` was given.
+
+        Parameters
+        ----------
+        X : matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        array or sparse matrix of shape (n_samples, n_labels)
+            Ones and zeros; sparse if the labels in `fit` were.  For a vector, the class of every
+            row.
+        """
+        features = self._features(X)
+        if self.targets_.vector:
+            classes = [self.targets_.class_of(self._scores(x)) for _, x in self._batches(features)]
+            found: Array = np.concatenate(classes)
+            return found
+        rule = self._rule()
+        return self.targets_.sets([rule(self._scores(x)) for _, x in self._batches(features)])
+
+    def _rule(self) -> DecisionRule:
+        return DecisionRule(self.thresholds_, self.top1_if_empty)
+
+    @abstractmethod
+    def _check(self) -> None:
+        """Raise a sentence if a parameter cannot be used."""
+
+    @abstractmethod
+    def _fit(self, X: Any, Y: csr_array) -> None:
+        """Learn to score from features and an indicator of ones."""
+
+    @abstractmethod
+    def _scores(self, X: Any) -> FloatArray:
+        """Return a score for every row of a batch and every label, above 0 if rather there."""
+
+    def _fit_each(self, X: Any, Y: csr_array, folds: list[Fold]) -> Iterator["LabelsEstimator"]:
+        """Fit a copy to the training rows of each fold; a method may share work among them."""
+        for fold in folds:
+            model = clone(self)
+            model._fit(X[fold.train], Y[fold.train])
+            yield model
+
+    def _learn(self, X: Any, Y: csr_array) -> None:
+        """Fit to all rows; label sets need thresholds too."""
+        if not self.targets_.vector:
+            n_labels = Y.shape[1]
+            tuned = self.decision != "sign" and X.shape[0] > 1
+            self.thresholds_ = self._tuned(X, Y)[0] if tuned else np.zeros(n_labels)
+            # A label that nobody has is never predicted, whatever the rule.
+            self.thresholds_[np.bincount(Y.indices, minlength=n_labels) == 0] = np.inf
+        self._fit(X, Y)
+
+    def _tuned(self, X: Any, Y: csr_array) -> tuple[Float64Array, float]:
+        """Return thresholds, and the measure that they reach on rows held out in turn."""
+        folds = inner_folds(X, self.cv)
+        search = None
+        for model, fold in zip(self._fit_each(X, Y, folds), folds, strict=True):
+            for rows in batches(fold.test, Y.shape[1]):
+                scores, present = model._scores(X[rows]), Y[rows].toarray() > 0
+                if search is None:  # the first batch says where thresholds worth trying lie
+                    only = np.zeros(1)
+                    sign = self.decision == "sign"
+                    candidates = only if sign else candidate_thresholds(scores, present)
+                    search = ThresholdSearch(candidates, Y.shape[1], self.top1_if_empty)
+                search.add(scores, present)
+        assert search is not None
+        return search.best(self.decision, self.tune_for)
+
+    def _check_decision(self) -> None:
+        if self.decision not in DECISIONS:
+            raise ValueError(
+                f"decision={self.decision!r} is not known. Choose one of "
+                f"{', '.join(map(repr, DECISIONS))}."
+            )
+        if self.tune_for not in MEASURES:
+            raise ValueError(
+                f"tune_for={self.tune_for!r} is not known. Choose one of "
+                f"{', '.join(map(repr, MEASURES))}."
+            )
+        if not isinstance(self.cv, Integral) or self.cv < 2:
+            raise ValueError(f"cv={self.cv!r} must be a whole number >= 2: how many folds.")
+
+    def _features(self, X: Any) -> Any:
+        check_is_fitted(self)
+        features = validate_data(
+            self,
+            X,
+            reset=False,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            order="C",
+            ensure_all_finite=False,
+        )
+        return as_features(features, self)
+
+    def _batches(self, X: Any) -> Iterator[tuple[slice, Any]]:
+        for rows in batches(np.arange(X.shape[0]), self.targets_.n_columns):
+            part = slice(int(rows[0]), int(rows[-1]) + 1)
+            yield part, X[part]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.target_tags.multi_output = True
+        tags.classifier_tags.multi_label = True
+        return tags
+
+
+def batches(rows: IntArray, n_labels: int) -> Iterator[IntArray]:
+    """Cut rows into parts whose scores take a bounded amount of memory."""
+    # The search for thresholds keeps a few hundred numbers a row, however few labels there are.
+    size = max(1, BATCH_BYTES // (8 * max(n_labels, 256)))
+    for start in range(0, len(rows), size):
+        yield rows[start : start + size]

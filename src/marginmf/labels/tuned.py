@@ -1,0 +1,138 @@
+"""Any scikit-learn multi-label classifier under a decision rule chosen by cross-validation."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array
+from sklearn.base import clone
+from sklearn.model_selection import ParameterGrid
+
+from marginmf._typing import FloatArray
+from marginmf.labels.base import LabelsEstimator
+from marginmf.labels.constant import Varying
+
+
+@dataclass(eq=False, repr=False)
+class DecisionTuned(LabelsEstimator):
+    """A classifier with thresholds, and parameters if wanted, chosen on rows held out in turn.
+
+    Every candidate is fitted once on each fold; its best thresholds follow from the scores of the
+    rows held out, and the candidate that reaches most with its own thresholds is fitted to all
+    rows.  So parameters and thresholds are chosen together, for the price of one
+    cross-validation.
+
+    Parameters
+    ----------
+    estimator : classifier
+        Any scikit-learn classifier for an indicator of labels that has ``decision_function`` or
+        ``predict_proba``, the estimators of `marginmf.labels` included.
+    param_grid : mapping or list of mappings, optional
+        Candidates for the estimator's parameters, as in scikit-learn's ``GridSearchCV``.
+    decision : {"sign", "global", "per_label"}
+        The rule; see `marginmf.labels.decisions`.
+    tune_for : {"accuracy", "micro_f1", "macro_f1", "hamming"}
+        The measure that thresholds and parameters are chosen for.
+    top1_if_empty : bool
+        Whether a row that would get no label gets its best one.
+    cv : int
+        How many folds.
+
+    Attributes
+    ----------
+    estimator_ : classifier
+        The estimator, fitted to all rows.
+    thresholds_ : array of shape (n_labels,)
+        A label is predicted where its score is above.
+    best_params_ : dict
+        The candidate that was chosen.
+    cv_values_ : list of float
+        What every candidate reached, in the order of ``ParameterGrid(param_grid)``; for Hamming
+        loss, minus the number of wrong labels.
+    classes_ : array
+        The names of the labels, or their numbers.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_multilabel_classification
+    >>> from sklearn.linear_model import RidgeClassifier
+    >>> X, Y = make_multilabel_classification(n_samples=200, random_state=0)
+    >>> tuned = DecisionTuned(RidgeClassifier(), param_grid={"alpha": [1.0, 100.0]}).fit(X, Y)
+    >>> tuned.best_params_, tuned.predict(X).shape
+    ({'alpha': 100.0}, (200, 5))
+    """
+
+    estimator: Any
+    param_grid: Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Sequence[Any]]] | None = None
+
+    def _check(self) -> None:
+        if not hasattr(self.estimator, "fit") or isinstance(self.estimator, type):
+            raise ValueError(
+                f"estimator={self.estimator!r} is not a classifier; give an object such as "
+                "OneVsRestClassifier(LinearSVC())."
+            )
+        if not any(
+            hasattr(self.estimator, name) for name in ("decision_function", "predict_proba")
+        ):
+            raise ValueError(
+                f"{type(self.estimator).__name__} has neither decision_function nor "
+                "predict_proba, so there are no scores to choose thresholds on."
+            )
+
+    def _learn(self, X: Any, Y: csr_array) -> None:
+        self.best_params_: dict[str, Any] = {}
+        if self.param_grid is not None:
+            candidates = list(ParameterGrid(self.param_grid))
+            self.cv_values_ = [self._with(params)._tuned(X, Y)[1] for params in candidates]
+            self.best_params_ = candidates[int(np.argmax(self.cv_values_))]
+        super()._learn(X, Y)
+
+    def _with(self, params: Mapping[str, Any]) -> "DecisionTuned":
+        trial: DecisionTuned = clone(self)
+        trial.set_params(estimator=trial.estimator.set_params(**params), param_grid=None)
+        return trial
+
+    def _fit(self, X: Any, Y: csr_array) -> None:
+        self._labels = Varying.of(Y)
+        self.estimator_ = clone(self.estimator).set_params(**getattr(self, "best_params_", {}))
+        part = self._labels.part(Y)
+        if part.shape[1] == 0:
+            return
+        if isinstance(self.estimator_, LabelsEstimator):
+            # Its thresholds would be chosen twice; scores are all that is wanted of it.
+            self.estimator_.set_params(decision="sign")
+            self.estimator_.fit(X, part)
+        else:
+            # int64, because scikit-learn's LabelBinarizer goes wrong on small integers when there
+            # are more labels than they can count.
+            indicator = part.toarray().astype(np.int64)
+            # One label is an ordinary vector of two classes: many refuse a column.
+            self.estimator_.fit(X, indicator[:, 0] if indicator.shape[1] == 1 else indicator)
+
+    def _scores(self, X: Any) -> FloatArray:
+        n_varying = int(self._labels.varying.sum())
+        if n_varying == 0:
+            return self._labels.filled(np.zeros((X.shape[0], 0)))
+        return self._labels.filled(scores_of(self.estimator_, X, n_varying))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        inner = getattr(self.estimator, "__sklearn_tags__", None)
+        if inner is not None:
+            tags.input_tags.sparse = inner().input_tags.sparse
+        return tags
+
+
+def scores_of(estimator: Any, X: Any, n_labels: int) -> FloatArray:
+    """Return scores above 0 for labels that are more likely there than not, a column a label."""
+    if hasattr(estimator, "decision_function"):
+        scores = np.asarray(estimator.decision_function(X), np.float64)
+        return scores.reshape(X.shape[0], n_labels)
+    probabilities = estimator.predict_proba(X)
+    if isinstance(probabilities, list):  # a table of two columns for every label
+        return np.column_stack([each[:, 1] for each in probabilities]) - 0.5
+    probabilities = np.asarray(probabilities, np.float64)
+    if n_labels == 1:  # a vector of two classes
+        probabilities = probabilities[:, [1]]
+    return probabilities - 0.5

@@ -1,0 +1,122 @@
+"""Decision rules: what they do with scores, and that the search finds the best thresholds."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from marginmf.labels.decisions import (
+    MEASURES,
+    DecisionRule,
+    ThresholdSearch,
+    candidate_thresholds,
+)
+
+SHAPE = (7, 4)
+# On a grid, so that subtracting a threshold makes no ties that were not there.
+SCORES = arrays(np.int64, SHAPE, elements=st.integers(-32, 32)).map(lambda a: a / 16)
+PRESENT = arrays(np.bool_, SHAPE)
+
+
+def f1(right, predicted, present):
+    total = predicted + present
+    return 2 * right / total if total else 0.0
+
+
+def measured(measure, present, predicted):
+    """The measures, one row and one label at a time; 0/0 counts as 0."""
+    if measure == "accuracy":
+        rows = zip(present, predicted, strict=True)
+        return np.mean([(y & p).sum() / (y | p).sum() if (y | p).any() else 0.0 for y, p in rows])
+    if measure == "hamming":
+        return -float((present != predicted).sum())
+    if measure == "micro_f1":
+        return f1((present & predicted).sum(), predicted.sum(), present.sum())
+    columns = zip(present.T, predicted.T, strict=True)
+    return np.mean([f1((y & p).sum(), p.sum(), y.sum()) for y, p in columns])
+
+
+@pytest.mark.parametrize("top1", [False, True])
+@pytest.mark.parametrize("measure", MEASURES)
+@given(scores=SCORES, present=PRESENT)
+def test_the_search_counts_what_the_rule_would_reach(measure, top1, scores, present) -> None:
+    candidates = np.linspace(-1.5, 1.5, 13)
+    search = ThresholdSearch(candidates, SHAPE[1], top1)
+    search.add(scores[:3], present[:3])
+    search.add(scores[3:], present[3:])
+    for threshold, value in zip(candidates, search.value(measure), strict=True):
+        predicted = DecisionRule(np.full(SHAPE[1], threshold), top1)(scores)
+        assert value == pytest.approx(measured(measure, present, predicted))
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+@given(scores=SCORES, present=PRESENT)
+def test_the_best_common_threshold_is_no_worse_than_any_candidate(measure, scores, present) -> None:
+    candidates = candidate_thresholds(scores, present)
+    search = ThresholdSearch(candidates, SHAPE[1], False)
+    search.add(scores, present)
+    _, value = search.best("global", measure)
+    best = max(
+        measured(measure, present, scores > threshold)
+        for threshold in [*candidates, *np.nextafter(scores.ravel(), -9)]
+        if candidates[0] <= threshold <= candidates[-1]
+    )
+    assert value == pytest.approx(best)
+
+
+def test_between_well_separated_scores_the_threshold_is_in_the_middle_of_the_gap() -> None:
+    present = np.random.default_rng(0).random((200, 5)) < 0.3
+    scores = np.where(present, 0.9, -0.7)
+    search = ThresholdSearch(candidate_thresholds(scores, present), 5, False)
+    search.add(scores, present)
+    thresholds, value = search.best("global", "accuracy")
+    assert value == pytest.approx(present.any(axis=1).mean())
+    assert -0.4 < thresholds[0] < 0.6
+    assert (thresholds == thresholds[0]).all()
+
+
+def test_own_thresholds_are_halfway_between_the_labels_best_and_the_common_one() -> None:
+    rng = np.random.default_rng(1)
+    present = rng.random((3000, 3)) < [0.5, 0.2, 0.1]
+    shift = np.array([0.0, -1.0, -2.0])
+    scores = np.where(present, 1.0, -1.0) + rng.normal(scale=0.1, size=present.shape) + shift
+    search = ThresholdSearch(candidate_thresholds(scores, present), 3, False)
+    search.add(scores, present)
+    common = search.best("global", "macro_f1")[0][0]
+    own = search.best("per_label", "macro_f1")[0]
+    assert np.allclose(2 * own - common, shift, atol=0.5)
+
+
+def test_a_label_without_positives_keeps_the_common_threshold() -> None:
+    present = np.array([[True, False], [False, False], [True, False]])
+    scores = np.array([[0.5, 0.4], [-0.5, -0.2], [0.4, 0.1]])
+    search = ThresholdSearch(candidate_thresholds(scores, present), 2, False)
+    search.add(scores, present)
+    thresholds, _ = search.best("per_label", "accuracy")
+    assert thresholds[1] == search.best("global", "accuracy")[0][1]
+
+
+def test_a_score_equal_to_its_threshold_is_not_above_it() -> None:
+    assert DecisionRule(np.zeros(2))(np.array([[0.0, 1e-9]])).tolist() == [[False, True]]
+
+
+def test_only_empty_rows_get_their_best_label() -> None:
+    rule = DecisionRule(np.array([0.0, 0.5, 0.0]), top1_if_empty=True)
+    found = rule(np.array([[-1.0, -0.6, -1.3], [0.1, 0.2, -3.0]]))
+    assert found.tolist() == [[True, False, False], [True, False, False]]
+
+
+def test_a_label_with_an_infinite_threshold_is_never_there_and_never_the_best() -> None:
+    rule = DecisionRule(np.array([np.inf, 0.0]), top1_if_empty=True)
+    assert rule(np.array([[5.0, -5.0]])).tolist() == [[False, True]]
+    assert rule.excess(np.array([[5.0, -5.0]])).tolist() == [[-1.0, -5.0]]
+
+
+def test_without_any_possible_label_rows_stay_empty() -> None:
+    rule = DecisionRule(np.full(2, np.inf), top1_if_empty=True)
+    assert not rule(np.ones((3, 2))).any()
+
+
+def test_no_scores_of_present_labels_leave_zero_as_the_only_candidate() -> None:
+    assert candidate_thresholds(np.ones((2, 2)), np.zeros((2, 2), bool)).tolist() == [0.0]

@@ -1,0 +1,64 @@
+"""The order of rows and labels by what they hold."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy.sparse import csr_array
+
+from marginmf.labels.folds import inner_folds
+from marginmf.labels.order import label_order, row_keys, row_order
+
+MATRICES = arrays(np.float64, (6, 4), elements=st.sampled_from([0.0, -0.0, 1.0, -1.0, 0.5, 3e9]))
+
+
+@given(MATRICES, st.permutations(range(6)))
+def test_keys_follow_rows_wherever_they_stand(X, order) -> None:
+    assert (row_keys(X)[order] == row_keys(X[order])).all()
+
+
+@given(MATRICES)
+def test_sparse_dense_and_single_precision_give_the_same_keys(X) -> None:
+    stored_zeros = csr_array((X.ravel(), np.tile(range(4), 6), range(0, 25, 4)), X.shape)
+    for same in (csr_array(X), stored_zeros, X.astype(np.float32), np.asfortranarray(X)):
+        assert (row_keys(X) == row_keys(same)).all()
+
+
+def test_rows_that_differ_in_a_place_or_a_bit_have_different_keys() -> None:
+    X = np.array([[1.0, 0, 0], [0, 1, 0], [0, 0, 1], [1, 1, 0], [np.nextafter(1, 2), 0, 0]])
+    assert len(set(row_keys(X).tolist())) == 5
+
+
+def test_blocks_of_rows_do_not_matter(monkeypatch) -> None:
+    X = np.random.default_rng(0).normal(size=(50, 3))
+    whole = row_keys(X)
+    monkeypatch.setattr("marginmf.labels.order.BLOCK", 7)
+    assert (row_keys(X) == whole).all()
+
+
+def test_labels_come_in_the_order_of_what_they_hold() -> None:
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(30, 3)), rng.random((30, 8)) < 0.4
+    rows, labels = rng.permutation(30), rng.permutation(8)
+    first = label_order(csr_array(Y.astype(float)), row_keys(X))
+    second = label_order(csr_array(Y[np.ix_(rows, labels)].astype(float)), row_keys(X[rows]))
+    assert (labels[second] == first).all()
+
+
+@given(st.integers(0, 9), st.integers(2, 5))
+def test_every_row_is_held_out_once(n, n_folds) -> None:
+    X = np.random.default_rng(n).normal(size=(n, 2))
+    folds = inner_folds(X, n_folds)
+    assert len(folds) == min(n, n_folds)
+    assert sorted(np.concatenate([f.test for f in folds]).tolist() if n else []) == list(range(n))
+    for fold in folds:
+        assert not set(fold.train.tolist()) & set(fold.test.tolist())
+        assert len(fold.train) + len(fold.test) == n
+
+
+def test_folds_do_not_depend_on_the_order_of_the_rows() -> None:
+    rng = np.random.default_rng(3)
+    X, shuffled = rng.normal(size=(20, 2)), rng.permutation(20)
+    for fold, other in zip(inner_folds(X, 3), inner_folds(X[shuffled], 3), strict=True):
+        assert set(fold.test.tolist()) == set(shuffled[other.test].tolist())
+        assert (row_order(X[fold.test]).size) == len(other.test)
