@@ -2,7 +2,8 @@
 
 from marginmf.labels.grople import GroPLE
 from marginmf.labels.mlchmf import MLCHMF
+from marginmf.labels.scaled import Scaled
 from marginmf.labels.tree import EmbeddingTree
 from marginmf.labels.tuned import DecisionTuned
 
-__all__ = ["MLCHMF", "DecisionTuned", "EmbeddingTree", "GroPLE"]
+__all__ = ["MLCHMF", "DecisionTuned", "EmbeddingTree", "GroPLE", "Scaled"]

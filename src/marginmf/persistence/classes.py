@@ -14,6 +14,7 @@ from typing import Any
 #: Where every class that may be a part of a model lives; imported when a file asks for it.
 PLACES = (
     "marginmf.labels.DecisionTuned",
+    "marginmf.labels.Scaled",
     "marginmf.labels.constant.Varying",
     "marginmf.labels.targets.Targets",
     "marginmf.ratings.ALS",

@@ -59,3 +59,15 @@ def check_tuned(model: Any, name: str, lengths: Lengths) -> None:
         raise ModelFileError(
             f"{name}.estimator_ scores {found} labels, but {n_varying} are wanted of it"
         )
+
+
+def check_scaled(model: Any, name: str, lengths: Lengths) -> None:
+    """Refuse an estimator inside that does not score the labels, or a scale of no numbers."""
+    found = score_columns(model.estimator_, f"{name}.estimator_")
+    if found != lengths["labels"]:
+        raise ModelFileError(
+            f"{name}.estimator_ scores {found} labels, but {lengths['labels']} are wanted of it"
+        )
+    for part in ("offset_", "factor_"):
+        if not np.isfinite(getattr(model, part)).all():
+            raise ModelFileError(f"{name}.{part} has a number that is not finite")

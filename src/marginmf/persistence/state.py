@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from marginmf.labels.base import LabelsEstimator
 from marginmf.persistence.classes import constructor_parameters
 from marginmf.persistence.demands import (
     ANYTHING,
@@ -23,7 +24,12 @@ from marginmf.persistence.demands import (
     floats,
 )
 from marginmf.persistence.foreign_parts import check_linear, check_one_each
-from marginmf.persistence.label_parts import check_label_model, check_targets, check_tuned
+from marginmf.persistence.label_parts import (
+    check_label_model,
+    check_scaled,
+    check_targets,
+    check_tuned,
+)
 from marginmf.persistence.shapes import Lengths
 from marginmf.ratings.base import RatingsEstimator
 from marginmf.ratings.data import Ratings
@@ -115,6 +121,11 @@ STATE: dict[str, dict[str, Any]] = {
         "cv_values_": Optional(ListOf(float)),
         "_labels": "Varying",
     },
+    "Scaled": {
+        "estimator_": LabelsEstimator,
+        "offset_": floats("features"),
+        "factor_": floats("features"),
+    },
     "Targets": {"classes": Names("classes"), "vector": bool, "sparse": bool, "dtype": np.dtype},
     "Varying": {"varying": flags("labels"), "always": flags("labels")},
     # --- scikit-learn: what is not here is left out ---
@@ -135,6 +146,7 @@ RULES: dict[str, Callable[[Any, str, Lengths], None]] = {
     "LabelsEstimator": check_label_model,
     "Targets": check_targets,
     "DecisionTuned": check_tuned,
+    "Scaled": check_scaled,
     "LinearSVC": check_linear,
     "LogisticRegression": check_linear,
     "RidgeClassifier": check_linear,
