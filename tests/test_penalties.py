@@ -146,3 +146,32 @@ def test_prox_keeps_float32_and_its_argument(penalty: type, weight: float) -> No
 @pytest.mark.parametrize("weight", [0.5, np.float64(0.5)])
 def test_gradient_keeps_float32(weight: float) -> None:
     assert SquaredL2(weight).gradient(np.ones((2, 2), np.float32)).dtype == np.float32
+
+
+@patient
+@given(a=matrices, seed=st.integers(0, 1000), step=steps)
+def test_weights_of_entries_and_rows_are_penalties_one_by_one(
+    a: np.ndarray, seed: int, step: float
+) -> None:
+    weights = np.random.default_rng(seed).uniform(0, 3, (len(a), 1))
+    for penalty in (L1, L21):
+        parts = [penalty(float(weight)) for weight in weights[:, 0]]
+        rows = [a[row : row + 1] for row in range(len(a))]
+        values = [part.value(row) for part, row in zip(parts, rows, strict=True)]
+        assert penalty(weights).value(a) == pytest.approx(sum(values), abs=1e-9)
+        proxes = [part.prox(row, step) for part, row in zip(parts, rows, strict=True)]
+        np.testing.assert_allclose(penalty(weights).prox(a, step), np.vstack(proxes), atol=1e-12)
+
+
+@patient
+@given(a=matrices, weight=weights, step=steps, cut=st.integers(1, 9))
+def test_groups_of_columns_have_norms_of_their_own(
+    a: np.ndarray, weight: float, step: float, cut: int
+) -> None:
+    if cut >= a.shape[1]:
+        return
+    grouped, whole = L21(weight, starts=(0, cut)), L21(weight)
+    left, right = a[:, :cut], a[:, cut:]
+    assert grouped.value(a) == pytest.approx(whole.value(left) + whole.value(right), abs=1e-9)
+    expected = np.hstack([whole.prox(left, step), whole.prox(right, step)])
+    np.testing.assert_allclose(grouped.prox(a, step), expected, atol=1e-12)

@@ -5,9 +5,10 @@ A smooth penalty has a ``gradient``; one with a corner has a ``prox``: the point
 
 >>> import numpy as np
 >>> L1().prox(np.array([3.0, -0.5]), step=1.0)
-array([ 2., -0.])
+array([2., 0.])
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -36,39 +37,64 @@ class SquaredL2:
 
 @dataclass(frozen=True)
 class L1:
-    """``weight * sum |a|``: makes entries exactly zero."""
+    """``weight * sum |a|``: makes entries exactly zero.
 
-    weight: float = 1.0
+    An array of weights, which broadcasts against the parameters, weighs each entry by itself.
+    """
+
+    weight: float | FloatArray = 1.0
 
     def value(self, a: FloatArray) -> float:
         """Return the penalty, summed in float64."""
-        return self.weight * float(np.sum(np.abs(a), dtype=np.float64))
+        if np.ndim(self.weight) == 0:
+            return float(self.weight) * float(np.sum(np.abs(a), dtype=np.float64))
+        return float(np.sum(self.weight * np.abs(a), dtype=np.float64))
 
     def prox(self, a: FloatArray, step: float) -> FloatArray:
         """Move every entry towards zero by ``step weight``, and stop there."""
-        return np.sign(a) * np.maximum(np.abs(a) - float(step * self.weight), 0.0)
+        shrinkage = np.asarray(step * self.weight, a.dtype)
+        return a - np.clip(a, -shrinkage, shrinkage)
 
 
 @dataclass(frozen=True)
 class L21:
-    """``weight * sum of the rows' Euclidean norms``: makes whole rows exactly zero."""
+    """``weight * sum of the rows' Euclidean norms``: makes whole rows exactly zero.
 
-    weight: float = 1.0
+    Parameters
+    ----------
+    weight : float or array of shape (n_rows, 1)
+        For all rows, or one for each.
+    starts : sequence of int, optional
+        Where groups of neighbouring columns begin, the first one at 0: each group then has
+        norms of its own.  By default all columns are one group.
+
+    Examples
+    --------
+    >>> L21(1.0, starts=(0, 2)).prox(np.array([[3.0, 4.0, 0.5]]), step=1.0)
+    array([[2.4, 3.2, 0. ]])
+    """
+
+    weight: float | FloatArray = 1.0
+    starts: Sequence[int] = (0,)
 
     def value(self, a: FloatArray) -> float:
         """Return the penalty, summed in float64."""
-        return self.weight * float(np.sum(self._norms(a)))
+        return float(np.sum(self.weight * self._norms(a)))
 
     def prox(self, a: FloatArray, step: float) -> FloatArray:
-        """Shorten every row by ``step weight``, and stop at zero."""
+        """Shorten every row of every group by ``step weight``, and stop at zero."""
         norms = self._norms(a)
         # A zero row stays zero: dividing by at least the shrinkage avoids 0 / 0.
-        shrinkage = step * self.weight
-        kept = np.maximum(norms - shrinkage, 0.0) / np.maximum(norms, max(shrinkage, 1e-300))
-        shortened: FloatArray = (a * kept[:, None]).astype(a.dtype, copy=False)
+        shrinkage = step * np.asarray(self.weight)
+        kept = np.maximum(norms - shrinkage, 0.0) / np.maximum(norms, np.maximum(shrinkage, 1e-300))
+        if len(self.starts) > 1:
+            kept = np.repeat(kept, np.diff([*self.starts, a.shape[1]]), axis=1)
+        shortened: FloatArray = (a * kept).astype(a.dtype, copy=False)
         return shortened
 
-    @staticmethod
-    def _norms(a: FloatArray) -> FloatArray:
-        norms: FloatArray = np.sqrt(np.sum(np.square(a, dtype=np.float64), axis=1))
+    def _norms(self, a: FloatArray) -> FloatArray:
+        """Return the norms as rows x groups."""
+        squares = np.square(a, dtype=np.float64)
+        sums = np.add.reduceat(squares, self.starts, axis=1)
+        norms: FloatArray = np.sqrt(sums)
         return norms

@@ -5,6 +5,7 @@ Each is written once against the four operations of `VectorSpace`.
 
 from collections.abc import Mapping
 
+from marginmf.solvers.apg import APG, Penalty
 from marginmf.solvers.cg import ConjugateGradient
 from marginmf.solvers.descent import Descent, Objective, ResumableSolver, Solver, can_resume
 from marginmf.solvers.gd import GradientDescent
@@ -24,6 +25,7 @@ from marginmf.solvers.rowwise import minimise_rows
 from marginmf.solvers.vector import NumpyVectors, VectorSpace
 
 __all__ = [
+    "APG",
     "LBFGS",
     "SOLVERS",
     "Callback",
@@ -33,6 +35,7 @@ __all__ = [
     "Monitor",
     "NumpyVectors",
     "Objective",
+    "Penalty",
     "Progress",
     "Record",
     "Result",

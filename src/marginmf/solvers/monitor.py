@@ -16,6 +16,7 @@ class StopReason(StrEnum):
 
     OBJECTIVE = "the objective fell by less than tol"
     GRADIENT = "the gradient became smaller than gradient_tol"
+    STEP = "the step became shorter than step_tol"
     MAX_ITER = "max_iter iterations were done"
     MAX_SECONDS = "max_seconds were over"
     CALLBACK = "a callback asked to stop"
@@ -37,12 +38,16 @@ class Stopping:
         Stop when the gradient's norm is below this share of its norm at the start.
     max_seconds : float
         Stop after the first iteration that ends later than this.
+    step_tol : float
+        Stop when a step is shorter than this share of the point's norm; for solvers whose steps
+        say how far the minimum is, such as `APG`.
     """
 
     max_iter: int = 100
     tol: float = 1e-4
     gradient_tol: float = 1e-5
     max_seconds: float = math.inf
+    step_tol: float = 0.0
 
 
 class Record(NamedTuple):
@@ -143,8 +148,13 @@ class Monitor:
 
         return evaluate
 
-    def record(self, objective: float, gradient_norm: float, point: Any) -> StopReason | None:
-        """Note where an iteration ended; return why to stop here, or None to go on."""
+    def record(
+        self, objective: float, gradient_norm: float, point: Any, step: float = math.inf
+    ) -> StopReason | None:
+        """Note where an iteration ended; return why to stop here, or None to go on.
+
+        ``step`` is the length of the step that led here, as a share of the point's norm.
+        """
         now = Record(
             iteration=len(self.history),
             objective=objective,
@@ -162,12 +172,14 @@ class Monitor:
         progress = Progress(now, point, self.stopping.max_iter)
         # Every callback is called, so that one which stops does not hide the iteration from others.
         asked_to_stop = [bool(callback(progress)) for callback in self.callbacks]
-        return StopReason.CALLBACK if any(asked_to_stop) else self._reason(now)
+        return StopReason.CALLBACK if any(asked_to_stop) else self._reason(now, step)
 
-    def _reason(self, now: Record) -> StopReason | None:
+    def _reason(self, now: Record, step: float) -> StopReason | None:
         rules, first = self.stopping, self.history[0]
         if now.gradient_norm <= rules.gradient_tol * first.gradient_norm:
             return StopReason.GRADIENT
+        if step <= rules.step_tol:
+            return StopReason.STEP
         if now.iteration >= PATIENCE:
             fall = (self.history[-1 - PATIENCE].objective - now.objective) / PATIENCE
             if fall <= rules.tol * abs(now.objective):

@@ -1,0 +1,257 @@
+"""What GroPLE needs of the data: products of the centred features and labels with themselves.
+
+With X and Y centred inside, ``X^T X``, ``X^T Y`` and ``Y^T Y`` say all there is to know about a
+least-squares fit, however many rows there are.  Sparse features are never made dense, and
+``X^T X`` is formed only where that is cheaper than to multiply by X and by its transpose again
+and again.  Sums over rows are in float64.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+from scipy.sparse import csr_array, issparse
+
+from marginmf._typing import Float64Array, FloatArray, IntArray
+
+#: The most bytes that ``X^T X`` may take.
+MOST_BYTES = 2**30
+#: Work that has to be cut in pieces is cut in pieces of about this many numbers.
+PIECE = 2**22
+#: More labels than this have a sparse ``Y^T Y``.
+MOST_DENSE_LABELS = 4096
+#: About how many times `Normal.apply` is called in a fit.
+APPLICATIONS = 50
+#: How much slower than dense products a multiplication is, in a product of a sparse with a dense
+#: matrix, and of two sparse ones (measured; their ratio is all that matters).
+SPARSE_DENSE, SPARSE_SPARSE = 16, 650
+
+
+class Normal(Protocol):
+    """The matrix ``X^T X`` of centred features, formed or not."""
+
+    @property
+    def diagonal(self) -> Float64Array:
+        """Its diagonal; exactly zero for features that are constant."""
+
+    def apply(self, Z: FloatArray) -> FloatArray:
+        """Return ``X^T X Z``."""
+
+
+@dataclass(frozen=True, eq=False)
+class FormedNormal:
+    """``X^T X`` as a matrix."""
+
+    matrix: FloatArray
+    diagonal: Float64Array
+
+    def apply(self, Z: FloatArray) -> FloatArray:
+        """Return ``X^T X Z``."""
+        product: FloatArray = self.matrix @ Z
+        return product
+
+
+@dataclass(frozen=True, eq=False)
+class ImplicitNormal:
+    """``X^T X`` as two products; for wide features, where the matrix would be large."""
+
+    X: Any
+    means: Float64Array
+    diagonal: Float64Array
+
+    def apply(self, Z: FloatArray) -> FloatArray:
+        """Return ``X^T X Z``."""
+        shift = (self.means @ Z).astype(Z.dtype)
+        product = np.zeros(Z.shape, Z.dtype)
+        for rows in row_blocks(self.X, Z.shape[1]):
+            # The columns of what is multiplied add up to zero, so X^T need not be centred.
+            product += rows.T @ (rows @ Z - shift)
+        return product
+
+
+@dataclass(frozen=True, eq=False)
+class LabelGram:
+    """``Y^T Y``, and with the labels centred.
+
+    Parameters
+    ----------
+    together : csr_array
+        How many rows have both of two labels.
+    n_rows : int
+        How many rows there are.
+    """
+
+    together: csr_array
+    n_rows: int
+
+    @classmethod
+    def of(cls, Y: csr_array) -> "LabelGram":
+        """Count which labels go together; the counts are exact."""
+        return cls(csr_array(Y.T @ Y), Y.shape[0])
+
+    @cached_property
+    def counts(self) -> Float64Array:
+        """How many rows have each label."""
+        counts: Float64Array = self.together.diagonal()
+        return counts
+
+    @property
+    def means(self) -> Float64Array:
+        """The share of the rows that have each label."""
+        return self.counts / self.n_rows
+
+    @cached_property
+    def matrix(self) -> Float64Array:
+        """``Y^T Y`` of centred labels."""
+        centred: Float64Array = self.together.toarray()
+        centred -= np.outer(self.counts, self.means)
+        return centred
+
+    @property
+    def trace(self) -> float:
+        """The sum of the squares of the centred labels."""
+        return float(np.sum(self.counts * (1.0 - self.means)))
+
+    def apply(self, M: Float64Array) -> Float64Array:
+        """Return ``Y^T Y M`` of centred labels."""
+        product: Float64Array
+        if len(self.counts) <= MOST_DENSE_LABELS:
+            product = self.matrix @ M
+        else:
+            product = self.together @ M - np.outer(self.counts, self.means @ M)
+        return product
+
+    def taken(self, order: IntArray) -> "LabelGram":
+        """Return the same with labels in another order."""
+        return LabelGram(self.together[order][:, order], self.n_rows)
+
+
+def feature_moments(X: Any) -> tuple[Float64Array, Float64Array]:
+    """Return the mean of every feature, and the sum of squares around it.
+
+    A feature whose squares are no more than rounding is constant: its sum is exactly zero.
+
+    >>> feature_moments(csr_array([[1.0, 0.0], [1.0, 4.0]]))
+    (array([1., 2.]), array([0., 8.]))
+    """
+    n, width = X.shape
+    if issparse(X):
+        columns = X.indices
+        means = np.bincount(columns, X.data, width) / n
+        around = np.square(X.data - means[columns])
+        squares = np.bincount(columns, around, width).astype(np.float64, copy=False)
+        squares += (n - np.bincount(columns, minlength=width)) * np.square(means)
+        # X^T X of sparse features is centred after the sum, which costs half of the digits.
+        rounding = 1e-6
+    else:
+        means = X.mean(axis=0, dtype=np.float64)
+        squares = np.zeros(width)
+        for rows in row_blocks(X, width):
+            squares += np.square(rows - means).sum(axis=0)
+        rounding = 64.0 * float(np.finfo(X.dtype).eps)
+    squares[squares <= n * np.square(rounding * means)] = 0.0
+    return means, squares
+
+
+def normal_matrix(
+    X: Any, moments: tuple[Float64Array, Float64Array], dtype: Any, n_columns: int
+) -> Normal:
+    """Return ``X^T X`` of centred features, formed if that is cheaper.
+
+    Parameters
+    ----------
+    X : array or csr_array of shape (n_rows, n_features)
+        The features.
+    moments : pair of arrays
+        What `feature_moments` returned.
+    dtype : dtype
+        The precision of what will be multiplied with it.
+    n_columns : int
+        How many columns that will have.
+    """
+    means, diagonal = moments
+    dtype = np.dtype(dtype)
+    if not is_formed(X, dtype, n_columns):
+        return ImplicitNormal(X.astype(dtype, copy=False), means, diagonal)
+    formed = _formed_sparse if issparse(X) else _formed_dense
+    return FormedNormal(formed(X, means, dtype), diagonal)
+
+
+def is_formed(X: Any, dtype: Any, n_columns: int) -> bool:
+    """Return whether forming ``X^T X`` takes little enough memory, and less time than not to.
+
+    >>> is_formed(np.zeros((1000, 10)), np.dtype(np.float32), 10)
+    True
+    >>> is_formed(csr_array((6000, 47236)), np.dtype(np.float32), 100)
+    False
+    """
+    n, width = X.shape
+    if issparse(X):
+        if width**2 * np.dtype(dtype).itemsize > MOST_BYTES:
+            return False
+        lengths = np.diff(X.indptr).astype(np.float64)
+        forming = SPARSE_SPARSE * float(lengths @ lengths)
+        twice = 2.0 * SPARSE_DENSE * float(X.nnz)
+    else:
+        if width**2 * 8 > MOST_BYTES:
+            return False
+        forming, twice = 0.5 * n * float(width) ** 2, 2.0 * n * width
+    return (
+        forming + APPLICATIONS * n_columns * float(width) ** 2 <= APPLICATIONS * n_columns * twice
+    )
+
+
+def cross_product(
+    X: Any, feature_means: Float64Array, Y: csr_array, M: Float64Array
+) -> Float64Array:
+    """Return ``X^T Y M`` of centred features and labels, without forming ``X^T Y``."""
+    product = np.zeros((X.shape[1], M.shape[1]))
+    sums = np.zeros(M.shape[1])
+    start = 0
+    for rows in row_blocks(X, M.shape[1]):
+        embedded = Y[start : start + rows.shape[0]] @ M
+        product += rows.T @ embedded
+        sums += embedded.sum(axis=0)
+        start += rows.shape[0]
+    product -= np.outer(feature_means, sums)
+    return product
+
+
+def row_blocks(X: Any, width: int) -> Iterator[Any]:
+    """Cut rows into blocks that are small with ``width`` columns; nothing is copied."""
+    size = max(1, PIECE // max(1, width))
+    for start in range(0, X.shape[0], size):
+        stop = min(start + size, X.shape[0])
+        if not issparse(X) or size >= X.shape[0]:
+            yield X[start:stop]
+            continue
+        first, last = X.indptr[start], X.indptr[stop]
+        yield csr_array(
+            (X.data[first:last], X.indices[first:last], X.indptr[start : stop + 1] - first),
+            shape=(stop - start, X.shape[1]),
+        )
+
+
+def _formed_dense(X: FloatArray, means: Float64Array, dtype: Any) -> FloatArray:
+    total = np.zeros((X.shape[1], X.shape[1]))
+    for rows in row_blocks(X, X.shape[1]):
+        centred = rows - means
+        total += centred.T @ centred
+    return total.astype(dtype, copy=False)
+
+
+def _formed_sparse(X: csr_array, means: Float64Array, dtype: Any) -> FloatArray:
+    width = X.shape[1]
+    # Products of two sparse matrices add up in their own precision.
+    X = X.astype(np.float64, copy=False)
+    columns = X.T.tocsr()
+    matrix = np.empty((width, width), dtype)
+    size = max(1, PIECE // max(1, width))
+    for start in range(0, width, size):
+        part = slice(start, start + size)
+        products = (columns[part] @ X).toarray()
+        products -= np.outer(X.shape[0] * means[part], means)
+        matrix[part] = products
+    return matrix

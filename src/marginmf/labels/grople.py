@@ -1,0 +1,212 @@
+"""GroPLE: labels embedded so that groups stay together, and features mapped onto them."""
+
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+
+from marginmf._typing import Float64Array, FloatArray, IntArray
+from marginmf.kernels.threads import one_blas_thread
+from marginmf.labels.base import LabelsEstimator
+from marginmf.labels.embedding import Embedding, LabelEmbedding
+from marginmf.labels.feature_map import fit_feature_map
+from marginmf.labels.grams import (
+    LabelGram,
+    cross_product,
+    feature_moments,
+    normal_matrix,
+)
+from marginmf.labels.grouping import check_grouping, given_groups, group_labels, is_clusterer
+from marginmf.labels.order import label_order, row_keys
+from marginmf.progress import Report, progress_bar
+from marginmf.ratings.base import check_number
+from marginmf.solvers import Result, Stopping
+
+
+@dataclass(eq=False, repr=False)
+class GroPLE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelsEstimator):
+    """Group preserving label embedding (chapter 6 of the thesis).
+
+    Labels are put into groups that occur together.  Then the label matrix is factorised, such
+    that the labels of a group use the same few factors; and a sparse linear map from the features
+    to the factors is learned.  Scores are the product of the two.
+
+    Everything follows from the products ``X^T X``, ``X^T Y`` and ``Y^T Y``: once these are known,
+    more rows cost nothing.  Features and labels are centred inside; sparse features are never
+    made dense.
+
+    Parameters
+    ----------
+    n_factors : int
+        The dimension of the embedding; no more than the rank of the label matrix is used.
+    n_groups : int
+        How many groups of labels a spectral clustering makes.
+    reg_basis : float
+        The weight of the squared norm of the embedded rows (lambda_1 of the thesis).
+    reg_group : float
+        The weight of the group penalty on the labels' factors (lambda_2).
+    reg_corr : float
+        The weight of the penalty that keeps the maps to related factors alike (alpha).  The matrix
+        behind it is projected on the positive semi-definite ones: without that the problem may
+        have no solution.
+    reg_sparse : float
+        The weight of the l1 penalty on the map from the features (beta).
+    grouping : "spectral", clusterer or sequence of int
+        How labels are grouped.  Spectral: spectral clustering with a self-tuning heat kernel.  Any
+        scikit-learn clusterer: it sees that kernel if its ``affinity`` is "precomputed", the
+        distances of the labels if its ``metric`` is, and else a table with a row for each
+        label.  Or the number of each label's group.
+    max_iter : int
+        The most iterations of each of the two stages.
+    tol : float
+        The first stage stops when a turn lowers its objective by less than this share; the second
+        when a step is shorter than this share of the map.
+    dtype : {"float32", "float64"}
+        The precision in which the map from the features is found.
+    random_state : int, Generator or None
+        Seeds the spectral clustering; everything else is deterministic.
+    verbose : bool
+        Show a progress bar.
+    decision : {"sign", "global", "per_label"}
+        The rule that turns scores into label sets; see `marginmf.labels.decisions`.
+    tune_for : {"accuracy", "micro_f1", "macro_f1", "hamming"}
+        The measure that the rule's thresholds are chosen for.
+    top1_if_empty : bool
+        Whether a row that would get no label gets its best one.
+    cv : int
+        How many folds thresholds are chosen on.
+
+    Attributes
+    ----------
+    label_groups_ : array of shape (n_labels,)
+        The group of every label, from the largest group on.
+    label_factors_ : array of shape (n_components, n_labels)
+        V: the factors of every label.
+    feature_map_ : array of shape (n_features, n_components)
+        Z: the map from centred features to the embedding.
+    feature_means_, label_means_ : array
+        What features and labels were centred with.
+    history_ : list of list of Record
+        For the labels' stage and the features' stage, the objective after every iteration.
+    n_iter_ : int
+        How many iterations the longer one of the stages took.
+    stop_reason_ : list of str
+        Why the stages stopped.
+    thresholds_ : array of shape (n_labels,)
+        A label is predicted where its score is above.
+    classes_ : array
+        The names of the labels, or their numbers.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_multilabel_classification
+    >>> X, Y = make_multilabel_classification(n_samples=200, n_classes=6, random_state=0)
+    >>> model = GroPLE(n_factors=5, n_groups=3, random_state=0).fit(X, Y)
+    >>> model.predict(X).shape, model.transform(X).shape, model.label_groups_.shape
+    ((200, 6), (200, 5), (6,))
+    """
+
+    n_factors: int = 100
+    n_groups: int = 10
+    reg_basis: float = 1e-3
+    reg_group: float = 1.0
+    reg_corr: float = 0.0
+    reg_sparse: float = 1.0
+    grouping: Any = "spectral"
+    _: KW_ONLY
+    max_iter: int = 100
+    tol: float = 1e-3
+    dtype: str = "float32"
+    random_state: Any = None
+    verbose: bool = False
+
+    def transform(self, X: Any) -> Float64Array:
+        """Embed rows: map their features into the space of the labels' factors.
+
+        Parameters
+        ----------
+        X : matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        array of shape (n_samples, n_components)
+        """
+        features = self._features(X)
+        return self._embedded(features)
+
+    def _embedded(self, X: Any) -> Float64Array:
+        embedded: Float64Array = X @ self.feature_map_ - self.feature_means_ @ self.feature_map_
+        return embedded
+
+    def _scores(self, X: Any) -> FloatArray:
+        # Labels are 0 or 1 inside: rather there is above one half.
+        scores: FloatArray = self._embedded(X) @ self.label_factors_ + (self.label_means_ - 0.5)
+        return scores
+
+    def _fit(self, X: Any, Y: csr_array) -> None:
+        n_labels = Y.shape[1]
+        # In an order that depends on the labels alone, so that theirs in Y does not matter.
+        order = label_order(Y, row_keys(X))
+        with one_blas_thread(), progress_bar("GroPLE", 2, self.verbose) as report:
+            gram = LabelGram.of(Y).taken(order)
+            groups = self._groups(gram, order)
+            by_group = np.argsort(groups, kind="stable")
+            order = order[by_group]
+            starts = np.flatnonzero(np.diff(groups[by_group], prepend=groups.min() - 1))
+            labels = self._embed_labels(gram.taken(by_group), starts, report)
+            features = self._map_features(X, Y[:, order], labels.point, report)
+        self.label_groups_ = np.empty(n_labels, np.int64)
+        self.label_groups_[order] = groups[by_group]
+        self.label_factors_ = np.empty_like(labels.point.factors)
+        self.label_factors_[:, order] = labels.point.factors
+        self.label_means_ = np.bincount(Y.indices, minlength=n_labels) / Y.shape[0]
+        self.history_ = [labels.history, features.history]
+        self.n_iter_ = max(labels.n_iter, features.n_iter)
+        self.stop_reason_ = [str(labels.reason), str(features.reason)]
+
+    def _groups(self, gram: LabelGram, order: IntArray) -> IntArray:
+        if isinstance(self.grouping, str) or is_clusterer(self.grouping):
+            return group_labels(gram, self.n_groups, self.grouping, self.random_state)
+        return given_groups(self.grouping, len(order))[order]
+
+    def _embed_labels(self, gram: LabelGram, starts: IntArray, report: Report) -> Result:
+        problem = LabelEmbedding(
+            gram, tuple(starts.tolist()), float(self.reg_basis), float(self.reg_group)
+        )
+        stopping = Stopping(max_iter=self.max_iter, tol=self.tol)
+        return problem.minimise(self.n_factors, stopping, report("labels"))
+
+    def _map_features(self, X: Any, Y: csr_array, labels: Embedding, report: Report) -> Result:
+        moments = feature_moments(X)
+        # Factors that no label uses are mapped to zero, and cost nothing.
+        live = np.flatnonzero(labels.factors.any(axis=1))
+        result = fit_feature_map(
+            normal_matrix(X, moments, self.dtype, len(live)),
+            cross_product(X, moments[0], Y, labels.mixing[:, live]),
+            labels.inner[np.ix_(live, live)],
+            float(self.reg_corr),
+            float(self.reg_sparse),
+            Stopping(self.max_iter, -np.inf, 0.0, step_tol=self.tol),
+            report("features"),
+            np.dtype(self.dtype),
+        )
+        self.feature_means_ = moments[0]
+        self.feature_map_ = np.zeros((X.shape[1], len(labels.factors)))
+        self.feature_map_[:, live] = result.point
+        return result
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.feature_map_.shape[1])
+
+    def _check(self) -> None:
+        check_number(self, "n_factors", int, 1)
+        check_number(self, "n_groups", int, 1)
+        check_number(self, "max_iter", int, 1)
+        for name in ("reg_basis", "reg_group", "reg_corr", "reg_sparse", "tol"):
+            check_number(self, name, float, 0)
+        check_grouping(self.grouping)
+        if str(self.dtype) not in ("float32", "float64"):
+            raise ValueError(f"dtype={self.dtype!r} is not known. Choose 'float32' or 'float64'.")
