@@ -7,6 +7,7 @@ needed: everything follows from ``Y^T Y``.  For given U all groups share ``U^T U
 together by accelerated proximal gradient.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -78,7 +79,9 @@ class LabelEmbedding:
         reason = monitor.record(self.objective(place), problem.residual(), place)
         while reason is None:
             # More exactly than the turns are ended, or what is left would add up.
-            steps = problem.minimise(Stopping(MOST_STEPS, 0.0, 0.0, step_tol=0.1 * stopping.tol))
+            steps = problem.minimise(
+                Stopping(MOST_STEPS, -math.inf, 0.0, step_tol=0.1 * stopping.tol)
+            )
             monitor.n_evaluations += steps.n_evaluations
             after = self.with_best_basis(steps.point)
             objective = self.objective(after)
@@ -168,7 +171,8 @@ class FactorProblem:
 
     def minimise(self, stopping: Stopping) -> Result:
         """Return the solver's result, with V as its point."""
-        result = APG(affine=True).minimise(
+        # Gradient restarts, because they work below the rounding of the objective too.
+        result = APG("gradient", affine=True).minimise(
             self.smooth, self.penalty, self.start, self.lipschitz, stopping
         )
         return replace(result, point=self.unit * result.point)

@@ -50,8 +50,8 @@ def fit_feature_map(
     dtype : dtype
         The precision of the arithmetic.
     """
-    unrelated = reg_corr * unrelatedness(inner) if reg_corr else np.zeros((0, 0))
-    ridge = float(np.linalg.eigvalsh(unrelated)[-1]) if reg_corr else 0.0
+    unrelated = reg_corr * unrelatedness(inner)
+    ridge = float(np.linalg.norm(unrelated, 2)) if unrelated.any() else 0.0
     # Features of length one: those that are rare would else take as long as they are short.
     # Constant ones stay at zero.
     lengths = np.sqrt(normal.diagonal + ridge)
@@ -64,7 +64,7 @@ def fit_feature_map(
     def product(W: FloatArray) -> FloatArray:
         Z = scale * W
         image = normal.apply(Z)
-        if reg_corr:
+        if ridge:
             image = image + Z @ unrelated
         return scale * image
 

@@ -225,18 +225,13 @@ def cross_product(
 
 
 def row_blocks(X: Any, width: int) -> Iterator[Any]:
-    """Cut rows into blocks that are small with ``width`` columns; nothing is copied."""
+    """Cut rows into blocks that are small with ``width`` columns, one at a time."""
     size = max(1, PIECE // max(1, width))
+    if size >= X.shape[0]:
+        yield X  # a slice of all rows would be a copy, if they are sparse
+        return
     for start in range(0, X.shape[0], size):
-        stop = min(start + size, X.shape[0])
-        if not issparse(X) or size >= X.shape[0]:
-            yield X[start:stop]
-            continue
-        first, last = X.indptr[start], X.indptr[stop]
-        yield csr_array(
-            (X.data[first:last], X.indices[first:last], X.indptr[start : stop + 1] - first),
-            shape=(stop - start, X.shape[1]),
-        )
+        yield X[start : start + size]
 
 
 def _formed_dense(X: FloatArray, means: Float64Array, dtype: Any) -> FloatArray:

@@ -4,7 +4,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, issparse
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from marginmf._typing import Float64Array, FloatArray, IntArray
@@ -23,6 +23,9 @@ from marginmf.labels.order import label_order, row_keys
 from marginmf.progress import Report, progress_bar
 from marginmf.ratings.base import check_number
 from marginmf.solvers import Result, Stopping
+
+#: Of sparse features the constant ones are left out where less than this share varies.
+FEW = 0.9
 
 
 @dataclass(eq=False, repr=False)
@@ -179,7 +182,13 @@ class GroPLE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelsEstimator)
         return problem.minimise(self.n_factors, stopping, report("labels"))
 
     def _map_features(self, X: Any, Y: csr_array, labels: Embedding, report: Report) -> Result:
-        moments = feature_moments(X)
+        self.feature_means_, squares = feature_moments(X)
+        self.feature_map_ = np.zeros((X.shape[1], len(labels.factors)))
+        varying = np.arange(X.shape[1])
+        if issparse(X) and 0.0 < np.mean(squares > 0) < FEW:
+            varying = np.flatnonzero(squares)
+            X = X[:, varying]
+        moments = (self.feature_means_[varying], squares[varying])
         # Factors that no label uses are mapped to zero, and cost nothing.
         live = np.flatnonzero(labels.factors.any(axis=1))
         result = fit_feature_map(
@@ -192,9 +201,7 @@ class GroPLE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelsEstimator)
             report("features"),
             np.dtype(self.dtype),
         )
-        self.feature_means_ = moments[0]
-        self.feature_map_ = np.zeros((X.shape[1], len(labels.factors)))
-        self.feature_map_[:, live] = result.point
+        self.feature_map_[np.ix_(varying, live)] = result.point
         return result
 
     @property

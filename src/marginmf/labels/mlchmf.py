@@ -56,10 +56,11 @@ class MLCHMF(LabelsEstimator):
         With fewer instances than this no embedding is learned.
     n_neighbors : int
         How many neighbours of an instance say which embeddings it asks.
-    vote : {"hard", "soft"}
+    vote : {"auto", "hard", "soft"}
         Hard: a label goes to the side with more votes, and where the decision rule or a ranking
         has to compare labels with equal votes, the mean score decides.  Soft: the mean score
-        alone, each clipped to [-1, 1].
+        alone, each clipped to [-1, 1].  Auto: hard under ``decision="sign"``, as in the thesis,
+        and soft under the other rules, whose thresholds need finer scores.
     splitter : clusterer, optional
         Who divides instances in two: any clusterer of scikit-learn with ``fit_predict``; by
         default k-means.  Its number of clusters, if it has one, is set to two, and a
@@ -126,7 +127,7 @@ class MLCHMF(LabelsEstimator):
     max_depth: int = 5
     min_samples: int = 5
     n_neighbors: int = 5
-    vote: str = "hard"
+    vote: str = "auto"
     splitter: Any = None
     loss: str | TwoLevelLoss = "smooth_hinge"
     solver: str | Solver = "lbfgs"
@@ -149,7 +150,7 @@ class MLCHMF(LabelsEstimator):
             "max_iter": 1,
         }.items():
             check_number(self, name, int, least)
-        for name, known in (("tolerance_unit", UNITS), ("vote", VOTES)):
+        for name, known in (("tolerance_unit", UNITS), ("vote", ("auto", *VOTES))):
             if getattr(self, name) not in known:
                 raise ValueError(
                     f"{name}={getattr(self, name)!r} is not known. Choose one of "
@@ -197,14 +198,10 @@ class MLCHMF(LabelsEstimator):
         self.neighbours_: Neighbours | None = None
         self.keepers_: IntArray = np.zeros(0, np.int64)
         if len(self.tree_) > 1:
-            # Of equally near neighbours those stored first are asked: the ones of deep nodes, which
-            # know their surroundings best.
-            nodes = list(self.tree_)[::-1]
-            kept = np.concatenate([node.kept for node in nodes])
             self.keepers_ = np.repeat(
-                [node.index for node in nodes], [len(node.kept) for node in nodes]
+                np.arange(len(self.tree_)), [len(node.kept) for node in self.tree_]
             )
-            self.neighbours_ = Neighbours(self.n_neighbors).fit(take_rows(X, kept))
+            self.neighbours_ = Neighbours(self.n_neighbors).fit(take_rows(X, self.tree_.kept))
 
     def _scores(self, X: Any) -> FloatArray:
         with one_blas_thread():
@@ -212,4 +209,9 @@ class MLCHMF(LabelsEstimator):
                 (node,) = self.tree_
                 return node.scores(X)
             voters = self.keepers_[self.neighbours_.kneighbors(X)]
-            return vote(X, voters, self.tree_, self.vote)
+            return vote(X, voters, self.tree_, self._kind_of_vote())
+
+    def _kind_of_vote(self) -> str:
+        if self.vote != "auto":
+            return self.vote
+        return "hard" if self.decision == "sign" else "soft"
