@@ -128,7 +128,7 @@ class LabelsEstimator(Savable, ClassifierMixin, BaseEstimator, ABC):
             found: Array = np.concatenate(classes)
             return found
         rule = self._rule()
-        return self.targets_.sets([rule(self._scores(x)) for _, x in self._batches(features)])
+        return self.targets_.sets(rule(self._scores(x)) for _, x in self._batches(features))
 
     def _rule(self) -> DecisionRule:
         return DecisionRule(self.thresholds_, self.top1_if_empty)
