@@ -10,6 +10,7 @@ from marginmf.labels.baselines import (
 )
 from marginmf.labels.grople import GroPLE
 from marginmf.labels.mlchmf import MLCHMF
+from marginmf.labels.scaled import Scaled
 from marginmf.labels.tree import EmbeddingTree
 from marginmf.labels.tuned import DecisionTuned
 
@@ -24,4 +25,5 @@ __all__ = [
     "GroPLE",
     "MLkNN",
     "RidgeEmbedding",
+    "Scaled",
 ]

@@ -23,6 +23,7 @@ PLACES = (
     "marginmf.labels.MLkNN",
     "marginmf.labels.PLST",
     "marginmf.labels.RidgeEmbedding",
+    "marginmf.labels.Scaled",
     "marginmf.labels.constant.Varying",
     "marginmf.labels.neighbours.Neighbours",
     "marginmf.labels.targets.Targets",

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
+from sklearn.utils.extmath import row_norms
 
 from marginmf.labels.constant import Varying
 from marginmf.persistence.errors import ModelFileError
@@ -14,19 +15,26 @@ from marginmf.persistence.shapes import Lengths, within
 def check_tuned(model: Any, name: str, lengths: Lengths) -> None:
     """Refuse an estimator inside that does not score the labels that vary."""
     n_varying = int(model._labels.varying.sum())
-    if n_varying == 0:
-        return  # there was nothing to learn, and nobody will be asked
-    found = score_columns(model.estimator_, f"{name}.estimator_")
-    if found != n_varying:
-        raise ModelFileError(
-            f"{name}.estimator_ scores {found} labels, but {n_varying} are wanted of it"
-        )
+    if n_varying > 0:  # else there was nothing to learn, and nobody will be asked
+        _check_columns(model.estimator_, f"{name}.estimator_", n_varying)
+
+
+def check_scaled(model: Any, name: str, lengths: Lengths) -> None:
+    """Refuse an estimator inside that does not score the labels, or a scale of no numbers."""
+    _check_columns(model.estimator_, f"{name}.estimator_", lengths["labels"])
+    for part in ("offset_", "factor_"):
+        if not np.isfinite(getattr(model, part)).all():
+            raise ModelFileError(f"{name}.{part} has a number that is not finite")
 
 
 def check_neighbours(search: Any, name: str, lengths: Lengths) -> None:
     """Refuse a search that would find nothing."""
     if search.n_neighbors < 0 or search.stored_.shape[0] == 0:
         raise ModelFileError(f"{name} has no neighbours to find")
+    with np.errstate(over="ignore"):
+        norms = row_norms(search.stored_.astype(np.float64, copy=False), squared=True)
+    if not np.isfinite(norms).all():
+        raise ModelFileError(f"{name} has rows that are too long to be compared")
 
 
 def check_tree(tree: Any, name: str, lengths: Lengths) -> None:
@@ -101,9 +109,15 @@ def _check_present(model: Any, name: str, *attributes: str) -> None:
             raise ModelFileError(f"{name}.{attribute} is missing")
 
 
+def _check_columns(estimator: Any, name: str, wanted: int) -> None:
+    """Refuse what does not score so many labels."""
+    found = score_columns(estimator, name)
+    if found != wanted:
+        raise ModelFileError(f"{name} scores {found} labels, but {wanted} are wanted of it")
+
+
 def _check_one(classifier: Any, name: str, n_features: int) -> None:
     """Refuse what is no classifier of one label that takes so many features."""
-    if score_columns(classifier, name) != 1:
-        raise ModelFileError(f"{name} scores more than one label")
+    _check_columns(classifier, name, 1)
     if feature_count(classifier, name) != n_features:
         raise ModelFileError(f"{name} has other features than the model")

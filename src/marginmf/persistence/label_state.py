@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from marginmf.labels.base import LabelsEstimator
 from marginmf.persistence.demands import (
     ANYTHING,
     HISTORY,
@@ -27,6 +28,7 @@ from marginmf.persistence.label_rules import (
     check_mlchmf,
     check_mlknn,
     check_neighbours,
+    check_scaled,
     check_tree,
     check_tuned,
 )
@@ -68,6 +70,11 @@ LABEL_STATE: dict[str, dict[str, Any]] = {
         "_labels": "Varying",
     },
     "Targets": {"classes": Names("classes"), "vector": bool, "sparse": bool, "dtype": np.dtype},
+    "Scaled": {
+        "estimator_": LabelsEstimator,
+        "offset_": floats("features"),
+        "factor_": floats("features"),
+    },
     "MLCHMF": {
         "tree_": "EmbeddingTree",
         "tolerance_": float,
@@ -136,6 +143,7 @@ RULES: dict[str, Rule] = {
     "LabelsEstimator": check_label_model,
     "Targets": check_targets,
     "DecisionTuned": check_tuned,
+    "Scaled": check_scaled,
     "MLCHMF": check_mlchmf,
     "EmbeddingTree": check_tree,
     "Neighbours": check_neighbours,
