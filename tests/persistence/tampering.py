@@ -79,3 +79,98 @@ def sealed(header, body=b""):
     length = len(header).to_bytes(8, "little")
     checksum = blake2b(length + header + body, digest_size=32).hexdigest()
     return length + header.replace(ZEROS.encode(), checksum.encode(), 1) + body
+
+
+# --- changes, each a function of the parts ------------------------------------------------------
+
+
+def param(name, node):
+    return lambda parts: parts.params.update({name: node})
+
+
+def attribute(name, node):
+    return lambda parts: parts.fitted.update({name: node})
+
+
+def document(name, node):
+    return lambda parts: parts.document.update({name: node})
+
+
+def tensor(name, change):
+    def tamper(parts):
+        parts.tensors[name] = change(parts.tensors[name])
+
+    return tamper
+
+
+def place(name, position, number):
+    """Put a number into a tensor, which first becomes wide enough for any."""
+
+    def change(array):
+        array = array.astype(np.float64 if array.dtype.kind == "f" else np.int64)
+        array[position] = number
+        return array
+
+    def tamper(parts):
+        tensor(name, change)(parts)
+        note = find(parts.document, name)
+        if note.get("dtype") == "<i4":  # so that the number is that of the array itself
+            parts.tensors[name] = parts.tensors[name].astype(np.int32)
+            del note["dtype"]
+        if note.get("dtype") == "<i8":
+            del note["dtype"]
+
+    return tamper
+
+
+def find(node, name):
+    """Return the note on the array of a tensor."""
+    if isinstance(node, dict):
+        if node.get("tensor") == name:
+            return node
+        node = list(node.values())
+    if isinstance(node, list):
+        for part in node:
+            found = find(part, name)
+            if found is not None:
+                return found
+    return None
+
+
+def rename_class(name):
+    return lambda parts: parts.document["model"]["object"].__setitem__(0, name)
+
+
+#: What may stand anywhere in a document by mistake or ill will.
+COMMON_JUNK = [
+    None,
+    True,
+    -1,
+    10**30,
+    1e308,
+    "",
+    "x",
+    [],
+    [[]],
+    {},
+    {"tuple": []},
+    {"dict": {}},
+    {"same": 0},
+    {"same": 3},
+    {"float": "7ff0000000000000"},
+    {"int": "-0x1"},
+    {"numpy": ["<f8", "00" * 8]},
+    {"object": ["LBFGS", {}]},
+    {"object": ["HMF", {}, {}]},
+    {"loss": "squared"},
+]
+
+
+def every_node(node, found):
+    """List every (container, key) in a JSON document."""
+    keys = range(len(node)) if isinstance(node, list) else node
+    for key in keys:
+        found.append((node, key))
+        if isinstance(node[key], list | dict):
+            every_node(node[key], found)
+    return found
