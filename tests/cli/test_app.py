@@ -7,6 +7,7 @@ import pytest
 import marginmf
 from marginmf.cli.app import COMMANDS
 from marginmf.cli.errors import sentence
+from marginmf.cli.labels.app import COMMANDS as LABELS_COMMANDS
 
 
 def test_without_arguments_shows_help(run) -> None:
@@ -27,6 +28,8 @@ def test_version(run) -> None:
         (["evalute"], "Did you mean 'evaluate'? See marginmf --help."),
         (["demo", "--nonsense"], " See marginmf demo --help."),
         (["evaluate"], "Missing argument 'FILE'. See marginmf evaluate --help."),
+        (["labels", "nonsense"], "No such command 'nonsense'. See marginmf labels --help."),
+        (["labels", "fit"], " See marginmf labels fit --help."),
     ],
 )
 def test_wrong_usage_is_one_line_and_2(run, arguments: list[str], said: str) -> None:
@@ -94,4 +97,13 @@ def test_too_little_memory_is_a_sentence() -> None:
 def test_every_command_has_short_help(run) -> None:
     outcome = run()
     for command in COMMANDS:
+        assert f" {command.__name__} " in outcome.out
+    assert " labels " in outcome.out
+
+
+def test_the_commands_for_labels_have_help_of_their_own(run) -> None:
+    outcome = run("labels")
+    assert outcome.code == 0
+    assert outcome.out.split() == run("labels", "--help").out.split()
+    for command in LABELS_COMMANDS:
         assert f" {command.__name__} " in outcome.out

@@ -1,36 +1,12 @@
 """Whatever is wrong with the input: one line that says it, exit code 2, and nothing left behind."""
 
 import gzip
-import os
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
-from typer.testing import CliRunner
+from faults import Case, case, check_refused, check_refused_by_process, fill, lines
 
-import marginmf
-from marginmf.cli.app import app
-
-SOURCES = Path(marginmf.__file__).parents[1]
 FIT = "--model mmmf --reg 1 --factors 2 --out new.marginmf"
-
-
-class Case(NamedTuple):
-    """Arguments and what has to be said about them."""
-
-    arguments: str
-    said: str
-
-
-def case(name: str, arguments: str, said: str) -> object:
-    return pytest.param(Case(arguments, said), id=name)
-
-
-def lines(*rows: str) -> bytes:
-    return "\n".join(rows).encode() + b"\n"
 
 
 def grid(n_users: int, n_items: int) -> list[str]:
@@ -241,42 +217,14 @@ def _renamed(model: bytes, old: bytes, new: bytes) -> bytes:
 
 
 @pytest.fixture
-def folder(
-    tmp_path: Path, model_files: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Path]:
+def folder(tmp_path: Path, model_files: dict[str, bytes], monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with every file that the cases speak of."""
-    for name, content in {**FILES, **model_files}.items():
-        (tmp_path / name).write_bytes(content)
-    for name in ("folder", "f.csv", "locked"):
-        (tmp_path / name).mkdir()
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(os, "access", _locked(os.access))
-    return tmp_path
-
-
-def _locked(access: Callable[..., bool]) -> Callable[..., bool]:
-    """Return ``os.access`` for somebody who may not write to one folder, even if that is root."""
-    return lambda path, mode: Path(path).name != "locked" and access(path, mode)
-
-
-def listing(folder: Path) -> dict[str, bytes | None]:
-    """Return every path below a folder, with its content if it is a file."""
-    return {
-        str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None
-        for path in folder.rglob("*")
-    }
+    return fill(tmp_path, {**FILES, **model_files}, monkeypatch)
 
 
 @pytest.mark.parametrize("faulty", CASES)
 def test_one_line_and_2_and_nothing_left_behind(folder: Path, faulty: Case) -> None:
-    before = listing(folder)
-    result = CliRunner().invoke(app, faulty.arguments.split(), prog_name="marginmf")
-    assert isinstance(result.exception, SystemExit), result.exception
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert result.stderr.startswith("marginmf: ")
-    assert result.stderr.count("\n") == 1
-    assert faulty.said in result.stderr
-    assert listing(folder) == before
+    check_refused(folder, faulty)
 
 
 def test_there_are_many_cases() -> None:
@@ -285,16 +233,4 @@ def test_there_are_many_cases() -> None:
 
 @pytest.mark.parametrize("faulty", [RATINGS[0], ARGUMENTS[0], MODELS[2], QUESTIONS[6]])
 def test_the_same_from_a_process_of_its_own(folder: Path, faulty: Case) -> None:
-    before = listing(folder)
-    done = subprocess.run(
-        [sys.executable, "-m", "marginmf", *faulty.arguments.split()],
-        env={**os.environ, "PYTHONPATH": str(SOURCES)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("marginmf: ")
-    assert done.stderr.count("\n") == 1
-    assert faulty.said in done.stderr
-    assert listing(folder) == before
+    check_refused_by_process(folder, faulty)

@@ -5,22 +5,29 @@ import shutil
 from pathlib import Path
 
 import pytest
+from labels_inputs import as_csv, songs
 
 from marginmf.cli.app import COMMANDS
+from marginmf.cli.labels.app import COMMANDS as LABELS_COMMANDS
+from marginmf.cli.labels.models import keep_names
 from marginmf.datasets import make_ratings
+from marginmf.labels import PLST
 from marginmf.ratings import MMMF
 
-NAMES = [command.__name__ for command in COMMANDS]
+NAMES = [
+    *(command.__name__ for command in COMMANDS),
+    *(f"labels {command.__name__}" for command in LABELS_COMMANDS),
+]
 
 
 def example_in_help(run, command: str) -> list[str]:
     """Return the words of the example, taken from what --help prints at its end."""
-    outcome = run(command, "--help")
+    outcome = run(*command.split(), "--help")
     assert outcome.code == 0
     _, _, example = outcome.out.rpartition("Example: ")
     assert len(f" Example: {example.rstrip()}") <= 80, "it would be cut in two on a small terminal"
     words = shlex.split(example)
-    assert words[:2] == ["marginmf", command]
+    assert " ".join(words).startswith(f"marginmf {command} ") or words == ["marginmf", command]
     return words
 
 
@@ -35,6 +42,11 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "pairs.csv").write_text("user,item\n42,50\n7,8\n")
     model = MMMF(3, 1.0, random_state=0).fit(table.pairs, table.ratings)
     model.save(folder / "m.marginmf")
+    tagged = songs()
+    (folder / "songs.csv").write_text(as_csv(tagged))
+    labelled = PLST().fit(tagged.X, tagged.Y)
+    keep_names(labelled, tagged)
+    labelled.save(folder / "l.marginmf")
     return folder
 
 

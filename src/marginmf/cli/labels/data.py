@@ -10,23 +10,21 @@ from marginmf.datasets.labels.choice import IfThere
 
 def read_table(data: LabelsData) -> LabelsTable:
     """Read a file or, where there is no file of that name, load the dataset of that name."""
-    if Path(data.file).exists():
-        table = read_labels(data.file, **data.reading())
-    else:
-        if data.reading():
-            raise ValueError(
-                f"There is no file {data.file}; --labels, --xml and --ignore are for files."
-            )
-        table = _load(data.file)
+    table = _read(data.file, data.reading(), {})
     if table.n_labels == 0:
         raise ValueError(f"{data.file} has no labels to learn.")
     return table
 
 
-def read_rows(path: Path, names: tuple[str, ...], n_features: int, columns: LabelColumns) -> Any:
+def read_rows(
+    name: str, labels: tuple[str, ...], n_features: int, columns: LabelColumns
+) -> LabelsTable:
     """Read rows to predict; columns that are called as labels of the model are no features."""
-    options: dict[str, Any] = {"labels": IfThere(names), "n_features": n_features}
-    return read_labels(path, **options | columns.reading())
+    given = columns.reading()
+    # Labels of rows that are to be predicted need not be known, so they are not even looked at.
+    known = {"labels": [], "n_features": n_features}
+    known["ignore"] = IfThere(labels if "labels" not in given else (), given.pop("ignore", ()))
+    return _read(name, given, known)
 
 
 def facts(table: LabelsTable) -> str:
@@ -50,6 +48,16 @@ def summary(table: LabelsTable) -> dict[str, Any]:
         "cardinality": table.cardinality,
         "sparse": bool(issparse(table.X)),
     }
+
+
+def _read(name: str, given: dict[str, Any], known: dict[str, Any]) -> LabelsTable:
+    if Path(name).exists():
+        return read_labels(name, **known | given)
+    if given:
+        raise FileNotFoundError(
+            f"There is no file {name}; check the name and the folder (now in {Path.cwd()})."
+        )
+    return _load(name)
 
 
 def _load(name: str) -> LabelsTable:

@@ -16,7 +16,7 @@ def predict(
     *,
     model: ModelFile,
     file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="Features, as in the file of the fit.")
+        str, typer.Argument(metavar="FILE", help="Features, as in the file of the fit.")
     ],
     out: Annotated[
         Path | None,
@@ -63,7 +63,7 @@ def predict(
     fitted = load_labels_model(model)
     names = tuple(map(str, fitted.classes_))
     table = read_rows(file, names, fitted.n_features_in_, columns)
-    found = Predictions(fitted, aligned(table, fitted, file), names, form, scores, top)
+    found = Predictions(fitted, aligned(table, fitted), names, form, scores, top)
     predictions: Any = None
     if out is not None and out.suffix.lower() == ARRAYS:
         found.write_arrays(out)

@@ -19,13 +19,13 @@ AT_A_TIME = 1 << 22
 BETWEEN = ";"
 
 
-def aligned(table: LabelsTable, model: LabelsEstimator, path: Path) -> Any:
+def aligned(table: LabelsTable, model: LabelsEstimator) -> Any:
     """Return features in the order of the model's, by their names where both have them."""
     wanted = getattr(model, "feature_names_in_", None)
     if wanted is None or table.feature_names is None:
         if table.n_features != model.n_features_in_:
             raise ValueError(
-                f"{path} has {table.n_features:,} features, but the model has learned from "
+                f"{table.name} has {table.n_features:,} features, but the model has learned from "
                 f"{model.n_features_in_:,}; give the same columns as for the fit."
             )
         return table.X
@@ -34,8 +34,8 @@ def aligned(table: LabelsTable, model: LabelsEstimator, path: Path) -> Any:
     if missing:
         more = f" and {len(missing) - 1:,} more" if len(missing) > 1 else ""
         raise ValueError(
-            f"{path} has no feature {missing[0]!r}{more}, which the model has learned from; give "
-            "the same columns as for the fit."
+            f"{table.name} has no feature {missing[0]!r}{more}, which the model has learned from; "
+            "give the same columns as for the fit."
         )
     order = [places[name] for name in wanted]
     if order == list(range(table.n_features)):

@@ -2,7 +2,6 @@
 
 import zipfile
 import zlib
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from os import PathLike
@@ -14,7 +13,7 @@ from scipy import sparse
 from marginmf.datasets.files.sources import Source
 from marginmf.datasets.labels.arff.labels import XmlFile, chooser, named_alike
 from marginmf.datasets.labels.arff_files import arff_table, given_xml
-from marginmf.datasets.labels.choice import LabelsChoice, listed
+from marginmf.datasets.labels.choice import IgnoredChoice, LabelsChoice, listed
 from marginmf.datasets.labels.table import LabelsTable
 
 DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, RuntimeError)
@@ -24,7 +23,7 @@ def read_archive(
     source: Source,
     labels: LabelsChoice | None,
     xml: str | PathLike[str] | None,
-    ignore: str | Sequence[str],
+    ignore: IgnoredChoice,
 ) -> LabelsTable:
     """Read the training rows, then the test rows; or all rows, where they are not divided."""
     with source.open() as file:
@@ -51,7 +50,7 @@ class _Members:
         archive: zipfile.ZipFile,
         labels: LabelsChoice | None,
         xml: str | PathLike[str] | None,
-        ignore: str | Sequence[str],
+        ignore: IgnoredChoice,
     ) -> None:
         self.source, self.archive = source, archive
         self.labels, self.ignore = labels, ignore

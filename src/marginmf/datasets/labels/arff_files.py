@@ -1,6 +1,5 @@
 """Read an ARFF file, with the XML file beside it that names its labels."""
 
-from collections.abc import Sequence
 from contextlib import suppress
 from os import PathLike
 from pathlib import Path
@@ -8,7 +7,7 @@ from pathlib import Path
 from marginmf.datasets.files.sources import Source
 from marginmf.datasets.labels.arff.labels import Chooser, XmlFile, chooser, named_alike
 from marginmf.datasets.labels.arff.reader import read_relation
-from marginmf.datasets.labels.choice import LabelsChoice, listed
+from marginmf.datasets.labels.choice import IgnoredChoice, LabelsChoice, listed
 from marginmf.datasets.labels.table import LabelsTable
 
 
@@ -16,7 +15,7 @@ def read_arff(
     source: Source,
     labels: LabelsChoice | None,
     xml: str | PathLike[str] | None,
-    ignore: str | Sequence[str],
+    ignore: IgnoredChoice,
 ) -> LabelsTable:
     """Read a file whose labels are said by the caller, by an XML file, or by the file itself."""
     if xml is not None:
@@ -28,9 +27,7 @@ def read_arff(
     return arff_table(source, choose, ignore, source.where)
 
 
-def arff_table(
-    source: Source, choose: Chooser, ignore: str | Sequence[str], origin: str
-) -> LabelsTable:
+def arff_table(source: Source, choose: Chooser, ignore: IgnoredChoice, origin: str) -> LabelsTable:
     """Read a file as a table; its source says what it came from and what was left out."""
     relation = read_relation(source, choose, ignore)
     columns = relation.columns

@@ -6,16 +6,23 @@ from fnmatch import fnmatchcase
 from numbers import Integral
 from typing import Any
 
+#: A count (the last n columns, or the first n where it is negative), names, or patterns of names.
+LabelsChoice = int | str | Sequence[str]
+
 
 @dataclass(frozen=True)
 class IfThere:
-    """Labels that a file may have or not: what is called so is no feature."""
+    """Columns to leave out if a file has them, such as labels of rows that are to be predicted.
+
+    `others` are columns that have to be there, and are left out too.
+    """
 
     names: tuple[str, ...]
+    others: tuple[str, ...] = ()
 
 
-#: A count (the last n columns, or the first n where it is negative), names, or patterns of names.
-LabelsChoice = int | str | Sequence[str] | IfThere
+#: Columns that are neither features nor labels.
+IgnoredChoice = str | Sequence[str] | IfThere
 SHOWN = 8
 
 
@@ -27,8 +34,6 @@ def label_places(names: Sequence[str], labels: LabelsChoice, where: str) -> list
     >>> label_places(["a", "b", "c"], -1, "f.csv"), label_places(["a", "b", "c"], 2, "f.csv")
     ([0], [1, 2])
     """
-    if isinstance(labels, IfThere):
-        return [place for place, name in enumerate(names) if name in set(labels.names)]
     if isinstance(labels, Integral) and not isinstance(labels, bool):
         return _counted(len(names), int(labels), where)
     chosen: set[int] = set()
@@ -36,6 +41,23 @@ def label_places(names: Sequence[str], labels: LabelsChoice, where: str) -> list
     for pattern in _patterns(labels):
         chosen.update(_matching(names, known, pattern, where))
     return sorted(chosen)
+
+
+def ignored_places(names: Sequence[str], ignore: IgnoredChoice, where: str) -> list[int]:
+    """Return the places of the columns that are left out.
+
+    >>> ignored_places(["a", "b", "c"], IfThere(("c", "d"), others=("a",)), "f.csv")
+    [0, 2]
+    """
+    if not isinstance(ignore, IfThere):
+        return label_places(names, ignore, where)
+    there = [name for name in dict.fromkeys(ignore.names) if name in set(names)]
+    return label_places(names, [*ignore.others, *there], where)
+
+
+def is_none(labels: LabelsChoice | None) -> bool:
+    """Tell whether all columns are features: an empty list of labels was given."""
+    return isinstance(labels, Sequence) and not labels
 
 
 def listed(names: Sequence[Any]) -> str:

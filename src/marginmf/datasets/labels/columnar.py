@@ -1,6 +1,5 @@
 """Read Parquet, Arrow and Feather files of numbers."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,7 @@ from marginmf.datasets.files.arrow import require_pyarrow
 from marginmf.datasets.files.columnar import blocks_of, opened, schema_of
 from marginmf.datasets.files.kinds import Kind
 from marginmf.datasets.files.sources import Source
-from marginmf.datasets.labels.choice import LabelsChoice
+from marginmf.datasets.labels.choice import IgnoredChoice, LabelsChoice
 from marginmf.datasets.labels.table import LabelsTable
 from marginmf.datasets.labels.tabular import TableBlocks, TableColumns
 
@@ -18,7 +17,7 @@ BLOCK_VALUES = 1 << 22
 
 
 def read_columnar(
-    source: Source, kind: Kind, labels: LabelsChoice | None, ignore: str | Sequence[str]
+    source: Source, kind: Kind, labels: LabelsChoice | None, ignore: IgnoredChoice
 ) -> LabelsTable:
     """Read a file whose columns are numbers or truth values."""
     require_pyarrow(f"Reading {source.where}, which is of the kind {kind.value},")

@@ -18,7 +18,7 @@ from marginmf.datasets.files.pieces import (
     skip_lines,
 )
 from marginmf.datasets.files.sources import Source
-from marginmf.datasets.labels.choice import LabelsChoice
+from marginmf.datasets.labels.choice import IgnoredChoice, LabelsChoice
 from marginmf.datasets.labels.numbers import parse_matrix
 from marginmf.datasets.labels.table import LabelsTable
 from marginmf.datasets.labels.tabular import TableBlocks, TableColumns
@@ -29,7 +29,7 @@ LOT_CELLS = 1 << 19
 
 
 def read_delimited(
-    source: Source, labels: LabelsChoice | None, ignore: str | Sequence[str]
+    source: Source, labels: LabelsChoice | None, ignore: IgnoredChoice
 ) -> LabelsTable:
     """Read a text whose columns are numbers, with or without a line of names."""
     try:
@@ -39,7 +39,7 @@ def read_delimited(
 
 
 def _read(
-    source: Source, labels: LabelsChoice | None, ignore: str | Sequence[str], encoding: str
+    source: Source, labels: LabelsChoice | None, ignore: IgnoredChoice, encoding: str
 ) -> LabelsTable:
     samples = read_pieces(source, encoding, 4 * SAMPLE_CHARACTERS)
     sample = next((one for one in samples if one.text.strip()), None)

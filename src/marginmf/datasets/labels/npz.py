@@ -37,7 +37,9 @@ def write_labels_npz(table: LabelsTable, path: Path) -> None:
         np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
 
 
-def read_labels_npz(file: BinaryIO, where: str, name: str) -> LabelsTable:
+def read_labels_npz(
+    file: BinaryIO, where: str, name: str, needs_labels: bool = True
+) -> LabelsTable:
     """Read a table, and say what is wrong with a file that holds none."""
     try:
         with np.load(file, allow_pickle=False) as archive:
@@ -49,14 +51,16 @@ def read_labels_npz(file: BinaryIO, where: str, name: str) -> LabelsTable:
             f"again."
         ) from error
     try:
-        return _table(arrays, where, name)
+        return _table(arrays, where, name, needs_labels)
     except (ValueError, TypeError, IndexError) as error:
         reason = str(error).rstrip(".")
         raise ValueError(f"{where} does not hold a label dataset: {reason}.") from error
 
 
-def _table(arrays: Mapping[str, Array], where: str, name: str) -> LabelsTable:
-    X, Y = _matrix(arrays, "X"), _matrix(arrays, "Y")
+def _table(arrays: Mapping[str, Array], where: str, name: str, needs_labels: bool) -> LabelsTable:
+    X = _matrix(arrays, "X")
+    without = not needs_labels and not {"Y", "Y_data"} & arrays.keys()
+    Y = sparse.csr_array((X.shape[0], 0)) if without else _matrix(arrays, "Y")
     values = X.data if sparse.issparse(X) else X
     if values.dtype.kind not in "fiub" or not np.isfinite(values).all():
         raise ValueError("the features are not all finite numbers; correct them")

@@ -2,7 +2,6 @@
 
 import re
 import zipfile
-from collections.abc import Sequence
 from os import PathLike
 
 from marginmf.datasets.files.kinds import COLUMNAR, Kind, ending, recognise
@@ -10,7 +9,7 @@ from marginmf.datasets.files.pieces import likely_encoding
 from marginmf.datasets.files.sources import Source
 from marginmf.datasets.labels.archives import DAMAGED, read_archive
 from marginmf.datasets.labels.arff_files import read_arff
-from marginmf.datasets.labels.choice import LabelsChoice
+from marginmf.datasets.labels.choice import IgnoredChoice, LabelsChoice, is_none
 from marginmf.datasets.labels.columnar import read_columnar
 from marginmf.datasets.labels.delimited import read_delimited
 from marginmf.datasets.labels.npz import read_labels_npz
@@ -27,7 +26,7 @@ def read_labels(
     *,
     labels: LabelsChoice | None = None,
     xml: str | PathLike[str] | None = None,
-    ignore: str | Sequence[str] = (),
+    ignore: IgnoredChoice = (),
     n_features: int | None = None,
 ) -> LabelsTable:
     r"""Read a file of samples with features and labels.
@@ -118,7 +117,7 @@ def _zipped(
     source: Source,
     labels: LabelsChoice | None,
     xml: str | PathLike[str] | None,
-    ignore: str | Sequence[str],
+    ignore: IgnoredChoice,
 ) -> LabelsTable:
     """Read an archive, which NumPy's files are too."""
     if source.compressed:
@@ -133,5 +132,5 @@ def _zipped(
             ) from error
     if arrays:
         with source.open() as file:
-            return read_labels_npz(file, source.where, source.path.stem)
+            return read_labels_npz(file, source.where, source.path.stem, not is_none(labels))
     return read_archive(source, labels, xml, ignore)

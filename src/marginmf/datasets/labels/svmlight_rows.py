@@ -8,7 +8,7 @@ from scipy import sparse
 
 from marginmf._typing import IntArray
 from marginmf.datasets.files.blocks import Column
-from marginmf.datasets.labels.choice import IfThere, LabelsChoice
+from marginmf.datasets.labels.choice import LabelsChoice, is_none
 from marginmf.datasets.labels.numbers import parse_numbers
 
 LABELS = re.compile(r"(?:\d{1,9}(?:,\d{1,9})*+)?").fullmatch
@@ -156,9 +156,7 @@ def _label_names(
     ids: IntArray, sizes: Sizes | None, labels: LabelsChoice | None, where: str
 ) -> tuple[str, ...] | None:
     """Return the names of all labels, or None where there are as many as occur."""
-    if isinstance(labels, IfThere):
-        labels = None
-    if labels is None:
+    if labels is None or is_none(labels):
         return None if sizes is None else tuple(map(str, range(sizes.n_labels)))
     if isinstance(labels, str) or (isinstance(labels, int) and labels < 1):
         raise ValueError(

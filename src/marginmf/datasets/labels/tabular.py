@@ -7,7 +7,14 @@ import numpy as np
 from scipy import sparse
 
 from marginmf._typing import Float64Array
-from marginmf.datasets.labels.choice import LabelsChoice, label_places, listed
+from marginmf.datasets.labels.choice import (
+    IfThere,
+    IgnoredChoice,
+    LabelsChoice,
+    ignored_places,
+    label_places,
+    listed,
+)
 from marginmf.datasets.labels.table import LabelsTable, joined_features, lean
 
 
@@ -30,7 +37,7 @@ class TableColumns:
         self,
         names: Sequence[str],
         labels: LabelsChoice | None,
-        ignore: str | Sequence[str],
+        ignore: IgnoredChoice,
         where: str,
         named: bool = True,
     ) -> None:
@@ -42,13 +49,14 @@ class TableColumns:
                 f"last n columns), labels=['rock', 'jazz'] or a pattern such as labels='tag_*'; "
                 f"its columns are {listed(self.names)}."
             )
-        if not named and not isinstance(labels, int) and (labels or ignore):
+        by_name = ignore.others if isinstance(ignore, IfThere) else ignore
+        if not named and ((labels and not isinstance(labels, int)) or by_name):
             raise ValueError(
                 f"{where} has no line of names; say with labels=n that the last n columns are "
                 f"labels, or add a line of names."
             )
         self.labels = label_places(self.names, labels, where)
-        left_out = {*self.labels, *label_places(self.names, ignore, where)}
+        left_out = {*self.labels, *ignored_places(self.names, ignore, where)}
         self.features = [place for place in range(len(names)) if place not in left_out]
         if not self.features:
             raise ValueError(f"{where} has labels but no features; it needs both.")

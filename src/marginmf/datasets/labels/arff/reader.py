@@ -19,7 +19,7 @@ from marginmf.datasets.labels.arff.dense_rows import raw_rows
 from marginmf.datasets.labels.arff.header import read_header
 from marginmf.datasets.labels.arff.labels import Chooser
 from marginmf.datasets.labels.arff.sparse_rows import raw_entries
-from marginmf.datasets.labels.choice import label_places
+from marginmf.datasets.labels.choice import IgnoredChoice, ignored_places
 
 #: Characters of rows to take apart at once, which may need a text for each value.
 LOT_CHARACTERS = 1 << 21
@@ -34,7 +34,7 @@ class Relation:
     Y: Any
 
 
-def read_relation(source: Source, choose: Chooser, ignore: Any = ()) -> Relation:
+def read_relation(source: Source, choose: Chooser, ignore: IgnoredChoice = ()) -> Relation:
     """Read a file; `choose` says which of its attributes are labels."""
     try:
         return _read(source, choose, ignore, likely_encoding(source))
@@ -42,12 +42,12 @@ def read_relation(source: Source, choose: Chooser, ignore: Any = ()) -> Relation
         return _read(source, choose, ignore, OTHER_ENCODING)
 
 
-def _read(source: Source, choose: Chooser, ignore: Any, encoding: str) -> Relation:
+def _read(source: Source, choose: Chooser, ignore: IgnoredChoice, encoding: str) -> Relation:
     header = read_header(lines_of(read_pieces(source, encoding)), source.where)
     columns = Columns(
         header.attributes,
         choose(header),
-        label_places(header.names, ignore, source.where),
+        ignored_places(header.names, ignore, source.where),
         source.where,
     )
     pieces = skip_lines(read_pieces(source, encoding), header.lines)

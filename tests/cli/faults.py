@@ -1,0 +1,84 @@
+"""How faulty input is tested: one line that says it, exit code 2, and nothing left behind."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from typer.testing import CliRunner
+
+import marginmf
+from marginmf.cli.app import app
+
+SOURCES = Path(marginmf.__file__).parents[1]
+
+
+class Case(NamedTuple):
+    """Arguments and what has to be said about them."""
+
+    arguments: str
+    said: str
+
+
+def case(name: str, arguments: str, said: str) -> object:
+    return pytest.param(Case(arguments, said), id=name)
+
+
+def lines(*rows: str) -> bytes:
+    return "\n".join(rows).encode() + b"\n"
+
+
+def fill(folder: Path, files: Mapping[str, bytes], monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Write files into a folder, with folders beside them that cases speak of, and go there."""
+    for name, content in files.items():
+        (folder / name).write_bytes(content)
+    for name in ("folder", "f.csv", "locked"):
+        (folder / name).mkdir()
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(os, "access", _locked(os.access))
+    return folder
+
+
+def _locked(access: Callable[..., bool]) -> Callable[..., bool]:
+    """Return ``os.access`` for somebody who may not write to one folder, even if that is root."""
+    return lambda path, mode: Path(path).name != "locked" and access(path, mode)
+
+
+def listing(folder: Path) -> dict[str, bytes | None]:
+    """Return every path below a folder, with its content if it is a file."""
+    return {
+        str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None
+        for path in folder.rglob("*")
+    }
+
+
+def check_refused(folder: Path, faulty: Case) -> None:
+    """Run a command in this process."""
+    before = listing(folder)
+    result = CliRunner().invoke(app, faulty.arguments.split(), prog_name="marginmf")
+    assert isinstance(result.exception, SystemExit), result.exception
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith("marginmf: ")
+    assert result.stderr.count("\n") == 1
+    assert faulty.said in result.stderr
+    assert listing(folder) == before
+
+
+def check_refused_by_process(folder: Path, faulty: Case) -> None:
+    """Run a command in a process of its own."""
+    before = listing(folder)
+    done = subprocess.run(
+        [sys.executable, "-m", "marginmf", *faulty.arguments.split()],
+        env={**os.environ, "PYTHONPATH": str(SOURCES)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("marginmf: ")
+    assert done.stderr.count("\n") == 1
+    assert faulty.said in done.stderr
+    assert listing(folder) == before

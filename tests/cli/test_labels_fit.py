@@ -1,0 +1,116 @@
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from labels_inputs import FEATURES, TAGS, as_csv, as_svmlight, songs
+
+import marginmf
+from marginmf.cli.labels.models import known_models, make_models
+from marginmf.cli.labels.options import METHODS, DecisionOptions, LabelModel
+from marginmf.labels import GroPLE, Scaled
+
+TABLE = songs()
+FIT = ["--labels", "tag_*", "--model", "plst", "--out", "m.marginmf"]
+
+
+@pytest.fixture(autouse=True)
+def files(tmp_path: Path) -> None:
+    (tmp_path / "songs.csv").write_text(as_csv(TABLE))
+    (tmp_path / "songs.svm").write_text(as_svmlight(TABLE))
+
+
+def test_every_method_of_the_library_has_a_name() -> None:
+    assert set(known_models()) == set(METHODS)  # those that --help lists
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_every_method_is_fitted_saved_and_asked(run, name: str) -> None:
+    outcome = run("labels", "fit", "songs.csv", *FIT, "--model", name)
+    assert (outcome.code, outcome.err) == (0, "")
+    first, second, third = outcome.out.splitlines()
+    assert first.startswith("songs.csv: 80 rows, 5 features, 3 labels, ")
+    assert "features between 0 and 1; decision global, chosen for accuracy" in second
+    assert third.startswith("Saved to m.marginmf (")
+    model = marginmf.load("m.marginmf")
+    assert model.classes_.tolist() == list(TAGS)
+    assert model.feature_names_in_.tolist() == list(FEATURES)
+    found = run("labels", "predict", "m.marginmf", "songs.csv", "--json")
+    assert (found.code, found.err) == (0, "")
+    named = [row["labels"] for row in json.loads(found.out)["predictions"]]
+    true = [[TAGS[k] for k in np.flatnonzero(row)] for row in TABLE.Y.toarray()]
+    assert np.mean([one == other for one, other in zip(named, true, strict=True)]) > 0.5
+
+
+def test_json_says_what_was_fitted(run) -> None:
+    outcome = run("labels", "fit", "songs.csv", *FIT, "--decision", "sign", "--json")
+    assert (outcome.code, outcome.err) == (0, "")
+    result = json.loads(outcome.out)
+    assert result["data"]["n_labels"] == 3
+    assert result["model"]["class"] == "PLST"
+    assert result["model"]["scaled"] is True
+    assert result["model"]["lowest_threshold"] == result["model"]["highest_threshold"] == 0
+    assert result["bytes"] == Path("m.marginmf").stat().st_size
+
+
+def test_the_model_is_that_of_the_library(run) -> None:
+    run("labels", "fit", "songs.csv", *FIT, "--model", "grople", "--set", "n_factors=2")
+    mine = Scaled(GroPLE(n_factors=2, random_state=0)).fit(TABLE.X, TABLE.Y)
+    loaded = marginmf.load("m.marginmf")
+    del loaded.feature_names_in_  # they are not given here
+    np.testing.assert_array_equal(
+        loaded.decision_function(TABLE.X), mine.decision_function(TABLE.X)
+    )
+
+
+@pytest.mark.parametrize(
+    ("file", "scale", "scaled"),
+    [
+        ("songs.csv", "auto", True),
+        ("songs.csv", "none", False),
+        ("songs.svm", "auto", False),
+        ("songs.svm", "minmax", True),
+    ],
+)
+def test_features_are_scaled_as_told(run, file: str, scale: str, scaled: bool) -> None:
+    labels = ["--labels", "3"]
+    run("labels", "fit", file, "--model", "plst", *labels, "--scale", scale, "--out", "m.marginmf")
+    model = marginmf.load("m.marginmf")
+    assert isinstance(model, Scaled) is scaled
+    assert run("labels", "predict", "m.marginmf", file).code == 0
+
+
+def test_info_knows_a_model_of_labels(run) -> None:
+    run("labels", "fit", "songs.csv", *FIT, "--top1")
+    outcome = run("info", "m.marginmf")
+    assert outcome.code == 0
+    assert "80 rows, 5 features, 3 labels" in outcome.out
+    assert "the best label where there is none" in " ".join(outcome.out.split())
+    assert json.loads(run("info", "m.marginmf", "--json").out)["counts"]["labels"] == 3
+
+
+def test_options_reach_the_estimator() -> None:
+    rule = DecisionOptions("per-label", "macro-f1", top1=True)
+    given = LabelModel(["n_factors=4", "mlchmf.cv=4"], "none", seed=7, jobs=1)
+    models = make_models(["grople", "mlchmf"], given, rule, TABLE)
+    grople, mlchmf = models.values()
+    assert (grople.n_factors, grople.random_state, grople.decision) == (4, 7, "per_label")
+    assert (mlchmf.n_jobs, mlchmf.cv, mlchmf.tune_for) == (1, 4, "macro_f1")
+    assert grople.top1_if_empty is True
+
+
+def test_the_rule_of_a_scaled_estimator_is_that_of_the_options() -> None:
+    made = make_models(["plst"], LabelModel(), DecisionOptions("sign"), TABLE)["plst"]
+    assert isinstance(made, Scaled)
+    assert (made.decision, made.estimator.decision) == ("sign", "sign")
+
+
+def test_a_file_is_replaced_only_if_told(run) -> None:
+    run("labels", "fit", "songs.csv", *FIT)
+    before = Path("m.marginmf").read_bytes()
+    outcome = run("labels", "fit", "songs.csv", *FIT, "--model", "mlknn")
+    assert outcome.code == 2
+    assert "replace it with --force" in outcome.err
+    assert Path("m.marginmf").read_bytes() == before
+    assert run("labels", "fit", "songs.csv", *FIT, "--model", "mlknn", "--force").code == 0
+    assert Path("m.marginmf").read_bytes() != before
