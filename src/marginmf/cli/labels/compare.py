@@ -57,7 +57,7 @@ def compare(
     check_kept(out)
     chosen = names_in(names, "--models", "grople,mlknn")
     check_models(chosen, model)
-    table = read_table(data)
+    table = read_table(data, talk.progress)
     models = make_models(chosen, model, decision, table)
     with steps(folds.n_folds * len(models) + 1, talk.progress) as step:
         scores = judging.compare(models, table, folds, model.seed, step)

@@ -4,13 +4,13 @@ from pathlib import Path
 from typing import Any
 
 from marginmf.cli.labels.options import LabelColumns, LabelsData
-from marginmf.datasets import DatasetUnavailable, LabelsTable, load_labels, read_labels
+from marginmf.datasets import LabelsTable, load_labels, read_labels
 from marginmf.datasets.labels.choice import IfThere
 
 
-def read_table(data: LabelsData) -> LabelsTable:
+def read_table(data: LabelsData, progress: bool = False) -> LabelsTable:
     """Read a file or, where there is no file of that name, load the dataset of that name."""
-    table = _read(data.file, data.reading(), {})
+    table = _read(data.file, data.reading(), {}, progress)
     if table.n_labels == 0:
         raise ValueError(f"{data.file} has no labels to learn.")
     return table
@@ -50,25 +50,25 @@ def summary(table: LabelsTable) -> dict[str, Any]:
     }
 
 
-def _read(name: str, given: dict[str, Any], known: dict[str, Any]) -> LabelsTable:
+def _read(
+    name: str, given: dict[str, Any], known: dict[str, Any], progress: bool = False
+) -> LabelsTable:
     if Path(name).exists():
         return read_labels(name, **known | given)
     if given:
         raise FileNotFoundError(
             f"There is no file {name}; check the name and the folder (now in {Path.cwd()})."
         )
-    return _load(name)
+    return _load(name, progress)
 
 
-def _load(name: str) -> LabelsTable:
+def _load(name: str, progress: bool) -> LabelsTable:
+    absent = f"There is no file {name}; check the name and the folder (now in {Path.cwd()})."
     if "/" in name or "." in name:  # a file was meant
-        raise FileNotFoundError(
-            f"There is no file {name}; check the name and the folder (now in {Path.cwd()})."
-        )
+        raise FileNotFoundError(absent)
     try:
-        return load_labels(name)
-    except DatasetUnavailable:
-        raise FileNotFoundError(
-            f"There is no file {name}; check the name and the folder (now in {Path.cwd()}). "
-            f"Datasets are known by name where MARGINMF_DATA names a folder of them."
-        ) from None
+        return load_labels(name, progress=progress)
+    except ValueError as error:
+        if str(error).startswith("There is no label dataset"):
+            raise FileNotFoundError(f"{absent} {error}") from None
+        raise

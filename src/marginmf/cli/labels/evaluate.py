@@ -39,7 +39,7 @@ def evaluate(
     from marginmf.cli.tables import summary as measures
 
     check_models([name], model)
-    table = read_table(data)
+    table = read_table(data, talk.progress)
     models = make_models([name], model, decision, table)
     with steps(folds.n_folds + 1, talk.progress) as step:
         scores = compare(models, table, folds, model.seed, step)[name]

@@ -38,7 +38,7 @@ def fit(
     refuse_same(out, data.file, "labels")
     check_destination(out, "model", overwrite=force)
     check_models([name], model)
-    table = read_table(data)
+    table = read_table(data, talk.progress)
     estimator = make_models([name], model, decision, table)[name]
     talk.out.print(f"{table.name}: {facts(table)}.", markup=False, soft_wrap=True)
     started = time.perf_counter()
