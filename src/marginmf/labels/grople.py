@@ -64,8 +64,8 @@ class GroPLE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelsEstimator)
     max_iter : int
         The most iterations of each of the two stages.
     tol : float
-        The first stage stops when a turn lowers its objective by less than this share; the second
-        when a step is shorter than this share of the map.
+        The first stage stops when a turn lowers its objective by less than this share of what it
+        would be without any factors, the second when a step is shorter than this share of the map.
     dtype : {"float32", "float64"}
         The precision in which the map from the features is found.
     random_state : int, Generator or None
