@@ -64,9 +64,9 @@ def test_a_column_of_classes_is_a_vector_but_a_column_of_bits_is_a_label() -> No
         (np.array([[0, 1], [2, 1]]), "value 2 in row 1, column 0"),
         (np.array([[0, 1], [0, -1]]), "value -1 in row 1, column 1"),
         (csr_array(np.array([[0, 1], [0, 3]])), "value 3 in row 1, column 1"),
-        (np.array([["a", "b"], ["c", "d"]]), "value a in row 0, column 0"),
-        (np.array([[0, 1], [0, "x"]], object), "value x in row 1, column 1"),
-        (np.array([[0.5, 1.5], [0.2, 1.0]]), "Unknown label type"),
+        (np.array([["a", "b"], ["c", "d"]]), "value 'a' in row 0, column 0"),
+        (np.array([[0, 1], [0, "x"]], object), "value 'x' in row 1, column 1"),
+        (np.array([[0.5, 1.5], [0.2, 1.0]]), "value 0.5 in row 0, column 0"),
         (np.array([0.5, 1.5, 0.2]), "Unknown label type"),
         (np.zeros((2, 2, 2)), "3 dimensions"),
     ],
@@ -76,9 +76,9 @@ def test_what_is_not_binary_is_refused_with_its_place(wrong, said) -> None:
         read_targets(wrong)
 
 
-def test_entries_stored_twice_are_refused() -> None:
+def test_entries_stored_twice_are_added_up_and_then_refused() -> None:
     twice = csr_array((np.array([1, 1]), np.array([0, 0]), np.array([0, 2])), (1, 2))
-    with pytest.raises(ValueError, match="twice"):
+    with pytest.raises(ValueError, match="value 2 in row 0, column 0"):
         read_targets(twice)
 
 

@@ -9,7 +9,7 @@ from tampering import ModelParts
 
 import marginmf
 from marginmf.persistence import ModelFileError, classes, state
-from marginmf.persistence.state import ListOf, Optional, floats
+from marginmf.persistence.demands import ListOf, Optional, floats
 from marginmf.ratings import BMMMF, HMF, BiasOnly
 from marginmf.ratings.base import RatingsEstimator
 

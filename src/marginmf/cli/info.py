@@ -1,6 +1,6 @@
 """``marginmf info``: what is in a file of ratings or in a saved model."""
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -31,7 +31,9 @@ def info(file: Anything, columns: ColumnOptions, talk: TalkOptions) -> None:
         from marginmf.persistence import describe
 
         about = describe(file)
-        facts, title, words = asdict(about), file, _model_in_words(about)
+        # Parameters may be objects, such as solvers and clusterers, which are shown as they print.
+        facts = {**asdict(replace(about, params={})), "params": about.params}
+        title, words = file, _model_in_words(about)
         kind = "model"
     else:
         from marginmf.cli.data import read_source
@@ -58,15 +60,37 @@ def _model_in_words(about: "ModelDescription") -> dict[str, str]:
     """Return what a model file says of itself as short phrases."""
     from marginmf.cli.printing import size
 
-    counts = about.counts
     words = {
         "method": about.class_name,
-        "learned from": f"{counts.ratings:,} ratings of {counts.items:,} items by "
-        f"{counts.users:,} users, {counts.levels} levels",
+        **_counts_in_words(about),
         "file": f"{size(about.file_size)}, format {about.format_version}, written by marginmf "
         f"{about.marginmf_version}",
     }
     return words | {f"  {name}": str(value) for name, value in about.params.items()}
+
+
+def _counts_in_words(about: "ModelDescription") -> dict[str, str]:
+    """Return what a model was learned from, and how one of labels decides."""
+    from marginmf.persistence import Counts
+
+    counts = about.counts
+    if isinstance(counts, Counts):
+        learned = (
+            f"{counts.ratings:,} ratings of {counts.items:,} items by {counts.users:,} users, "
+            f"{counts.levels} levels"
+        )
+        return {"learned from": learned}
+    learned = f"{counts.rows:,} rows, {counts.features:,} features, {counts.labels:,} labels"
+    if counts.lowest_threshold is None:
+        return {"learned from": learned}
+    params = about.params
+    rule = str(params["decision"])
+    if rule != "sign":
+        rule += f", chosen for {params['tune_for']}"
+    low, high = counts.lowest_threshold, counts.highest_threshold
+    among = f"threshold {low:.4g}" if low == high else f"thresholds from {low:.4g} to {high:.4g}"
+    best = ", the best label where there is none" if params["top1_if_empty"] else ""
+    return {"learned from": learned, "decision": f"{rule}; {among}{best}"}
 
 
 def _ratings_in_words(facts: dict[str, Any]) -> dict[str, str]:

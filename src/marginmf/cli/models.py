@@ -3,10 +3,10 @@
 import inspect
 import json
 from collections.abc import Iterable
-from difflib import get_close_matches
 from typing import Any
 
 from marginmf import ratings
+from marginmf._names import suggestion
 from marginmf.cli.options import ModelOptions
 from marginmf.ratings.base import RatingsEstimator
 
@@ -127,10 +127,9 @@ def parse_setting(text: str) -> tuple[str | None, str, Any]:
 def _class_of(name: str) -> type[RatingsEstimator]:
     known = known_models()
     if name not in known:
-        close = get_close_matches(name.lower(), known, n=1)
-        hint = f" Did you mean {close[0]}?" if close else ""
         raise ValueError(
-            f"There is no model {name!r}; the known ones are {', '.join(sorted(known))}.{hint}"
+            f"There is no model {name!r}; the known ones are {', '.join(sorted(known))}."
+            f"{suggestion(name, known)}"
         )
     return known[name]
 

@@ -55,16 +55,16 @@ def predict(
 
     The pairs keep their order. Probabilities are columns p_1, p_2 and so on, by level.
     """
-    from marginmf import load
     from marginmf.cli.destination import check_table
     from marginmf.cli.lists import records
     from marginmf.cli.printing import to_json
+    from marginmf.cli.saved import load_ratings_model
     from marginmf.datasets import write_columns
 
     check_table(out, "table")
     columns = {"user": user, "item": item}
     named = {key: name for key, name in columns.items() if name is not None}
-    job = _Job(load(model), pairs, named, output, proba, unknown)
+    job = _Job(load_ratings_model(model), pairs, named, output, proba, unknown)
     if unknown == "raise":
         job.refuse_strangers()
     if talk.as_json and out is None:

@@ -20,12 +20,12 @@ def new_table(*columns: str, numbers: int = 0) -> Table:
 
 
 def to_json(value: Any) -> str:
-    """Return a value as JSON; numbers that JSON does not have, such as NaN, are null.
+    """Return a value as JSON; numbers that it does not have are null, and objects are text.
 
     >>> print(to_json({"a": [1, float("nan")]}).replace(chr(10), ""))
     {  "a": [    1,    null  ]}
     """
-    return json.dumps(_finite(value), indent=2, ensure_ascii=False, allow_nan=False)
+    return json.dumps(_finite(value), indent=2, ensure_ascii=False, allow_nan=False, default=str)
 
 
 def _finite(value: Any) -> Any:

@@ -48,17 +48,17 @@ def recommend(
     Prints a table for each user, CSV for many users, or writes a file. The score is the expected
     rating, the rating is the level that the model predicts.
     """
-    from marginmf import load
     from marginmf.cli.destination import check_table
     from marginmf.cli.ids import find_ids
     from marginmf.cli.lists import as_columns, in_parts, read_ids, records, show_lists
     from marginmf.cli.printing import to_json
+    from marginmf.cli.saved import load_ratings_model
     from marginmf.datasets import write_columns
 
     check_table(out, "table")
     if not user and users is None:
         raise ValueError("Say whom for: --user ID, --users FILE or --users all.")
-    estimator = load(model)
+    estimator = load_ratings_model(model)
     whom = _users(estimator, user or [], users)
     among = None
     if candidates is not None:

@@ -28,14 +28,14 @@ def similar(
 
     The similarity is the cosine of the angle between what the model has learned of the two.
     """
-    from marginmf import load
     from marginmf.cli.ids import find_ids
     from marginmf.cli.lists import as_columns, records, show_lists
     from marginmf.cli.printing import to_json
+    from marginmf.cli.saved import load_ratings_model
 
     if bool(item) == bool(user):
         raise ValueError("Say what to look at: either --item ID or --user ID.")
-    estimator = load(model)
+    estimator = load_ratings_model(model)
     index = estimator.items_ if item else estimator.users_
     ids = find_ids(index, list(dict.fromkeys(item or user or [])))
     find = estimator.similar_items if item else estimator.similar_users

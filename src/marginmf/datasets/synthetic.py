@@ -100,7 +100,7 @@ def make_matrix(
         ("n_levels", n_levels, 2),
         ("max_rounds", max_rounds, 1),
     ):
-        _check_whole(name, value, least)
+        check_whole(name, value, least)
     if n_factors > min(n_users, n_items):
         raise ValueError(
             f"n_factors must be at most the smaller side of the matrix, "
@@ -199,7 +199,8 @@ def _nearest_levels(U: FloatArray, V: FloatArray, n_levels: int) -> FloatArray:
     return np.clip(np.rint(U @ V.T), 1, n_levels)
 
 
-def _check_whole(name: str, value: object, least: int) -> None:
+def check_whole(name: str, value: object, least: int) -> None:
+    """Raise ValueError unless an argument is a whole number of at least `least`."""
     if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
         raise ValueError(f"{name} must be a whole number of at least {least}; got {value!r}.")
 

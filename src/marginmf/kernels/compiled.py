@@ -211,6 +211,31 @@ def make_real_rows(key: int) -> Any:
     return real_rows
 
 
+def make_label_rows(key: int) -> Any:
+    """Make the kernel of `Kernels.label_rows` for a loss."""
+
+    @_kernel
+    def label_rows(start, stop, indptr, indices, scores, losses):
+        n_labels = scores.shape[1]
+        signs = np.full(n_labels, -1.0)
+        for i in range(start, stop):
+            present = indices[indptr[i] : indptr[i + 1]]
+            for k in range(len(present)):
+                signs[present[k]] = 1.0
+            x = scores[i]
+            total = 0.0
+            for k in range(n_labels):
+                y = signs[k]
+                value, derivative = _two_level_loss(key & _PLACE, y * x[k])
+                total += value
+                x[k] = y * derivative
+            for k in range(len(present)):
+                signs[present[k]] = -1.0
+            losses[i] = total
+
+    return label_rows
+
+
 @_kernel
 def dot(start, stop, a, b, block, out):
     """Fill ``out`` with the inner products of blocks of two vectors."""

@@ -110,6 +110,15 @@ class CpuKernels(NumpyVectors):
         self._over_rows(kernel, indptr, 1, scores, targets, losses, weights)
         return losses, weights
 
+    def label_rows(
+        self, indptr: IntArray, indices: IntArray, scores: FloatArray, loss: TwoLevelLoss
+    ) -> FloatArray:
+        """Loss of rows with a score for every label; the scores become derivatives, in place."""
+        kernel = compiled.for_loss(compiled.make_label_rows, loss)
+        losses = np.empty(len(scores))
+        self._over_range(kernel, *scores.shape, indptr, indices, scores, losses)
+        return losses
+
     def solve_rows(
         self,
         indptr: IntArray,

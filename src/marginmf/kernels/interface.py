@@ -91,6 +91,16 @@ class Kernels(VectorSpace, Protocol):
     ) -> tuple[FloatArray, FloatArray]:
         """Loss of real scores against real targets."""
 
+    def label_rows(
+        self, indptr: IntArray, indices: IntArray, scores: FloatArray, loss: TwoLevelLoss
+    ) -> FloatArray:
+        """Loss of rows with a score for every label; the scores become derivatives, in place.
+
+        ``scores`` is two-dimensional and in C order.  Row ``i`` has the labels
+        ``indices[indptr[i]:indptr[i + 1]]`` and no others; ``indptr`` may be a part of a longer
+        one.
+        """
+
     def solve_rows(
         self,
         indptr: IntArray,

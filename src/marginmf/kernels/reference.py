@@ -91,6 +91,16 @@ class ReferenceKernels(NumpyVectors):
             losses = _row_sums(indptr, loss.value(targets, scores))
             return losses, loss.derivative(targets, scores).astype(scores.dtype)
 
+    def label_rows(
+        self, indptr: IntArray, indices: IntArray, scores: FloatArray, loss: TwoLevelLoss
+    ) -> FloatArray:
+        """Loss of rows with a score for every label; the scores become derivatives, in place."""
+        y = np.full(scores.shape, -1.0)
+        y[_rows(indptr), indices[indptr[0] : indptr[-1]]] = 1.0
+        losses: FloatArray = loss.value(y * scores).sum(axis=1, dtype=np.float64)
+        scores[:] = y * loss.derivative(y * scores)
+        return losses
+
     def solve_rows(
         self,
         indptr: IntArray,

@@ -44,7 +44,9 @@ def run(task: Callable[..., Any], bounds: IntArray, n_threads: int) -> None:
 
 def even_bounds(n: int, n_threads: int, work_each: int = 1) -> IntArray:
     """Cut ``range(n)`` into parts of equal length."""
-    return np.linspace(0, n, _n_parts(n * work_each, n_threads) + 1).astype(np.int64)
+    parts = _n_parts(n * work_each, n_threads)
+    # Solvers come here for every small vector operation, and linspace takes its time.
+    return np.array([0, n]) if parts == 1 else np.linspace(0, n, parts + 1).astype(np.int64)
 
 
 def row_bounds(indptr: IntArray, n_threads: int, work_each: int = 1) -> IntArray:

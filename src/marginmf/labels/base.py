@@ -12,6 +12,7 @@ from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from marginmf._saving import Savable
 from marginmf._typing import Array, Float64Array, FloatArray, IntArray
 from marginmf.labels.checks import as_features, label_names
 from marginmf.labels.decisions import (
@@ -29,7 +30,7 @@ BATCH_BYTES = 2**25
 
 
 @dataclass(eq=False, repr=False)
-class LabelsEstimator(ClassifierMixin, BaseEstimator, ABC):
+class LabelsEstimator(Savable, ClassifierMixin, BaseEstimator, ABC):
     """A classifier of rows that have sets of labels.
 
     Subclasses say how to learn from features and an indicator of labels (`_fit`), and how to
@@ -80,6 +81,7 @@ class LabelsEstimator(ClassifierMixin, BaseEstimator, ABC):
         features = as_features(features, fitted)
         indicator, fitted.targets_ = read_targets(y, names)
         fitted.classes_ = fitted.targets_.classes
+        fitted.n_samples_fit_ = features.shape[0]
         fitted._learn(features, indicator)
         self.__dict__ = fitted.__dict__
         return self
@@ -126,7 +128,7 @@ class LabelsEstimator(ClassifierMixin, BaseEstimator, ABC):
             found: Array = np.concatenate(classes)
             return found
         rule = self._rule()
-        return self.targets_.sets([rule(self._scores(x)) for _, x in self._batches(features)])
+        return self.targets_.sets(rule(self._scores(x)) for _, x in self._batches(features))
 
     def _rule(self) -> DecisionRule:
         return DecisionRule(self.thresholds_, self.top1_if_empty)
@@ -187,6 +189,8 @@ class LabelsEstimator(ClassifierMixin, BaseEstimator, ABC):
                 f"tune_for={self.tune_for!r} is not known. Choose one of "
                 f"{', '.join(map(repr, MEASURES))}."
             )
+        if not isinstance(self.top1_if_empty, bool | np.bool_):
+            raise ValueError(f"top1_if_empty={self.top1_if_empty!r} must be True or False.")
         if not isinstance(self.cv, Integral) or self.cv < 2:
             raise ValueError(f"cv={self.cv!r} must be a whole number >= 2: how many folds.")
 

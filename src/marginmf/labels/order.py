@@ -5,7 +5,7 @@ the rows or the labels of a data set changes nothing but the order of the answer
 dense matrices, float32 and float64, give the same order for the same numbers.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,6 +58,51 @@ def label_order(Y: csr_array, keys: Keys) -> IntArray:
     """
     columns = Y.tocsc()
     return np.argsort(_sums(_mixed(keys)[columns.indices], columns.indptr), kind="stable")
+
+
+class ContentOrder(NamedTuple):
+    """Where to take rows and labels from; labels of one kind belong to the same rows."""
+
+    rows: IntArray
+    labels: IntArray
+    kinds: IntArray
+
+
+def content_order(X: Any, Y: csr_array) -> ContentOrder:
+    """Return the order of rows and labels together: equal rows of X come in that of their labels.
+
+    Parameters
+    ----------
+    X : array or csr_array of shape (n_samples, n_features)
+        The features.
+    Y : csr_array of shape (n_samples, n_labels)
+        The indicator of the labels.
+
+    Returns
+    -------
+    ContentOrder
+        ``X[rows]`` and ``Y[rows][:, labels]`` are the same however rows and labels were shuffled;
+        only what is equal may change places.  ``kinds`` numbers the different labels in this
+        order.
+
+    Examples
+    --------
+    >>> X, Y = np.ones((3, 1)), csr_array([[1.0, 1.0, 0.0], [0.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
+    >>> ours, shuffled = content_order(X, Y), content_order(X[::-1], Y[::-1][:, [2, 0, 1]])
+    >>> one, other = Y[ours.rows][:, ours.labels], Y[::-1][shuffled.rows][:, [2, 0, 1]]
+    >>> bool((one != other[:, shuffled.labels]).nnz)
+    False
+    """
+    features, columns = row_keys(X), Y.tocsc()
+    rows = features
+    # Equal rows are told apart by their labels, and labels by their rows: each round carries a
+    # difference one step further.
+    for _ in range(3):
+        labels = _mixed(_sums(_mixed(rows)[columns.indices], columns.indptr))
+        rows = _mixed(features ^ _mixed(_sums(labels[Y.indices], Y.indptr)))
+    order = np.argsort(labels, kind="stable")
+    kinds = np.unique(labels[order], return_inverse=True)[1]
+    return ContentOrder(np.argsort(rows, kind="stable"), order, kinds)
 
 
 def _hashes(values: Any, columns: IntArray) -> Keys:

@@ -4,13 +4,15 @@ Inside, there is one form: an indicator matrix with a column a label.  Targets w
 row (a vector) become one column for two classes, and a column a class for more.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array, issparse
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.multiclass import check_classification_targets
 
+from marginmf._indicators import as_indicator
 from marginmf._typing import Array, BoolArray, FloatArray, IntArray
 
 
@@ -58,15 +60,15 @@ class Targets:
         found: Array = self.classes[codes]
         return found
 
-    def sets(self, blocks: list[BoolArray]) -> Any:
-        """Return label sets, given which labels are there block by block."""
+    def sets(self, blocks: Iterable[BoolArray]) -> Any:
+        """Return label sets, given which labels are there, block by block."""
         if not self.sparse:
-            return np.concatenate(blocks).astype(self.dtype)
-        columns = [np.nonzero(block)[1] for block in blocks]
-        counts = np.concatenate([block.sum(axis=1) for block in blocks])
-        indices: IntArray = np.concatenate(columns)
-        ones = np.ones(len(indices), self.dtype)
+            return np.concatenate([block.astype(self.dtype) for block in blocks])
+        # Only what is there is kept of each block.
+        places = [(block.sum(axis=1), np.nonzero(block)[1]) for block in blocks]
+        counts, indices = (np.concatenate(parts) for parts in zip(*places, strict=True))
         indptr = np.concatenate([[0], np.cumsum(counts)])
+        ones = np.ones(len(indices), self.dtype)
         return csr_array((ones, indices, indptr), shape=(len(counts), len(self.classes)))
 
 
@@ -87,16 +89,12 @@ def read_targets(y: Any, names: Any = None) -> tuple[csr_array, Targets]:
     (array([[1., 0.],
            [1., 1.]]), array(['rock', 'jazz'], dtype='<U4'))
     """
-    if issparse(y):
-        indicator = csr_array(y)
-        _check_binary_sparse(indicator)
-        return _ones(indicator), Targets(_names(names, y.shape[1]), False, True, y.dtype)
-    y = np.asarray(y)
-    if y.ndim == 2 and (y.shape[1] != 1 or _is_binary(y)):
-        _check_binary(y)
+    if issparse(y) or (np.ndim(y) == 2 and (np.shape(y)[1] != 1 or _is_binary(np.asarray(y)))):
+        # Objects that are all 0 and 1 come back as whole numbers.
         dtype = np.dtype(np.int64) if y.dtype.kind == "O" else y.dtype
-        indicator = csr_array(y.astype(np.float64))
-        return indicator, Targets(_names(names, y.shape[1]), False, False, dtype)
+        indicator = as_indicator(y).astype(np.float64)
+        return indicator, Targets(_names(names, y.shape[1]), False, issparse(y), dtype)
+    y = np.asarray(y)
     if y.ndim > 2:
         raise ValueError(f"Y has {y.ndim} dimensions; give a matrix with a column for each label.")
     y = y.ravel()
@@ -114,51 +112,9 @@ def _names(names: Any, n_labels: int) -> Array:
     return np.arange(n_labels) if names is None else np.asarray(names)
 
 
-def _ones(indicator: csr_array) -> csr_array:
-    """Return the indicator with ones alone stored, in order; what was given is not changed."""
-    data = indicator.data.astype(np.float64)
-    clean = csr_array((data, indicator.indices.copy(), indicator.indptr.copy()), indicator.shape)
-    clean.eliminate_zeros()
-    clean.sort_indices()
-    return clean
-
-
 def _is_binary(y: Array) -> bool:
     if y.dtype.kind == "b":
         return True
     if y.dtype.kind not in "iufO":
         return False
     return bool(((y == 0) | (y == 1)).all())
-
-
-def _check_binary(y: Array) -> None:
-    if _is_binary(y):
-        return
-    if y.dtype.kind == "f" and type_of_target(y[:, 0]) == "continuous":
-        check_classification_targets(y)
-    wrong = np.ones(y.shape, bool) if y.dtype.kind in "US" else ~((y == 0) | (y == 1))
-    row, column = (int(k[0]) for k in np.nonzero(wrong))
-    _refuse(y[row, column], row, column)
-
-
-def _check_binary_sparse(indicator: csr_array) -> None:
-    if not indicator.has_canonical_format:
-        doubled = indicator.copy()
-        doubled.sum_duplicates()
-        if doubled.nnz != indicator.nnz:
-            raise ValueError(
-                "Y stores some entries twice; call Y.sum_duplicates() and see that only zeros and "
-                "ones remain."
-            )
-    wrong = np.flatnonzero((indicator.data != 0) & (indicator.data != 1))
-    if len(wrong):
-        row = int(np.searchsorted(indicator.indptr, wrong[0], side="right")) - 1
-        _refuse(indicator.data[wrong[0]], row, int(indicator.indices[wrong[0]]))
-
-
-def _refuse(value: Any, row: int, column: int) -> None:
-    raise ValueError(
-        f"Y has the value {value!s} in row {row}, column {column}, where only 0 and 1 can be; a "
-        "column says which rows have its label (sklearn.preprocessing.MultiLabelBinarizer makes "
-        "such a matrix of lists of labels)."
-    )

@@ -1,5 +1,20 @@
 """Measures of how good predictions are."""
 
+from marginmf.metrics.label_ranking import coverage, ndcg_at_k, precision_at_k
+from marginmf.metrics.label_scorers import (
+    LABEL_METRICS,
+    RANKING_METRICS,
+    label_scorer,
+    labels_report,
+)
+from marginmf.metrics.labels import (
+    example_f1,
+    hamming_loss,
+    jaccard_accuracy,
+    macro_f1,
+    micro_f1,
+    subset_accuracy,
+)
 from marginmf.metrics.probabilities import expected_calibration_error, log_loss
 from marginmf.metrics.ratings import (
     METRICS,
@@ -13,14 +28,27 @@ from marginmf.metrics.ratings import (
 )
 
 __all__ = [
+    "LABEL_METRICS",
     "METRICS",
+    "RANKING_METRICS",
     "chance_error",
+    "coverage",
+    "example_f1",
     "expected_calibration_error",
     "frobenius_relative_error",
+    "hamming_loss",
+    "jaccard_accuracy",
+    "label_scorer",
+    "labels_report",
     "log_loss",
+    "macro_f1",
     "mean_absolute_error",
+    "micro_f1",
+    "ndcg_at_k",
     "normalised_mean_absolute_error",
+    "precision_at_k",
     "ratings_report",
     "root_mean_squared_error",
+    "subset_accuracy",
     "zero_one_error",
 ]

@@ -7,31 +7,44 @@ taken, a checksum tells whether a byte has changed, only classes on a list are m
 lie within their arrays.
 
 - `container` writes and reads the file; `document` is the JSON, `encoder` and `decoder` make it
-  from a model and a model from it, with `arrays`, `atoms` (single values), `ids` and `generators`;
-- `classes` lists the classes that may occur, `state` the fitted attributes and their shapes: a new
-  class or attribute is added there and nowhere else;
-- `checks` compares the parts of a model with one another; `description` tells what a file holds.
+  from a model and a model from it, with `arrays`, `sparse`, `atoms` (single values), `ids` and
+  `generators`;
+- `classes` lists the classes that may occur, `state` the fitted attributes and what they must be,
+  in the words of `demands`: a new class or attribute is added there and nowhere else;
+- `families` are ratings models, label models and estimators of scikit-learn inside those; what is
+  special about each is in `ratings_parts`, `label_parts` and `foreign_parts`;
+- `checks` compares the parts of a model with one another, with `shapes` for arrays; `counts` and
+  `description` tell what a file holds.
 """
 
 import os
 from pathlib import Path
+from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
 from marginmf.persistence.checks import check_model
 from marginmf.persistence.container import opened, read_header, read_tensors, write_container
+from marginmf.persistence.counts import Counts, LabelCounts, counts_of
 from marginmf.persistence.decoder import Decoder
 from marginmf.persistence.description import ModelDescription, describe
-from marginmf.persistence.document import Counts, make_document, read_document
+from marginmf.persistence.document import make_document, read_document
 from marginmf.persistence.encoder import Encoder
 from marginmf.persistence.errors import ModelFileError
-from marginmf.ratings.base import RatingsEstimator
 
-__all__ = ["Counts", "ModelDescription", "ModelFileError", "describe", "load", "save"]
+__all__ = [
+    "Counts",
+    "LabelCounts",
+    "ModelDescription",
+    "ModelFileError",
+    "describe",
+    "load",
+    "save",
+]
 
 
-def save(model: RatingsEstimator, path: str | os.PathLike[str]) -> None:
-    """Write a fitted model to a file; see `RatingsEstimator.save`."""
+def save(model: Any, path: str | os.PathLike[str]) -> None:
+    """Write a fitted model to a file; the same as its method ``save``."""
     check_is_fitted(model)
     destination = Path(path)
     if destination.is_dir():
@@ -48,8 +61,8 @@ def save(model: RatingsEstimator, path: str | os.PathLike[str]) -> None:
     write_container(destination, document, encoder.tensors)
 
 
-def load(path: str | os.PathLike[str]) -> RatingsEstimator:
-    """Read a model from a file that `RatingsEstimator.save` wrote.
+def load(path: str | os.PathLike[str]) -> Any:
+    """Read a model from a file that its method ``save`` wrote.
 
     Nothing in the file is run, so files from elsewhere can be loaded: one that is damaged or made
     with ill intent gives an error.
@@ -84,9 +97,9 @@ def load(path: str | os.PathLike[str]) -> RatingsEstimator:
         header = read_header(file)
         document = read_document(header.document)
         decoder = Decoder(read_tensors(file, header))
-        model: RatingsEstimator = decoder.decode(document.model)
+        model = decoder.decode(document.model)
         decoder.finish()
         check_model(model)
-        if Counts.of(model) != document.counts:
+        if counts_of(model) != document.counts:
             raise ModelFileError("its counts are not those of its model")
     return model

@@ -6,25 +6,22 @@ that it is a place in, and every parameter is one that the estimator itself woul
 
 from typing import Any
 
-import numpy as np
-
-from marginmf._typing import Array
-from marginmf.persistence.classes import class_named, constructor_parameters, is_known
+from marginmf.persistence.classes import constructor_parameters, is_known
+from marginmf.persistence.demands import Optional
 from marginmf.persistence.errors import ModelFileError
-from marginmf.persistence.state import ListOf, Optional, Shaped, fitted_attributes
-from marginmf.ratings.base import RatingsEstimator
+from marginmf.persistence.families import RATINGS, Family, family_of
+from marginmf.persistence.ratings_parts import check_ratings
+from marginmf.persistence.shapes import Lengths, check_part
+from marginmf.persistence.state import fitted_attributes, rules_of
 from marginmf.ratings.data import Ratings
-from marginmf.ratings.ids import IdIndex
-
-#: How long each axis is.
-Lengths = dict[str, int]
 
 
 def check_model(model: Any) -> None:
     """Raise `ModelFileError` unless the model is whole."""
-    if not isinstance(model, RatingsEstimator):
+    family = family_of(type(model))
+    if family is None or family.counts is None:
         raise ModelFileError("it holds no model")
-    _Checker().estimator(model, type(model).__name__, None)
+    _Checker().estimator(model, type(model).__name__, None, family)
 
 
 class _Checker:
@@ -32,20 +29,24 @@ class _Checker:
         # By identity: members of an ensemble share their ratings, which are long.
         self._seen: set[int] = set()
 
-    def estimator(self, model: RatingsEstimator, name: str, expected: Lengths | None) -> None:
+    def estimator(self, model: Any, name: str, expected: Lengths | None, family: Family) -> None:
         """Check a fitted estimator, and that it is as large as expected."""
-        lengths = _lengths(model, name)
-        if expected is not None and any(expected[axis] != lengths[axis] for axis in lengths):
-            raise ModelFileError(f"{name} has other users, items or levels than the model")
+        lengths = family.lengths(model, name)
+        shared = [axis for axis in family.shared if axis in lengths]
+        if expected is not None and any(expected.get(axis) != lengths[axis] for axis in shared):
+            *first, last = family.shared
+            axes = f"{', '.join(first)} or {last}" if first else last
+            raise ModelFileError(f"{name} has other {axes} than the model")
         if id(model) in self._seen:
             return
         self._seen.add(id(model))
-        params = constructor_parameters(type(model))
+        kind: Any = type(model)
+        params = constructor_parameters(kind)
         for attribute, value in vars(model).items():
             self._parts(value, f"{name}.{attribute}", None if attribute in params else lengths)
         self._attributes(model, name, lengths)
         try:
-            model._check(model.ratings_)
+            family.check(model)
         except Exception as error:  # a parameter may be anything, and so may what it leads to
             raise ModelFileError(f"the parameters of {name} cannot be used ({error})") from None
 
@@ -55,20 +56,25 @@ class _Checker:
             label = f"{name}.{attribute}"
             part = getattr(value, attribute, None)
             if part is not None:
-                _check_part(part, wanted, label, lengths)
+                check_part(part, wanted, label, lengths)
             elif not isinstance(wanted, Optional):
                 raise ModelFileError(f"{label} is missing")
+        for rule in rules_of(kind):
+            rule(value, name, lengths)
 
     def _parts(self, value: Any, name: str, expected: Lengths | None) -> None:
         """Check what a value is made of; nothing is expected of the size of parameters."""
-        if isinstance(value, RatingsEstimator):
-            # One that is a parameter may be unfitted; one that was learned may not.
-            if expected is not None or fitted_attributes(type(value)).keys() & vars(value).keys():
-                self.estimator(value, name, expected)
+        kind: Any = type(value)
+        family = family_of(kind)
+        if family is not None:
+            # One that is a parameter may be unfitted.  One that was learned may be so in label
+            # models alone, where a rule says when.
+            learned = fitted_attributes(kind).keys() & vars(value).keys()
+            if learned or (family is RATINGS and expected is not None):
+                self.estimator(value, name, expected, family)
         elif isinstance(value, Ratings):
             self._ratings(value, name, expected)
         elif is_known(value):
-            kind: Any = type(value)
             parts = {part: getattr(value, part) for part in constructor_parameters(kind)}
             self._parts(parts, name, expected)
             self._attributes(value, name, dict(expected or {}))
@@ -84,75 +90,5 @@ class _Checker:
             check_ratings(data, name)
             self._seen.add(id(data))
         found = {"users": data.n_users, "items": data.n_items, "levels": data.n_levels}
-        if expected is not None and any(expected[axis] != n for axis, n in found.items()):
+        if expected is not None and any(expected.get(axis) != n for axis, n in found.items()):
             raise ModelFileError(f"{name} has other users, items or levels than the model")
-
-
-def check_ratings(data: Ratings, name: str = "Ratings") -> None:
-    """Raise `ModelFileError` unless ratings are as `Ratings.of` makes them."""
-    if not isinstance(data.users, IdIndex) or not isinstance(data.items, IdIndex):
-        raise ModelFileError(f"{name} has no users or no items")
-    lengths = {"users + 1": data.n_users + 1}
-    _check_shape(data.indptr, Shaped(("int64",), ("users + 1",)), f"{name}.indptr", lengths)
-    _check_shape(data.indices, Shaped(("int32",), ("ratings",)), f"{name}.indices", lengths)
-    _check_shape(data.codes, Shaped(("int32",), ("ratings",)), f"{name}.codes", lengths)
-    _check_levels(data.levels, f"{name}.levels")
-    indptr, n = data.indptr, lengths["ratings"]
-    if indptr[0] != 0 or indptr[-1] != n or (indptr[1:] < indptr[:-1]).any():
-        raise ModelFileError(f"{name} are not divided among the users")
-    if not _within(data.indices, data.n_items):
-        raise ModelFileError(f"{name} are of items that do not exist")
-    if not _within(data.codes, data.n_levels):
-        raise ModelFileError(f"{name} are at levels that do not exist")
-    rises = data.indices[1:] > data.indices[:-1]
-    starts = indptr[1:-1]
-    rises[starts[(starts > 0) & (starts < n)] - 1] = True  # the next user begins anywhere
-    if not rises.all():
-        raise ModelFileError(f"{name} are not in the order of the items")
-
-
-def _lengths(model: RatingsEstimator, name: str) -> Lengths:
-    users, items, levels = (getattr(model, key, None) for key in ("users_", "items_", "levels_"))
-    if not isinstance(users, IdIndex) or not isinstance(items, IdIndex):
-        raise ModelFileError(f"{name} has no users or no items")
-    _check_levels(levels, f"{name}.levels_")
-    n_levels = len(levels)  # type: ignore[arg-type]
-    return {"users": len(users), "items": len(items), "levels": n_levels, "stages": n_levels - 1}
-
-
-def _check_levels(levels: Any, label: str) -> None:
-    _check_shape(levels, Shaped(("float64",), ("levels",)), label, {})
-    if len(levels) < 2 or not np.isfinite(levels).all() or not (levels[1:] > levels[:-1]).all():
-        raise ModelFileError(f"{label} are not levels in rising order")
-
-
-def _check_part(part: Any, wanted: Any, label: str, lengths: Lengths) -> None:
-    if isinstance(wanted, Optional):
-        _check_part(part, wanted.wanted, label, lengths)
-    elif isinstance(wanted, ListOf):
-        if type(part) is not list or not part:
-            raise ModelFileError(f"{label} is not a list, or is empty")
-        for k, each in enumerate(part):
-            _check_part(each, wanted.wanted, f"{label}.{k}", lengths)
-    elif isinstance(wanted, Shaped):
-        _check_shape(part, wanted, label, lengths)
-    else:
-        kind: Any = class_named(wanted) if isinstance(wanted, str) else wanted
-        if not isinstance(part, kind):
-            raise ModelFileError(f"{label} is a {type(part).__name__}, which it cannot be")
-
-
-def _check_shape(array: Any, wanted: Shaped, label: str, lengths: Lengths) -> None:
-    """Compare an array's type and axes; an axis that is new here gets its length."""
-    if type(array) is not np.ndarray or array.dtype.name not in wanted.kinds:
-        raise ModelFileError(f"{label} is not an array of {' or '.join(wanted.kinds)}")
-    axes = wanted.axes
-    expected = [lengths.setdefault(axis, n) for axis, n in zip(axes, array.shape, strict=False)]
-    if array.ndim != len(axes) or list(array.shape) != expected or not array.dtype.isnative:
-        raise ModelFileError(
-            f"{label} has the shape {array.shape}, which does not fit ({', '.join(axes)})"
-        )
-
-
-def _within(codes: Array, n: int) -> bool:
-    return codes.size == 0 or (int(codes.min()) >= 0 and int(codes.max()) < n)

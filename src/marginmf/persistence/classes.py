@@ -2,8 +2,8 @@
 
 A file calls a class by the last part of its place alone, so a class may move to another module,
 but not change its name.  Objects are stored by the parameters of their constructors, which suits
-dataclasses, named tuples and estimators alike; estimators have their fitted attributes on top,
-which `marginmf.persistence.state` lists.
+dataclasses, named tuples and estimators alike; what can be fitted has its fitted attributes on
+top, which `marginmf.persistence.state` lists.
 """
 
 import inspect
@@ -13,6 +13,9 @@ from typing import Any
 
 #: Where every class that may be a part of a model lives; imported when a file asks for it.
 PLACES = (
+    "marginmf.labels.DecisionTuned",
+    "marginmf.labels.constant.Varying",
+    "marginmf.labels.targets.Targets",
     "marginmf.ratings.ALS",
     "marginmf.ratings.BMMMF",
     "marginmf.ratings.BiasOnly",
@@ -29,6 +32,19 @@ PLACES = (
     "marginmf.solvers.LBFGS",
     "marginmf.solvers.Record",
     "marginmf.tuning.RegularisationPath",
+    # What parameters may be.  Of these, linear classifiers may be fitted too.
+    "sklearn.cluster.AgglomerativeClustering",
+    "sklearn.cluster.BisectingKMeans",
+    "sklearn.cluster.KMeans",
+    "sklearn.cluster.MiniBatchKMeans",
+    "sklearn.cluster.SpectralClustering",
+    "sklearn.linear_model.LogisticRegression",
+    "sklearn.linear_model.Ridge",
+    "sklearn.linear_model.RidgeClassifier",
+    "sklearn.linear_model.SGDClassifier",
+    "sklearn.multiclass.OneVsRestClassifier",
+    "sklearn.preprocessing.LabelBinarizer",
+    "sklearn.svm.LinearSVC",
 )
 
 

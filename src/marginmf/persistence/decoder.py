@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 
 from marginmf.persistence.arrays import from_tensor, read_dtype
-from marginmf.persistence.atoms import MAX_DEPTH, READERS, read_atom
+from marginmf.persistence.atoms import MAX_DEPTH, READERS, decode_atom, read_atom
 from marginmf.persistence.classes import class_named, constructor_parameters
 from marginmf.persistence.encoder import LOSSES
 from marginmf.persistence.errors import ModelFileError
 from marginmf.persistence.generators import generator_from
-from marginmf.persistence.ids import ids_from_array
-from marginmf.persistence.state import fitted_attributes
-from marginmf.ratings.base import RatingsEstimator
+from marginmf.persistence.ids import ids_from_array, text_from_array
+from marginmf.persistence.sparse import PARTS, csr_from
+from marginmf.persistence.state import can_learn, fitted_attributes
 
 #: What refers to the same thing twice, and that to another twice, and so on, would be endless for
 #: whoever looks at all of it.  A header has not so many values unless it says them by reference.
@@ -64,14 +64,27 @@ class Decoder:
             raise ModelFileError(f"the array {name!r:.60} belongs to nothing")
 
     def _tuple(self, content: Any, depth: int) -> tuple[Any, ...]:
-        return tuple(self.decode(part, depth + 1) for part in _of_type(content, list))
+        return tuple(self.decode(part, depth + 1) for part in of_type(content, list))
 
     def _dict(self, content: Any, depth: int) -> dict[str, Any]:
-        parts = _of_type(content, dict).items()
+        parts = of_type(content, dict).items()
         return {name: self.decode(part, depth + 1) for name, part in parts}
 
+    def _pairs(self, content: Any, depth: int) -> dict[Any, Any]:
+        pairs = [of_type(pair, list) for pair in of_type(content, list)]
+        if any(len(pair) != 2 for pair in pairs):
+            raise ModelFileError("the pairs of a dictionary cannot be understood")
+        try:
+            parts = {decode_atom(key): self.decode(part, depth + 1) for key, part in pairs}
+        except TypeError:  # the signalling NaN of Decimal
+            raise ModelFileError("a key of a dictionary is not hashable") from None
+        if len(parts) < len(pairs):
+            raise ModelFileError("a dictionary has the same key twice")
+        return parts
+
     def _dtype(self, content: Any, depth: int) -> np.dtype[Any]:
-        return read_dtype(content)
+        # The name of a type is harmless; an array of this one would not be.
+        return np.dtype(object) if content == "|O" else read_dtype(content)
 
     def _loss(self, content: Any, depth: int) -> Any:
         if not isinstance(content, str) or content not in LOSSES:
@@ -86,7 +99,7 @@ class Decoder:
         return value
 
     def _array(self, content: Any, depth: int) -> Any:
-        note = dict(_of_type(content, dict))
+        note = dict(of_type(content, dict))
         name = note.pop("tensor", None)
         if not isinstance(name, str) or name not in self._tensors:
             raise ModelFileError(f"the array {name!r:.60} is missing")
@@ -95,20 +108,28 @@ class Decoder:
     def _take(self, name: str, note: dict[str, Any]) -> Any:
         return from_tensor(self._tensors.pop(name), note)
 
+    def _text(self, content: Any, depth: int) -> Any:
+        return text_from_array(self._array(content, depth))
+
+    def _csr(self, content: Any, depth: int) -> Any:
+        if not isinstance(content, dict) or content.keys() != {"shape", *PARTS}:
+            raise ModelFileError("a sparse matrix cannot be understood")
+        return csr_from(content["shape"], *(self._array(content[name], depth) for name in PARTS))
+
     def _ids(self, content: Any, depth: int) -> Any:
         if not isinstance(content, dict) or content.keys() != {"what", "array"}:
             raise ModelFileError("a list of ids cannot be understood")
-        return ids_from_array(self._array(content["array"], depth), _of_type(content["what"], str))
+        return ids_from_array(self._array(content["array"], depth), of_type(content["what"], str))
 
     def _generator(self, content: Any, depth: int) -> Any:
         return generator_from(self.decode(content, depth + 1))
 
     def _object(self, content: Any, depth: int) -> Any:
-        name, *parts = _of_type(content, list) or [None]
+        name, *parts = of_type(content, list) or [None]
         kind: Any = class_named(name) if isinstance(name, str) else None
         if kind is None:
             raise ModelFileError(f"{name!r:.60} is not a class that a model can have parts of")
-        if len(parts) != (2 if issubclass(kind, RatingsEstimator) else 1):
+        if len(parts) != (2 if can_learn(kind) else 1):
             raise ModelFileError(f"the parts of {name} cannot be understood")
         fields, *fitted = (self._dict(part, depth) for part in parts)
         known = constructor_parameters(kind)
@@ -131,6 +152,7 @@ _Reader = Callable[[Decoder, Any, int], Any]
 _PLAIN: dict[str, _Reader] = {
     "tuple": Decoder._tuple,
     "dict": Decoder._dict,
+    "pairs": Decoder._pairs,
     "dtype": Decoder._dtype,
     "loss": Decoder._loss,
     "same": Decoder._same,
@@ -138,13 +160,16 @@ _PLAIN: dict[str, _Reader] = {
 
 _SHAREABLE: dict[str, _Reader] = {
     "array": Decoder._array,
+    "text": Decoder._text,
+    "csr": Decoder._csr,
     "ids": Decoder._ids,
     "generator": Decoder._generator,
     "object": Decoder._object,
 }
 
 
-def _of_type(content: Any, kind: type[Any]) -> Any:
+def of_type(content: Any, kind: type[Any]) -> Any:
+    """Return what stands in a document if it is of that type."""
     if not isinstance(content, kind):
         raise ModelFileError(f"{content!r:.60} stands where a {kind.__name__} should be")
     return content

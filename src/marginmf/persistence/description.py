@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from marginmf.persistence.container import Header, opened, read_header
-from marginmf.persistence.decoder import Decoder
-from marginmf.persistence.document import Counts, read_document
+from marginmf.persistence.counts import Counts, LabelCounts
+from marginmf.persistence.decoder import Decoder, of_type
+from marginmf.persistence.document import read_document
+from marginmf.persistence.sparse import PARTS
 
 
 @dataclass(frozen=True)
@@ -20,8 +22,9 @@ class ModelDescription:
         The estimator.
     params : dict
         Its parameters; arrays are described in words.
-    counts : Counts
-        How many users, items, ratings and levels it was learned from.
+    counts : Counts or LabelCounts
+        How many users, items, ratings and levels, or labels, features and rows, it was learned
+        from.
     file_size : int
         In bytes.
     marginmf_version : str
@@ -32,7 +35,7 @@ class ModelDescription:
 
     class_name: str
     params: dict[str, Any]
-    counts: Counts
+    counts: Counts | LabelCounts
     file_size: int
     marginmf_version: str
     format_version: int
@@ -79,3 +82,17 @@ class _Describer(Decoder):
 
     def _take(self, name: str, note: dict[str, Any]) -> str:
         return f"array of shape {self._header.tensors[name].shape}"
+
+    def _text(self, content: Any, depth: int) -> str:
+        self._array(content, depth)
+        return "array of text"
+
+    def _csr(self, content: Any, depth: int) -> str:
+        parts = of_type(content, dict)
+        for name in PARTS:
+            self._array(parts.get(name), depth)
+        return f"sparse array of shape {parts.get('shape')!r:.60}"
+
+    def _ids(self, content: Any, depth: int) -> str:
+        self._array(of_type(content, dict).get("array"), depth)
+        return "list of ids"

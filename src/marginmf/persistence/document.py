@@ -1,34 +1,18 @@
 """The JSON document that describes a model: what stands in it, and which versions can be read."""
 
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from marginmf import __version__
 from marginmf.persistence.classes import class_named
+from marginmf.persistence.counts import Counts, LabelCounts, counts_of, read_counts
 from marginmf.persistence.encoder import Encoder
 from marginmf.persistence.errors import ModelFileError
-from marginmf.ratings.base import RatingsEstimator
+from marginmf.persistence.families import family_of
 
 FORMAT = "marginmf model"
 #: Raised when files change so that an older marginmf could not read them rightly.
 VERSION = 1
-
-
-@dataclass(frozen=True)
-class Counts:
-    """How many users, items, ratings and levels a model was learned from."""
-
-    users: int
-    items: int
-    ratings: int
-    levels: int
-
-    @classmethod
-    def of(cls, model: RatingsEstimator) -> "Counts":
-        """Count those of a fitted model."""
-        return cls(
-            len(model.users_), len(model.items_), len(model.ratings_), model.ratings_.n_levels
-        )
 
 
 @dataclass(frozen=True)
@@ -37,19 +21,19 @@ class Document:
 
     marginmf_version: str
     format_version: int
-    counts: Counts
+    counts: Counts | LabelCounts
     class_name: str
     params: dict[str, Any]
     model: dict[str, Any]
 
 
-def make_document(model: RatingsEstimator, encoder: Encoder) -> dict[str, Any]:
+def make_document(model: Any, encoder: Encoder) -> dict[str, Any]:
     """Return the document of a fitted model; its arrays are then in the encoder."""
     return {
         "format": FORMAT,
         "version": VERSION,
         "marginmf": __version__,
-        "counts": asdict(Counts.of(model)),
+        "counts": asdict(counts_of(model)),
         "model": encoder.encode(model, ""),
     }
 
@@ -68,25 +52,18 @@ def read_document(document: dict[str, Any]) -> Document:
         )
     if document.keys() != {"format", "version", "marginmf", "counts", "model"}:
         raise ModelFileError("its description of the model has too few parts, or too many")
-    class_name, params = _read_class(document["model"])
-    counts = _read_counts(document["counts"])
+    class_name, params, kind = _read_class(document["model"])
+    counts = read_counts(document["counts"], kind)
     return Document(written_by, version, counts, class_name, params, document["model"])
 
 
-def _read_class(node: Any) -> tuple[str, dict[str, Any]]:
+def _read_class(node: Any) -> tuple[str, dict[str, Any], type[Any]]:
+    """Return the name and the parameters of the estimator, and what is counted of it."""
     match node:
         case {"object": [str(name), dict(params), dict()]}:
             kind = class_named(name)
-            if kind is not None and issubclass(kind, RatingsEstimator):
-                return name, params
+            family = None if kind is None else family_of(kind)
+            if family is not None and family.counts is not None:
+                return name, params, family.counts
             raise ModelFileError(f"{name!r:.60} is not an estimator that this marginmf knows")
     raise ModelFileError("it holds no model")
-
-
-def _read_counts(node: Any) -> Counts:
-    names = [field.name for field in fields(Counts)]
-    if not isinstance(node, dict) or sorted(node) != sorted(names):
-        raise ModelFileError("its counts cannot be understood")
-    if not all(type(n) is int and n >= 0 for n in node.values()):
-        raise ModelFileError("its counts cannot be understood")
-    return Counts(**node)

@@ -9,16 +9,20 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array
+from sklearn.base import BaseEstimator
 
 from marginmf._typing import Array
 from marginmf.losses import REAL, TWO_LEVEL, RealLoss, TwoLevelLoss
 from marginmf.persistence.arrays import is_storable, to_tensor
 from marginmf.persistence.atoms import MAX_DEPTH, NotAnAtomError, encode_atom
 from marginmf.persistence.classes import constructor_parameters, is_known
+from marginmf.persistence.errors import ModelFileError
+from marginmf.persistence.foreign_parts import changed_parameters, is_foreign
 from marginmf.persistence.generators import generator_state
-from marginmf.persistence.ids import ids_to_array
-from marginmf.persistence.state import fitted_attributes
-from marginmf.ratings.base import RatingsEstimator
+from marginmf.persistence.ids import ids_to_array, is_text, text_to_array
+from marginmf.persistence.sparse import PARTS, check_csr
+from marginmf.persistence.state import can_learn, fitted_attributes
 from marginmf.ratings.ids import IdIndex
 
 LOSSES = {**TWO_LEVEL, **REAL}
@@ -49,8 +53,8 @@ class Encoder:
         if kind is tuple:
             return {"tuple": self._parts(value, place, depth)}
         if kind is dict:
-            return {"dict": self._named(value, place, depth)}
-        if isinstance(value, np.dtype) and is_storable(value):
+            return self._dict(value, place, depth)
+        if isinstance(value, np.dtype) and (is_storable(value) or value.kind == "O"):
             return {"dtype": value.str}
         if isinstance(value, TwoLevelLoss | RealLoss) and LOSSES.get(value.name) is value:
             return {"loss": value.name}
@@ -65,6 +69,10 @@ class Encoder:
         node: dict[str, Any]
         if type(value) is np.ndarray and is_storable(value.dtype):
             node = {"array": self._array(value, place)}
+        elif is_text(value):
+            node = {"text": self._array(text_to_array(value), place)}
+        elif type(value) is csr_array:
+            node = {"csr": self._csr(value, place)}
         elif type(value) is IdIndex:
             ids = self._array(ids_to_array(value), place)
             node = {"ids": {"what": value.what, "array": ids}}
@@ -85,11 +93,24 @@ class Encoder:
         self.tensors[place], note = to_tensor(array)
         return {"tensor": place, **note}
 
+    def _csr(self, matrix: csr_array, place: str) -> dict[str, Any]:
+        parts = {name: getattr(matrix, name) for name in PARTS}
+        shape = [int(n) for n in matrix.shape]
+        try:
+            check_csr(shape, **parts)
+        except ModelFileError as error:
+            raise ValueError(f"{place} cannot be in a model file: {error}.") from None
+        arrays = {name: self._array(part, _join(place, name)) for name, part in parts.items()}
+        return {"shape": shape, **arrays}
+
     def _object(self, value: Any, place: str, depth: int) -> list[Any]:
         kind: Any = type(value)
         names = constructor_parameters(kind)
-        fields = {name: getattr(value, name) for name in names}
-        if not isinstance(value, RatingsEstimator):
+        if is_foreign(kind):
+            fields = changed_parameters(value)
+        else:
+            fields = {name: getattr(value, name) for name in names}
+        if not can_learn(kind):
             return [kind.__name__, self._named(fields, place, depth)]
         return [
             kind.__name__,
@@ -100,13 +121,26 @@ class Encoder:
     def _parts(self, values: Any, place: str, depth: int) -> list[Any]:
         return [self.encode(part, _join(place, k), depth + 1) for k, part in enumerate(values)]
 
-    def _named(self, values: dict[Any, Any], place: str, depth: int) -> dict[str, Any]:
-        for name in values:
-            if type(name) is not str:
-                raise ValueError(
-                    f"{place} is a dictionary with the key {name!r}, but a model file can hold "
-                    "keys of text only."
-                )
+    def _dict(self, values: dict[Any, Any], place: str, depth: int) -> dict[str, Any]:
+        if all(type(name) is str for name in values):
+            return {"dict": self._named(values, place, depth)}
+        pairs = [
+            [self._key(name, place), self.encode(part, _join(place, name), depth + 1)]
+            for name, part in values.items()
+        ]
+        return {"pairs": pairs}
+
+    @staticmethod
+    def _key(name: Any, place: str) -> Any:
+        try:
+            return encode_atom(name)
+        except NotAnAtomError:
+            raise ValueError(
+                f"{place} is a dictionary with the key {name!r}, but a model file can hold keys "
+                "of text, numbers and the like only."
+            ) from None
+
+    def _named(self, values: dict[str, Any], place: str, depth: int) -> dict[str, Any]:
         return {
             name: self.encode(part, _join(place, name), depth + 1) for name, part in values.items()
         }
@@ -123,10 +157,12 @@ def _about_the_model(params: dict[str, Any]) -> dict[str, Any]:
     return params
 
 
-def _fitted(value: RatingsEstimator, params: Any, place: str) -> dict[str, Any]:
+def _fitted(value: Any, params: Any, place: str) -> dict[str, Any]:
     """Return the fitted attributes, without what is derived from them."""
     kind: Any = type(value)
     known = fitted_attributes(kind)
+    if is_foreign(kind):
+        return {name: part for name, part in vars(value).items() if name in known}
     fitted = {}
     for name, attribute in vars(value).items():
         if name in params or isinstance(getattr(kind, name, None), cached_property):
@@ -151,6 +187,14 @@ def _unstorable(value: Any, place: str) -> str:
             f"one of {', '.join(map(repr, LOSSES))}, or pickle the model instead."
         )
     what = type(value).__name__
+    if isinstance(value, BaseEstimator) and is_foreign(type(value)):
+        return (
+            f"{place} is a {what}, and a model file cannot hold it. Of scikit-learn's estimators "
+            "it can hold linear classifiers (LinearSVC, LogisticRegression, RidgeClassifier, "
+            "SGDClassifier), OneVsRestClassifier over one of these, and k-means, spectral and "
+            "agglomerative clustering. Use one of them, or save the model with joblib, whose "
+            "files may run any program when they are loaded."
+        )
     if isinstance(value, np.ndarray):
         what = f"array of {value.dtype}" if type(value) is np.ndarray else what
     shown = " ".join(f"{value!r:.80}".split())

@@ -1,5 +1,7 @@
 """Vocabularies of ids: whole numbers as an array, all others as JSON in an array of bytes.
 
+Names of labels and features that are objects are kept likewise.
+
 In the tensors and not in the header, so that a file with millions of ids still has a small header.
 """
 
@@ -28,9 +30,7 @@ def ids_to_array(index: IdIndex) -> Array:
     """
     if index.ids.dtype == np.int64:
         return index.ids
-    nodes = [_encode(value, index.what) for value in index.ids.tolist()]
-    text = write_json(nodes).encode("utf-8", _ERRORS)
-    return np.frombuffer(text, np.uint8)
+    return _as_bytes([_encode(value, index.what) for value in index.ids.tolist()])
 
 
 def ids_from_array(array: Array, what: str) -> IdIndex:
@@ -39,7 +39,7 @@ def ids_from_array(array: Array, what: str) -> IdIndex:
         ids = array
         distinct = bool((ids[1:] > ids[:-1]).all())
     elif array.ndim == 1 and array.dtype == np.uint8:
-        ids = _read_objects(array, what)
+        ids = _read_objects(array, f"{what} ids")
         try:
             distinct = len(set(ids.tolist())) == len(ids)
         except TypeError:  # the signalling NaN of Decimal
@@ -51,6 +51,36 @@ def ids_from_array(array: Array, what: str) -> IdIndex:
     index = IdIndex.__new__(IdIndex)
     index.__setstate__({"ids": ids, "what": what})
     return index
+
+
+def is_text(array: Any) -> bool:
+    """Whether something is a vector of objects that are all text.
+
+    >>> is_text(np.array(["a", "b"], object)), is_text(np.array(["a", 1], object))
+    (True, False)
+    """
+    if type(array) is not np.ndarray or array.dtype.kind != "O" or array.ndim != 1:
+        return False
+    return all(type(value) in (str, np.str_) for value in array.tolist())
+
+
+def text_to_array(array: Array) -> Array:
+    """Return objects that are text as the bytes of a JSON list."""
+    return _as_bytes([encode_atom(value) for value in array.tolist()])
+
+
+def text_from_array(array: Array) -> Array:
+    """Return the objects whose text this is."""
+    if array.ndim != 1 or array.dtype != np.uint8:
+        raise ModelFileError("the names are not a list")
+    names = _read_objects(array, "names")
+    if not is_text(names):
+        raise ModelFileError("a name is not text")
+    return names
+
+
+def _as_bytes(nodes: list[Any]) -> Array:
+    return np.frombuffer(write_json(nodes).encode("utf-8", _ERRORS), np.uint8)
 
 
 def _encode(value: Any, what: str) -> Any:
@@ -69,8 +99,8 @@ def _read_objects(array: Array, what: str) -> Array:
     try:
         text = array.tobytes().decode("utf-8", _ERRORS)
     except UnicodeDecodeError:
-        raise ModelFileError(f"the list of {what} ids is not text") from None
-    nodes = read_json(text, f"the list of {what} ids")
+        raise ModelFileError(f"the list of {what} is not text") from None
+    nodes = read_json(text, f"the list of {what}")
     if not isinstance(nodes, list):
-        raise ModelFileError(f"the {what} ids are not a list")
+        raise ModelFileError(f"the {what} are not a list")
     return as_objects(decode_atom(node) for node in nodes)

@@ -4,54 +4,31 @@ A file is refused unless its arrays have these shapes, because the compiled kern
 the bounds of arrays: factors with a row too few would be read beyond their end.
 """
 
-from dataclasses import dataclass
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from marginmf.persistence.classes import constructor_parameters
+from marginmf.persistence.demands import (
+    ANYTHING,
+    Either,
+    ListOf,
+    Names,
+    Optional,
+    counts,
+    flags,
+    floats,
+)
+from marginmf.persistence.foreign_parts import check_linear, check_one_each
+from marginmf.persistence.label_parts import check_label_model, check_targets, check_tuned
+from marginmf.persistence.shapes import Lengths
 from marginmf.ratings.base import RatingsEstimator
 from marginmf.ratings.data import Ratings
 from marginmf.ratings.fallback import LevelFrequencies
 from marginmf.ratings.ids import IdIndex
-
-
-@dataclass(frozen=True)
-class Shaped:
-    """An array of that kind of number, with these axes.
-
-    ``users``, ``items`` and ``levels`` are as many as the estimator has, ``stages`` one less than
-    levels.  Other names may be of any length, the same wherever they occur in the estimator.
-    """
-
-    kinds: tuple[str, ...]
-    axes: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Optional:
-    """What may be absent, or else is like this."""
-
-    wanted: Any
-
-
-@dataclass(frozen=True)
-class ListOf:
-    """A list with at least one part, each of which is like this."""
-
-    wanted: Any
-
-
-def floats(*axes: str) -> Shaped:
-    """Return the demand for an array of floats with these axes."""
-    return Shaped(("float32", "float64"), axes)
-
-
-def counts(*axes: str) -> Shaped:
-    """Return the demand for an array of int64 with these axes."""
-    return Shaped(("int64",), axes)
-
-
-#: Whatever a file can hold: it has no part in predictions.
-ANYTHING = object
 
 #: How it was learned.
 TRAINING = {
@@ -61,9 +38,18 @@ TRAINING = {
     "stop_reason_": ANYTHING,
 }
 
-#: By class; an estimator also has the attributes of its bases.  The demand is one of the above, a
-#: type, or the name of a class that a file may have.  Estimators and ratings that stand anywhere
-#: in these attributes must have as many users, items and levels as the estimator itself.
+#: What a linear classifier of scikit-learn has learned.
+LINEAR = {
+    "coef_": Either(floats("features"), floats("rows", "features")),
+    "intercept_": Either(float, floats("rows")),
+    "n_features_in_": int,
+    "feature_names_in_": Optional(Names("features")),
+    "n_iter_": Optional(ANYTHING),
+}
+
+#: By class; an estimator also has the attributes of its bases.  See `marginmf.persistence.demands`.
+#: Estimators and ratings that stand anywhere in these attributes must have as many users, items
+#: and levels, or features, as the estimator itself.
 STATE: dict[str, dict[str, Any]] = {
     "RatingsEstimator": {
         "users_": IdIndex,
@@ -114,6 +100,46 @@ STATE: dict[str, dict[str, Any]] = {
         "metric": str,
     },
     "LBFGS": {"memory": int},
+    # --- labels ---
+    "LabelsEstimator": {
+        "targets_": "Targets",
+        "classes_": Names("classes"),
+        "thresholds_": Optional(floats("labels")),
+        "n_features_in_": int,
+        "feature_names_in_": Optional(Names("features")),
+        "n_samples_fit_": int,
+    },
+    "DecisionTuned": {
+        "estimator_": BaseEstimator,
+        "best_params_": dict,
+        "cv_values_": Optional(ListOf(float)),
+        "_labels": "Varying",
+    },
+    "Targets": {"classes": Names("classes"), "vector": bool, "sparse": bool, "dtype": np.dtype},
+    "Varying": {"varying": flags("labels"), "always": flags("labels")},
+    # --- scikit-learn: what is not here is left out ---
+    "LinearSVC": {**LINEAR, "classes_": Names("classes")},
+    "LogisticRegression": {**LINEAR, "classes_": Names("classes")},
+    "RidgeClassifier": {**LINEAR, "_label_binarizer": "LabelBinarizer"},
+    "SGDClassifier": {**LINEAR, "classes_": Names("classes")},
+    "OneVsRestClassifier": {
+        "estimators_": ListOf(BaseEstimator),
+        "label_binarizer_": "LabelBinarizer",
+        "n_features_in_": int,
+    },
+    "LabelBinarizer": {"classes_": Names("classes"), "y_type_": str, "sparse_input_": bool},
+}
+
+#: What else must hold of an object, once its attributes are as they should be.
+RULES: dict[str, Callable[[Any, str, Lengths], None]] = {
+    "LabelsEstimator": check_label_model,
+    "Targets": check_targets,
+    "DecisionTuned": check_tuned,
+    "LinearSVC": check_linear,
+    "LogisticRegression": check_linear,
+    "RidgeClassifier": check_linear,
+    "SGDClassifier": check_linear,
+    "OneVsRestClassifier": check_one_each,
 }
 
 
@@ -129,3 +155,22 @@ def fitted_attributes(kind: Any) -> dict[str, Any]:
     for base in reversed(kind.__mro__):
         attributes.update(STATE.get(base.__name__, {}))
     return attributes
+
+
+@lru_cache
+def can_learn(kind: Any) -> bool:
+    """Whether objects of a class have fitted attributes beside their constructor's parameters.
+
+    >>> from marginmf.ratings import HMF
+    >>> from marginmf.solvers import LBFGS
+    >>> can_learn(HMF), can_learn(LBFGS)
+    (True, False)
+    """
+    if issubclass(kind, BaseEstimator):
+        return True
+    return not fitted_attributes(kind).keys() <= constructor_parameters(kind).keys()
+
+
+def rules_of(kind: Any) -> list[Callable[[Any, str, Lengths], None]]:
+    """Return what else must hold of objects of a class, those of its bases first."""
+    return [RULES[base.__name__] for base in reversed(kind.__mro__) if base.__name__ in RULES]

@@ -9,5 +9,12 @@ from marginmf.plots.confusion import level_confusion
 from marginmf.plots.scores import error_bars
 from marginmf.plots.selection import regularisation_path
 from marginmf.plots.training import training_curves
+from marginmf.plots.tree import embedding_tree
 
-__all__ = ["error_bars", "level_confusion", "regularisation_path", "training_curves"]
+__all__ = [
+    "embedding_tree",
+    "error_bars",
+    "level_confusion",
+    "regularisation_path",
+    "training_curves",
+]

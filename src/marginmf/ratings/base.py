@@ -3,7 +3,6 @@
 from abc import ABC, abstractmethod
 from copy import copy
 from numbers import Integral, Real
-from os import PathLike
 from threading import RLock
 from typing import Any, Literal, Self
 
@@ -13,6 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from marginmf._ids import shown
+from marginmf._saving import Savable
 from marginmf._typing import BoolArray, Float64Array, FloatArray, IntArray
 from marginmf.checkpoints import CheckpointLike, Journal, open_journal
 from marginmf.kernels import Kernels, get_kernels
@@ -41,7 +41,7 @@ CALIBRATING = RLock()
 MOST = float(np.finfo(np.float64).max)
 
 
-class RatingsEstimator(Newcomers, Recommender, BaseEstimator, ABC):
+class RatingsEstimator(Newcomers, Recommender, Savable, BaseEstimator, ABC):
     """A supervised estimator over (user, item) pairs.
 
     Subclasses say how to learn from ratings (`_fit`), how far a pair's score is above each level
@@ -216,46 +216,13 @@ class RatingsEstimator(Newcomers, Recommender, BaseEstimator, ABC):
         """Return minus the mean absolute error: the higher, the better."""
         return -mean_absolute_error(as_values(ratings), self.predict(pairs))
 
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write this fitted model to a file that `marginmf.load` reads.
-
-        The file appears whole or not at all.  It holds everything that the model has learned and
-        the ratings that it was learned from, and predictions of the loaded model are the same to
-        the last bit.  Not kept are ``callbacks``, which are about the fit and are code; and a
-        ``random_state`` that is a generator of another kind than ``numpy.random.default_rng``
-        makes, which becomes None.
-
-        Parameters
-        ----------
-        path : str or path
-            The file; what was there before is replaced.
-
-        Raises
-        ------
-        ValueError
-            If the model is not fitted, or holds what a file cannot: a loss or a solver of your
-            own, or ids of an uncommon type.  Nothing is written then.
-
-        Examples
-        --------
-        >>> from tempfile import TemporaryDirectory
-        >>> import marginmf
-        >>> pairs = [("ann", "x"), ("ann", "y"), ("bob", "x"), ("bob", "y")]
-        >>> model = marginmf.ratings.BiasOnly(reg=0.1).fit(pairs, [5, 3, 4, 2])
-        >>> with TemporaryDirectory() as folder:
-        ...     model.save(f"{folder}/stars.marginmf")
-        ...     marginmf.load(f"{folder}/stars.marginmf")
-        BiasOnly(reg=0.1)
-        """
-        from marginmf.persistence import save
-
+    def _to_save(self) -> "RatingsEstimator":
+        """Return this model without the one that its items come from, once that has been asked."""
         if self._origin is None:
-            save(self, path)
-            return
-        # The file need not hold the other model too, once that has been asked.
+            return self
         alone = copy(self.calibrate())
         del alone._origin
-        save(alone, path)
+        return alone
 
     @abstractmethod
     def _fit(self, data: Ratings) -> None:

@@ -126,6 +126,9 @@ class Column:
             self._array.resize(self._length + self._length // GROWTH, refcheck=False)
         self._array[start : self._length] = block
 
+    def __getitem__(self, row: int) -> Any:
+        return self._array[: self._length][row]
+
     def finish(self) -> npt.NDArray[Any]:
         """Return the whole column, and let go of it."""
         whole, self._array = self._array, self._array[:0]

@@ -42,7 +42,7 @@ def ids(cells: list[str], what: str) -> IdBlock:
 
 def ratings(cells: list[str]) -> Float64Array:
     """Return finite numbers."""
-    return _parsed(cells, "rating", parse_rating, np.float64)
+    return _parsed(cells, "rating", parse_number, np.float64)
 
 
 def times(cells: list[str]) -> Int64Array:
@@ -60,8 +60,8 @@ def perhaps_times(cells: Iterable[str]) -> Int64Array | None:
     return np.fromiter(map(int, stripped), np.int64, len(stripped))
 
 
-def parse_rating(cell: str) -> float:
-    """Read one rating, or raise ValueError with what is wrong with it."""
+def parse_number(cell: str) -> float:
+    """Read a finite number, or raise ValueError with what is wrong with it."""
     try:
         number = float(cell.replace("_", "?"))  # Python reads 1_0 as ten; a file does not
     except ValueError:
@@ -76,7 +76,7 @@ def parse_time(cell: str) -> int:
     if _is_digits(cell):
         return int(cell)
     try:
-        number = parse_rating(cell)
+        number = parse_number(cell)
     except ValueError:
         return _parse_date(cell)
     if abs(number) >= 2.0**63:

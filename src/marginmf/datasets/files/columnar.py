@@ -21,12 +21,12 @@ def columnar_batches(source: Source, wanted: Wanted, kind: Kind) -> Iterator[Bat
     """Yield the rows of a file."""
     require_pyarrow(f"Reading {source.where}, which is of the kind {kind.value},")
     n_rows = 0
-    with _opened(source, kind) as file:
-        schema = _schema(file, kind)
+    with opened(source, kind) as file:
+        schema = schema_of(file, kind)
         layout = find_layout(schema.names, source.where, wanted)
         refuse_narrow(layout, schema.names, source.where)
         places = _places(layout, schema, source.where)
-        for block in _blocks(file, kind, schema, sorted(places.values())):
+        for block in blocks_of(file, kind, schema, sorted(places.values())):
             raw = {role: block[place] for role, place in places.items()}
             try:
                 batch = make_batch(raw, arrow_values)
@@ -58,7 +58,7 @@ def _places(layout: Layout, schema: Any, where: str) -> dict[str, int]:
 
 
 @contextmanager
-def _opened(source: Source, kind: Kind) -> Iterator[Any]:
+def opened(source: Source, kind: Kind) -> Iterator[Any]:
     """Open a file for pyarrow, and say in one sentence what pyarrow finds wrong with it."""
     import pyarrow as pa
 
@@ -74,7 +74,8 @@ def _opened(source: Source, kind: Kind) -> Iterator[Any]:
         ) from error
 
 
-def _schema(file: Any, kind: Kind) -> Any:
+def schema_of(file: Any, kind: Kind) -> Any:
+    """Return the names and types of all columns."""
     if kind is Kind.PARQUET:
         from pyarrow import parquet
 
@@ -82,25 +83,30 @@ def _schema(file: Any, kind: Kind) -> Any:
     return _arrow_reader(file, kind).schema
 
 
-def _blocks(file: Any, kind: Kind, schema: Any, places: Sequence[int]) -> Iterator[Block]:
+def blocks_of(
+    file: Any, kind: Kind, schema: Any, places: Sequence[int], most_rows: int = BLOCK_ROWS
+) -> Iterator[Block]:
+    """Yield the columns at some places, at most `most_rows` rows at a time."""
     if kind is Kind.PARQUET:
-        yield from _parquet_blocks(file, schema.names, places)
+        yield from _parquet_blocks(file, schema.names, places, most_rows)
         return
     for batch in _arrow_batches(file, kind, places):
         batch.validate(full=True)  # pyarrow trusts the file, and would read beyond its end
-        for start in range(0, batch.num_rows, BLOCK_ROWS):
-            rows = batch.slice(start, BLOCK_ROWS)
+        for start in range(0, batch.num_rows, most_rows):
+            rows = batch.slice(start, most_rows)
             yield dict(zip(places, rows.columns, strict=True))
 
 
-def _parquet_blocks(file: Any, names: list[str], places: Sequence[int]) -> Iterator[Block]:
+def _parquet_blocks(
+    file: Any, names: list[str], places: Sequence[int], most_rows: int
+) -> Iterator[Block]:
     from pyarrow import parquet
 
     # Columns are chosen by name, so names that occur twice need all of them to be read.
     unique = len(set(names)) == len(names)
     chosen = [names[place] for place in places] if unique else None
     file.seek(0)
-    for batch in parquet.ParquetFile(file).iter_batches(BLOCK_ROWS, columns=chosen):
+    for batch in parquet.ParquetFile(file).iter_batches(most_rows, columns=chosen):
         if chosen is None:
             yield {place: batch.column(place) for place in places}
         else:

@@ -24,26 +24,38 @@ class Source:
         The file.
     content : str
         What it holds, for messages: "ratings" or "pairs".
+    data : bytes, optional
+        The bytes of the file, if they are at hand, as those of a file inside an archive are.
     """
 
-    def __init__(self, path: str | PathLike[str], content: str = "ratings") -> None:
+    def __init__(
+        self, path: str | PathLike[str], content: str = "ratings", data: bytes | None = None
+    ) -> None:
         self.path = Path(path)
         self.where = str(self.path)
         self.content = content
-        if self.path.is_dir():
-            raise IsADirectoryError(f"{path} is a folder; name the file of {content} inside it.")
-        try:
-            with open(self.path, "rb") as file:
-                regular = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
-                # What comes through a pipe comes once, and several looks at it are needed.
-                self.data = None if regular else file.read()
-                beginning = file.read(HEAD_BYTES) if self.data is None else self.data[:HEAD_BYTES]
-        except FileNotFoundError:
-            raise FileNotFoundError(
-                f"There is no file {path}; check the name and the folder (now in {Path.cwd()})."
-            ) from None
+        self.data = data
+        beginning = self._beginning() if data is None else data[:HEAD_BYTES]
         self.compressed = beginning.startswith(GZIP_MARK)  # whatever the file is called
         self.head = self._unpacked_head() if self.compressed else beginning
+
+    def _beginning(self) -> bytes:
+        if self.path.is_dir():
+            raise IsADirectoryError(
+                f"{self.path} is a folder; name the file of {self.content} inside it."
+            )
+        try:
+            with open(self.path, "rb") as file:
+                if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                    return file.read(HEAD_BYTES)
+                # What comes through a pipe comes once, and several looks at it are needed.
+                self.data = file.read()
+                return self.data[:HEAD_BYTES]
+        except FileNotFoundError:
+            raise FileNotFoundError(
+                f"There is no file {self.path}; check the name and the folder "
+                f"(now in {Path.cwd()})."
+            ) from None
 
     @contextmanager
     def open(self) -> Iterator[BinaryIO]:

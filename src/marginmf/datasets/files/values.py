@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from marginmf._typing import Float64Array
 from marginmf.datasets.files.blocks import CellFault, IdBlock, Int64Array, encode
-from marginmf.datasets.files.cells import TIME_DIGITS, parse_rating, parse_time, seconds
+from marginmf.datasets.files.cells import TIME_DIGITS, parse_number, parse_time, seconds
 
 LONGEST_SHOWN = 60
 
@@ -96,10 +96,10 @@ def _id(value: Any) -> str | int:
 
 def _rating(value: Any) -> float:
     if isinstance(value, str):
-        return parse_rating(value.strip())
+        return parse_number(value.strip())
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
         raise ValueError("is not a number")
-    return parse_rating(str(value))
+    return parse_number(str(value))
 
 
 def _time(value: Any) -> int:

@@ -1,10 +1,4 @@
-"""Protocols: which ratings a model learns from, and which it is judged on.
-
-Each has ``split(pairs, ratings)``, which yields arrays of row numbers, and is seeded.
-`HoldOut`, `KFold` and `WeakGeneralisation` yield ``(train, test)`` and so are scikit-learn
-splitters, good for ``cross_val_score(..., cv=...)``.  `StrongGeneralisation` yields
-``(train, fold_in, test)``: its test users are new to the model.  `evaluate` understands all.
-"""
+"""Protocols for ratings: at random, user by user, or with new users."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,6 +12,7 @@ from sklearn.model_selection import ShuffleSplit
 from marginmf._random import as_generator
 from marginmf._typing import IntArray
 from marginmf.metrics import ratings_report
+from marginmf.protocols.base import TwoWay
 from marginmf.ratings.base import RatingsEstimator
 from marginmf.ratings.columns import as_values, split_pairs, take_rows
 from marginmf.ratings.data import Ratings
@@ -32,19 +27,7 @@ class SplitProtocol(Protocol):
 
 
 @dataclass(frozen=True)
-class _TwoWay:
-    """A protocol that yields (train, test), as scikit-learn's splitters do."""
-
-    n_splits: int = 3
-    random_state: Any = 0
-
-    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
-        """Return how many splits there are (for scikit-learn)."""
-        return self.n_splits
-
-
-@dataclass(frozen=True)
-class HoldOut(_TwoWay):
+class HoldOut(TwoWay):
     """A random share of all ratings is held out.
 
     >>> train, test = next(HoldOut(test_size=0.25).split([("a", "x")] * 8))
@@ -64,7 +47,7 @@ class HoldOut(_TwoWay):
 
 
 @dataclass(frozen=True)
-class KFold(_TwoWay):
+class KFold(TwoWay):
     """Every rating is held out once, in one of ``n_splits`` random parts."""
 
     def split(
@@ -77,7 +60,7 @@ class KFold(_TwoWay):
 
 
 @dataclass(frozen=True)
-class WeakGeneralisation(_TwoWay):
+class WeakGeneralisation(TwoWay):
     """Some random ratings of every user are held out: the users are known to the model.
 
     Users with no more ratings than are held out stay in training whole.

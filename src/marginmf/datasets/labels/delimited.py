@@ -1,0 +1,124 @@
+"""Read delimited text of numbers: quickly where it holds nothing else, carefully elsewhere."""
+
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from marginmf._typing import Float64Array
+from marginmf.datasets.files.cells import parse_number
+from marginmf.datasets.files.delimited import SAMPLE_CHARACTERS, Row, iterate_rows, sniff_separator
+from marginmf.datasets.files.pieces import (
+    OTHER_ENCODING,
+    Piece,
+    likely_encoding,
+    lines_of,
+    read_pieces,
+    skip_lines,
+)
+from marginmf.datasets.files.sources import Source
+from marginmf.datasets.labels.choice import LabelsChoice
+from marginmf.datasets.labels.numbers import parse_matrix
+from marginmf.datasets.labels.table import LabelsTable
+from marginmf.datasets.labels.tabular import TableBlocks, TableColumns
+
+WORDS = {"true": 1.0, "false": 0.0}
+#: Cells to hold as texts at once, where they have to be.
+LOT_CELLS = 1 << 19
+
+
+def read_delimited(
+    source: Source, labels: LabelsChoice | None, ignore: str | Sequence[str]
+) -> LabelsTable:
+    """Read a text whose columns are numbers, with or without a line of names."""
+    try:
+        return _read(source, labels, ignore, likely_encoding(source))
+    except UnicodeDecodeError:
+        return _read(source, labels, ignore, OTHER_ENCODING)
+
+
+def _read(
+    source: Source, labels: LabelsChoice | None, ignore: str | Sequence[str], encoding: str
+) -> LabelsTable:
+    samples = read_pieces(source, encoding, 4 * SAMPLE_CHARACTERS)
+    sample = next((one for one in samples if one.text.strip()), None)
+    if sample is None:
+        raise ValueError(f"{source.where} is empty; it needs lines of features and labels.")
+    separator = sniff_separator(sample.text, 2)
+    number, first = next(
+        iterate_rows(lines_of([sample]), separator, source.where, sample.lines_before)
+    )
+    named = not all(_is_number(cell) for cell in first)
+    names = first if named else [f"column {place + 1}" for place in range(len(first))]
+    columns = TableColumns(names, labels, ignore, source.where, named)
+    blocks = TableBlocks(columns)
+    pieces = skip_lines(read_pieces(source, encoding), number if named else 0)
+    for lines, values in _values(pieces, separator, columns):
+        blocks.add(values, lambda row, lines=lines: f"{source.where}, line {lines[row]}")  # type: ignore[misc]
+    if not len(blocks):
+        raise ValueError(f"{source.where} has no rows after its line of names; add some.")
+    return blocks.finish(source.path.name)
+
+
+def _values(
+    pieces: Iterator[Piece], separator: str | None, columns: TableColumns
+) -> Iterator[tuple[Sequence[int], Float64Array]]:
+    """Yield the numbers of lines, and the values of their columns."""
+    width = len(columns.names)
+    for piece in pieces:
+        split = enumerate(piece.text.split("\n"), piece.lines_before + 1)
+        numbered = [(number, line) for number, line in split if line and not line.isspace()]
+        if not numbered:
+            continue
+        numbers, lines = zip(*numbered, strict=True)
+        values = parse_matrix(list(lines), separator, width)
+        if values is None:  # from here on carefully: a quoted cell may go on in the next piece
+            rows = iterate_rows(
+                lines_of(chain([piece], pieces)), separator, columns.where, piece.lines_before
+            )
+            yield from _careful(rows, columns)
+            return
+        yield numbers, values
+
+
+def _careful(
+    rows: Iterator[tuple[int, Row]], columns: TableColumns
+) -> Iterator[tuple[Sequence[int], Float64Array]]:
+    width = len(columns.names)
+    most = max(1, LOT_CELLS // width)
+    lines: list[int] = []
+    values = np.zeros((most, width))
+    for number, cells in rows:
+        here = f"{columns.where}, line {number}"
+        if len(cells) != width:
+            raise ValueError(
+                f"{here}: {len(cells)} column(s) where the first line has {width}; complete or "
+                f"remove this line."
+            )
+        for place in columns.read:
+            values[len(lines), place] = _number(cells[place].strip(), here, place, columns)
+        lines.append(number)
+        if len(lines) == most:
+            yield lines, values
+            lines, values = [], np.zeros((most, width))
+    if lines:
+        yield lines, values[: len(lines)]
+
+
+def _number(cell: str, here: str, place: int, columns: TableColumns) -> float:
+    try:
+        return parse_number(cell)
+    except ValueError as error:
+        if cell.lower() in WORDS:
+            return WORDS[cell.lower()]
+        problem = str(error) if cell else "is missing"
+        raise columns.refused(here, place, repr(cell) if cell else "a value", problem) from None
+
+
+def _is_number(cell: Any) -> bool:
+    try:
+        parse_number(cell.strip())
+    except ValueError:
+        return cell.strip().lower() in WORDS
+    return True

@@ -1,0 +1,137 @@
+"""Read a user's own file of features and labels, whatever its kind."""
+
+import re
+import zipfile
+from collections.abc import Sequence
+from os import PathLike
+
+from marginmf.datasets.files.kinds import COLUMNAR, Kind, ending, recognise
+from marginmf.datasets.files.pieces import likely_encoding
+from marginmf.datasets.files.sources import Source
+from marginmf.datasets.labels.archives import DAMAGED, read_archive
+from marginmf.datasets.labels.arff_files import read_arff
+from marginmf.datasets.labels.choice import LabelsChoice
+from marginmf.datasets.labels.columnar import read_columnar
+from marginmf.datasets.labels.delimited import read_delimited
+from marginmf.datasets.labels.npz import read_labels_npz
+from marginmf.datasets.labels.svmlight import looks_like_svmlight, read_svmlight
+from marginmf.datasets.labels.table import LabelsTable
+
+ZIP_MARKS = (b"PK\x03\x04", b"PK\x05\x06")
+ARFF = re.compile(r"(?:\s|%[^\n]*\n)*@(?:relation|attribute|data)\b", re.IGNORECASE)
+SVMLIGHT_ENDINGS = (".svm", ".svmlight", ".libsvm")
+
+
+def read_labels(
+    path: str | PathLike[str],
+    *,
+    labels: LabelsChoice | None = None,
+    xml: str | PathLike[str] | None = None,
+    ignore: str | Sequence[str] = (),
+    n_features: int | None = None,
+) -> LabelsTable:
+    r"""Read a file of samples with features and labels.
+
+    The kind of file is found by its content, and by its name where the content does not say:
+
+    * ARFF, dense or sparse, also with ``.gz`` after it. The labels are named by the XML file of
+      MULAN, which is found beside the file, or counted by MEKA in the relation (``-C 6``); or they
+      are given as `labels`. They keep the order of the ARFF file.
+    * A zip archive of ARFF files with their XML file. Where there are files of training and test
+      rows, the table has the training rows, then the test rows, and says which are which.
+    * svmlight with several labels a line (``1,3 4:0.2 7:1``), also with the line of sizes that
+      files of extreme classification begin with. Labels are called by their numbers.
+    * Delimited text, Parquet, Arrow or Feather, all of whose columns are numbers; `labels` says
+      which of them are labels. The last three need the extra ``marginmf[io]``.
+    * ``.npz`` with the arrays that `load_labels` reads.
+
+    Parameters
+    ----------
+    path : path-like
+        The file.
+    labels : int, str or sequence of str, optional
+        The columns that are labels: the last n, or the first n as ``-n``; names; or a pattern of
+        names such as ``"tag_*"``. Of svmlight, how many labels there are, or their names. An empty
+        list reads all columns as features.
+    xml : path-like, optional
+        The XML file that names the labels of an ARFF file.
+    ignore : str or sequence of str
+        Columns that are neither features nor labels, by name or pattern.
+    n_features : int, optional
+        How many features an svmlight file has, of which its rows may not name the last.
+
+    Returns
+    -------
+    LabelsTable
+        Its features are sparse where the file is, or where nine in ten of them are zero.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    ValueError
+        If the file is empty, cut short or damaged, if it does not say which columns are labels, or
+        if a value cannot be read; the message names the first line at fault and what to do.
+    ImportError
+        If the file needs pyarrow and it is not installed.
+
+    Notes
+    -----
+    Nominal attributes of ARFF that are 0 and 1, or yes and no in some words, become one feature;
+    others one for each value, called ``name=value``. One with more than 100 values names the rows
+    and is left out, which the table's ``source`` tells. A sparse row that leaves a nominal
+    attribute out has the first of its declared values, as the format has it.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "songs.csv")
+    ...     _ = path.write_text("tempo,loud,calm,sad\n0.5,1,1,0\n0.9,3,0,0\n")
+    ...     table = read_labels(path, labels=["calm", "sad"])
+    >>> table.X.tolist(), table.Y.toarray().tolist()
+    ([[0.5, 1.0], [0.9, 3.0]], [[1, 0], [0, 0]])
+    >>> table.feature_names, table.label_names
+    (('tempo', 'loud'), ('calm', 'sad'))
+    """
+    source = Source(path, "labels")
+    if source.head.startswith(ZIP_MARKS):
+        return _zipped(source, labels, xml, ignore)
+    kind = recognise(source)
+    if kind in COLUMNAR:
+        return read_columnar(source, kind, labels, ignore)
+    if kind is Kind.JSON_LINES and ending(source.path.name) != ".arff":
+        raise ValueError(
+            f"{source.where} is JSON, which is not read for labels; write it as CSV or Parquet."
+        )
+    text = source.head.decode(likely_encoding(source), errors="ignore").replace("\r\n", "\n")
+    name = ending(source.path.name)
+    if name == ".arff" or ARFF.match(text):
+        return read_arff(source, labels, xml, ignore)
+    if name in SVMLIGHT_ENDINGS or looks_like_svmlight(text):
+        return read_svmlight(source, labels, n_features)
+    return read_delimited(source, labels, ignore)
+
+
+def _zipped(
+    source: Source,
+    labels: LabelsChoice | None,
+    xml: str | PathLike[str] | None,
+    ignore: str | Sequence[str],
+) -> LabelsTable:
+    """Read an archive, which NumPy's files are too."""
+    if source.compressed:
+        raise ValueError(f"{source.where} is a zip file inside gzip; unpack it first.")
+    with source.open() as file:
+        try:
+            with zipfile.ZipFile(file) as archive:
+                arrays = all(name.endswith(".npy") for name in archive.namelist())
+        except DAMAGED as error:
+            raise ValueError(
+                f"{source.where} is a damaged zip file ({error}); fetch it again."
+            ) from error
+    if arrays:
+        with source.open() as file:
+            return read_labels_npz(file, source.where, source.path.stem)
+    return read_archive(source, labels, xml, ignore)

@@ -1,0 +1,193 @@
+"""The form every label dataset takes: features, label sets, and what is known of them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from marginmf._typing import Array
+
+Indexes = npt.NDArray[np.int64]
+#: Below this share of values that are not zero, features are kept as a sparse matrix.
+SPARSE_BELOW = 0.1
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class LabelsTable:
+    """Samples with their features and their labels, in the order of their file.
+
+    Parameters
+    ----------
+    name : str
+        Short name of the dataset, or the name of the file it was read from.
+    X : array-like or sparse matrix of shape (n_samples, n_features)
+        The features: kept as a NumPy array, or as a ``csr_array`` where they are sparse;
+        ``float32`` stays what it is, anything else becomes ``float64``.
+    Y : array-like or sparse matrix of shape (n_samples, n_labels)
+        1 where a sample has a label, else 0; kept as a ``csr_array`` of ``int64``.
+    feature_names : sequence of str, optional
+        Names of the columns of X.
+    label_names : sequence of str, optional
+        Names of the columns of Y; by default ``label1``, ``label2`` and so on.
+    train_idx, test_idx : array-like of int, optional
+        The rows that the owner of the dataset trains and tests on.
+    source : str
+        One phrase that says where the dataset came from.
+
+    Examples
+    --------
+    >>> table = LabelsTable("songs", [[0.5], [2.0], [1.0]], [[1, 0], [1, 1], [0, 0]],
+    ...                     label_names=["calm", "sad"])
+    >>> table
+    LabelsTable('songs': 3 samples, 1 feature (dense), 2 labels, 1 a sample)
+    >>> table.cardinality, table.density
+    (1.0, 0.5)
+    >>> table.subset([1, 2]).Y.toarray().tolist()
+    [[1, 1], [0, 0]]
+    """
+
+    name: str
+    X: Any
+    Y: Any
+    feature_names: tuple[str, ...] | None = None
+    label_names: tuple[str, ...] = ()
+    train_idx: Indexes | None = None
+    test_idx: Indexes | None = None
+    source: str = ""
+
+    def __post_init__(self) -> None:
+        X, Y = _features(self.X), _indicators(self.Y)
+        if X.ndim != 2 or Y.ndim != 2 or X.shape[0] != Y.shape[0]:
+            raise ValueError(
+                f"The features and the labels of a LabelsTable have a row for each sample, "
+                f"but their shapes are {X.shape} and {Y.shape}."
+            )
+        labels = self.label_names or [f"label{place + 1}" for place in range(Y.shape[1])]
+        fields: dict[str, Any] = {"X": X, "Y": Y, "label_names": _names(labels, Y, "label")}
+        if self.feature_names is not None:
+            fields["feature_names"] = _names(self.feature_names, X, "feature")
+        for part in ("train_idx", "test_idx"):
+            rows = getattr(self, part)
+            if rows is not None:
+                fields[part] = _rows(rows, X.shape[0], part)
+        for field, value in fields.items():
+            object.__setattr__(self, field, value)  # the way to fill in a frozen dataclass
+
+    @property
+    def n_samples(self) -> int:
+        """Number of samples."""
+        return int(self.X.shape[0])
+
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return int(self.X.shape[1])
+
+    @property
+    def n_labels(self) -> int:
+        """Number of labels."""
+        return int(self.Y.shape[1])
+
+    @property
+    def cardinality(self) -> float:
+        """Mean number of labels of a sample."""
+        return float(self.Y.nnz) / max(self.n_samples, 1)
+
+    @property
+    def density(self) -> float:
+        """Share of the labels that a sample has, on average."""
+        return self.cardinality / max(self.n_labels, 1)
+
+    def subset(self, rows: Any) -> "LabelsTable":
+        """Return some samples, by their places or by a mask; the owner's split is left out."""
+        chosen = np.asarray(rows)
+        if chosen.dtype == bool:
+            chosen = np.flatnonzero(chosen)
+        chosen = _rows(chosen, self.n_samples, "rows")
+        return replace(self, X=self.X[chosen], Y=self.Y[chosen], train_idx=None, test_idx=None)
+
+    def __len__(self) -> int:
+        return self.n_samples
+
+    def __repr__(self) -> str:
+        form = "sparse" if sparse.issparse(self.X) else "dense"
+        text = (
+            f"{_counted(self.n_samples, 'sample')}, {_counted(self.n_features, 'feature')} "
+            f"({form}), {_counted(self.n_labels, 'label')}, {self.cardinality:.4g} a sample"
+        )
+        if self.source:
+            text += f"; {self.source}"
+        return f"LabelsTable({self.name!r}: {text})"
+
+
+def lean(X: Array) -> Any:
+    """Return features as a sparse matrix if nearly all of them are zero, else as they are."""
+    few = np.count_nonzero(X) < SPARSE_BELOW * X.size
+    return sparse.csr_array(X) if few else X
+
+
+def joined_features(blocks: list[Any]) -> Any:
+    """Return the rows of all blocks, each as `lean` made it, in one matrix."""
+    if not any(map(sparse.issparse, blocks)):
+        return blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
+    X = sparse.vstack([sparse.csr_array(block) for block in blocks], format="csr")
+    # Blocks of one file may differ; all of them together decide.
+    few = all(map(sparse.issparse, blocks)) or X.nnz < SPARSE_BELOW * X.shape[0] * X.shape[1]
+    return X if few else X.toarray()
+
+
+def _features(X: Any) -> Any:
+    if sparse.issparse(X):
+        X = _compact(sparse.csr_array(X))
+        X.sum_duplicates()
+        return X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
+    X = np.asarray(X)
+    return X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
+
+
+def _indicators(Y: Any) -> Any:
+    Y = sparse.csr_array(Y if sparse.issparse(Y) else np.atleast_2d(np.asarray(Y)))
+    if Y.nnz and not np.isin(Y.data, (0, 1)).all():
+        wrong = Y.data[~np.isin(Y.data, (0, 1))][0]
+        raise ValueError(f"The labels of a LabelsTable are 0 or 1, but one of them is {wrong}.")
+    Y = _compact(Y.astype(np.int64))
+    Y.sum_duplicates()
+    Y.eliminate_zeros()
+    return Y
+
+
+def _compact(matrix: Any) -> Any:
+    """Return a matrix whose indexes take half the memory, where they can."""
+    if matrix.indices.dtype == np.int32 or max(matrix.nnz, *matrix.shape) >= 2**31:
+        return matrix
+    parts = (matrix.data, matrix.indices.astype(np.int32), matrix.indptr.astype(np.int32))
+    return sparse.csr_array(parts, shape=matrix.shape)
+
+
+def _names(names: Sequence[str], matrix: Any, what: str) -> tuple[str, ...]:
+    listed = tuple(map(str, names))
+    if len(listed) != matrix.shape[1]:
+        raise ValueError(
+            f"There are {len(listed)} {what} names for {_counted(matrix.shape[1], what)}."
+        )
+    return listed
+
+
+def _rows(rows: Any, n_samples: int, what: str) -> Indexes:
+    chosen = np.asarray(rows)
+    if chosen.ndim != 1 or (chosen.size and chosen.dtype.kind not in "iu"):
+        raise ValueError(f"{what} must be a list of whole numbers, the places of rows.")
+    if chosen.size and not 0 <= int(chosen.min()) <= int(chosen.max()) < n_samples:
+        raise ValueError(
+            f"{what} names row {int(chosen.max())}, but the rows are 0 to {n_samples - 1}."
+            if int(chosen.min()) >= 0
+            else f"{what} names row {int(chosen.min())}; rows are counted from 0."
+        )
+    return chosen.astype(np.int64)
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"

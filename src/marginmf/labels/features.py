@@ -1,0 +1,67 @@
+"""Rows and columns of X, dense or sparse alike."""
+
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array, issparse
+
+from marginmf._typing import FloatArray, IntArray
+from marginmf.kernels import get_kernels
+
+
+def take_rows(X: Any, rows: IntArray) -> Any:
+    """Return some rows, without zeros that are stored.
+
+    Sparse ones get 32-bit indices wherever these are enough: scikit-learn's clusterers take no
+    others, and kernels are compiled for each kind anew.
+    """
+    X = X[rows]
+    if not issparse(X):
+        return X
+    X.eliminate_zeros()
+    if max(X.nnz, *X.shape) > np.iinfo(np.int32).max:
+        return X
+    indices, indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
+    return csr_array((X.data, indices, indptr), shape=X.shape)
+
+
+def used_features(X: Any) -> tuple[IntArray, Any]:
+    """Return the features that are not zero for all instances, and X with those alone.
+
+    In a sparse X every stored entry counts as not zero (see `take_rows`).
+
+    >>> used_features(np.array([[0.0, 2.0], [0.0, 3.0]]))
+    (array([1]), array([[2.],
+           [3.]]))
+    """
+    if not issparse(X):
+        features = np.flatnonzero((X != 0).any(axis=0))
+        whole = len(features) == X.shape[1]
+        return features, X if whole else np.ascontiguousarray(X[:, features])
+    used = np.zeros(X.shape[1], bool)
+    used[X.indices] = True
+    features = np.flatnonzero(used)
+    places = (np.cumsum(used) - 1).astype(X.indices.dtype)
+    shape = (X.shape[0], len(features))
+    return features, csr_array((X.data, places[X.indices], X.indptr), shape=shape)
+
+
+def embed(X: Any, features: IntArray, weights: FloatArray) -> FloatArray:
+    """Return ``X[:, features] @ weights`` in the type of the weights.
+
+    >>> X, weights = np.array([[1.0, 2.0, 3.0]]), np.array([[10.0], [100.0]])
+    >>> embed(X, np.array([0, 2]), weights), embed(csr_array(X), np.array([0, 2]), weights)
+    (array([[310.]]), array([[310.]]))
+    """
+    if not issparse(X):
+        used = X if len(features) == X.shape[1] else X[:, features]
+        product: FloatArray = used.astype(weights.dtype, copy=False) @ weights
+        return product
+    # Features without a weight point to a row of zeros after the others.
+    places = np.full(X.shape[1], len(weights), np.int32)
+    places[features] = np.arange(len(weights))
+    padded = np.vstack([weights, np.zeros((1, weights.shape[1]), weights.dtype)])
+    embedded = np.empty((X.shape[0], weights.shape[1]), weights.dtype)
+    data = X.data.astype(weights.dtype, copy=False)
+    get_kernels().accumulate(X.indptr, places[X.indices], data, padded, embedded)
+    return embedded

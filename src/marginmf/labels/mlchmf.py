@@ -1,0 +1,217 @@
+"""MLC-HMF: a tree of embeddings, each trusted with the instances that it gets right."""
+
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
+
+import numpy as np
+from joblib import effective_n_jobs
+from scipy.sparse import csr_array
+
+from marginmf._random import as_generator
+from marginmf._typing import FloatArray, IntArray
+from marginmf.kernels.threads import one_blas_thread
+from marginmf.labels.base import LabelsEstimator
+from marginmf.labels.features import take_rows
+from marginmf.labels.growing import Growth, grow
+from marginmf.labels.neighbours import Neighbours
+from marginmf.labels.splitting import check_splitter
+from marginmf.labels.voting import VOTES, vote
+from marginmf.losses import TwoLevelLoss, two_level_loss
+from marginmf.progress import progress_bar
+from marginmf.ratings.base import check_number
+from marginmf.solvers import Callback, Solver, Stopping, get_solver
+
+#: What the tolerance is a share of.
+UNITS = ("labels", "density")
+#: The most nodes that a progress bar counts on.
+MOST_NODES = 1000
+
+
+@dataclass(eq=False, repr=False)
+class MLCHMF(LabelsEstimator):
+    """Multi-label classification by hierarchical matrix factorisation (chapter 5 of the thesis).
+
+    The training instances are divided in two.  Each half learns an embedding: features times
+    ``U`` are a few factors, and those times ``V`` a score for every label, with a large margin.
+    The half keeps the instances that its embedding gets right up to a tolerance; the others are
+    divided again, and so on.  A new instance asks the embeddings that keep its nearest
+    neighbours.
+
+    Parameters
+    ----------
+    n_factors : int or None
+        The rank of every embedding; None is half the number of labels, rounded up.
+    reg : float
+        The weight of the penalty on the embeddings, the same for large and small nodes.
+    tolerance : float
+        The largest share of wrong labels with which a node keeps an instance.
+    tolerance_unit : {"labels", "density"}
+        What ``tolerance`` is a share of.  Labels: all labels, as in the thesis; 0.02 allows one
+        wrong label of 50, and none of 49.  Density: the labels that an instance has on the
+        average; 0.5 allows one wrong label where instances have two.
+    max_depth : int
+        How many times instances are divided; 0 is one embedding of all, without a tree.
+    min_samples : int
+        With fewer instances than this no embedding is learned.
+    n_neighbors : int
+        How many neighbours of an instance say which embeddings it asks.
+    vote : {"auto", "hard", "soft"}
+        Hard: a label goes to the side with more votes, and where the decision rule or a ranking
+        has to compare labels with equal votes, the mean score decides.  Soft: the mean score
+        alone, each clipped to [-1, 1].  Auto: hard under ``decision="sign"``, as in the thesis,
+        and soft under the other rules, whose thresholds need finer scores.
+    splitter : clusterer, optional
+        Who divides instances in two: any clusterer of scikit-learn with ``fit_predict``; by
+        default k-means.  Its number of clusters, if it has one, is set to two, and a
+        ``random_state`` of None is set for every node.
+    loss : str or TwoLevelLoss
+        ``"smooth_hinge"``, ``"hinge"``, ``"modified_square"``, ``"logistic"``, or a loss of your
+        own.
+    solver : str or solver
+        ``"lbfgs"``, ``"cg"`` or ``"gd"``, or a solver object.
+    max_iter, tol
+        When to stop at a node: after so many iterations, or when one of them (on the average of
+        the last three) lowers the objective by less than this share of it.
+    random_state : int, Generator or None
+        Seeds the starts.
+    n_jobs : int or None
+        Threads, as in scikit-learn: None is one, -1 is all.  The nodes of one depth are learned
+        side by side; the result does not depend on it.
+    verbose : int
+        1 shows a progress bar on standard error.
+    callbacks : sequence of callable
+        Called with a `marginmf.solvers.Progress` after every iteration at every node; returning
+        True stops at that node.
+    decision, tune_for, top1_if_empty, cv
+        How scores become label sets; see `DecisionTuned`.  The thesis has ``decision="sign"``.
+
+    Attributes
+    ----------
+    tree_ : EmbeddingTree
+        The nodes; ``print(model.tree_)`` draws it, and so does
+        `marginmf.plots.embedding_tree`.
+    tolerance_ : float
+        The tolerance as a share of all labels.
+    neighbours_ : Neighbours or None
+        The instances that some node keeps; None if there is one node.
+    keepers_ : array of int
+        The index of the node that keeps each of them.
+    n_iter_ : int
+        How many iterations all nodes took together.
+    thresholds_ : array of shape (n_labels,)
+        A label is predicted where its score is above.
+    classes_ : array
+        The names of the labels, or their numbers.
+
+    Notes
+    -----
+    If no node keeps any instance, which happens when ``reg`` is large, there is one embedding of
+    all.  Features without a unit in common should be scaled first (`MinMaxScaler` suits), as
+    neighbours, clusters and the penalty all depend on their scale.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_multilabel_classification
+    >>> X, Y = make_multilabel_classification(n_samples=60, n_classes=4, random_state=0)
+    >>> model = MLCHMF(max_depth=1, decision="sign", random_state=0).fit(X, Y)
+    >>> model.predict(X[:2]).shape
+    (2, 4)
+    """
+
+    n_factors: int | None = None
+    reg: float = 3.0
+    tolerance: float = 0.02
+    _: KW_ONLY
+    tolerance_unit: str = "labels"
+    max_depth: int = 5
+    min_samples: int = 5
+    n_neighbors: int = 5
+    vote: str = "auto"
+    splitter: Any = None
+    loss: str | TwoLevelLoss = "smooth_hinge"
+    solver: str | Solver = "lbfgs"
+    max_iter: int = 100
+    tol: float = 1e-4
+    random_state: Any = None
+    n_jobs: int | None = None
+    verbose: int = 0
+    callbacks: Sequence[Callback] = ()
+
+    def _check(self) -> None:
+        if self.n_factors is not None:
+            check_number(self, "n_factors", int, 1)
+        for name in ("reg", "tolerance", "tol"):
+            check_number(self, name, float, 0)
+        for name, least in {
+            "max_depth": 0,
+            "min_samples": 1,
+            "n_neighbors": 1,
+            "max_iter": 1,
+        }.items():
+            check_number(self, name, int, least)
+        for name, known in (("tolerance_unit", UNITS), ("vote", ("auto", *VOTES))):
+            if getattr(self, name) not in known:
+                raise ValueError(
+                    f"{name}={getattr(self, name)!r} is not known. Choose one of "
+                    f"{', '.join(map(repr, known))}."
+                )
+        check_splitter(self.splitter)
+        two_level_loss(self.loss)
+        get_solver(self.solver)
+        as_generator(self.random_state)
+        if not (isinstance(self.callbacks, Sequence) and all(map(callable, self.callbacks))):
+            raise ValueError(f"callbacks={self.callbacks!r} must be a list of functions.")
+
+    def _fit(self, X: Any, Y: csr_array) -> None:
+        n_samples, n_labels = Y.shape
+        self.tolerance_ = float(self.tolerance)
+        if self.tolerance_unit == "density":
+            self.tolerance_ *= Y.nnz / (n_samples * n_labels)
+        growth = Growth(
+            n_factors=self.n_factors or -(-n_labels // 2),
+            reg=float(self.reg),
+            tolerance=self.tolerance_,
+            max_depth=self.max_depth,
+            min_samples=self.min_samples,
+            splitter=self.splitter,
+            loss=two_level_loss(self.loss),
+            solver=get_solver(self.solver),
+            stopping=Stopping(max_iter=self.max_iter, tol=self.tol),
+        )
+        seed = int(as_generator(self.random_state).integers(2**63))
+        n_nodes = min(2 ** (min(self.max_depth, 30) + 1), MOST_NODES)
+        with progress_bar(type(self).__name__, n_nodes, bool(self.verbose)) as report:
+            self.tree_ = grow(
+                X,
+                Y,
+                growth,
+                seed,
+                effective_n_jobs(self.n_jobs),
+                lambda name: [*self.callbacks, *report(name)],
+            )
+        self.n_iter_ = sum(node.n_iter for node in self.tree_)
+        self._store_kept(X)
+
+    def _store_kept(self, X: Any) -> None:
+        """Keep the instances that new ones are compared with, and who keeps each of them."""
+        self.neighbours_: Neighbours | None = None
+        self.keepers_: IntArray = np.zeros(0, np.int64)
+        if len(self.tree_) > 1:
+            self.keepers_ = np.repeat(
+                np.arange(len(self.tree_)), [len(node.kept) for node in self.tree_]
+            )
+            self.neighbours_ = Neighbours(self.n_neighbors).fit(take_rows(X, self.tree_.kept))
+
+    def _scores(self, X: Any) -> FloatArray:
+        with one_blas_thread():
+            if self.neighbours_ is None:
+                (node,) = self.tree_
+                return node.scores(X)
+            voters = self.keepers_[self.neighbours_.kneighbors(X)]
+            return vote(X, voters, self.tree_, self._kind_of_vote())
+
+    def _kind_of_vote(self) -> str:
+        if self.vote != "auto":
+            return self.vote
+        return "hard" if self.decision == "sign" else "soft"

@@ -1,0 +1,108 @@
+"""The nearest stored instances of new ones."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.metrics import pairwise_distances_chunked
+from sklearn.utils.extmath import row_norms
+
+from marginmf._typing import BoolArray, FloatArray, IntArray
+
+#: Mebibytes of distances that are held at a time.
+MEMORY = 16
+# Squared distances that differ by less than this share of what they are computed from are equal:
+# in a batch of another size, or of sparse rows, they may come out in another order.
+_ROUNDING = 1e-12
+
+
+@dataclass
+class Neighbours:
+    """Finds the stored instances with the smallest Euclidean distance.
+
+    Every distance is looked at, batch by batch, so that memory is bounded, sparse instances stay
+    sparse and give the same neighbours as dense ones, and the number of features does not matter.
+    Of equally distant instances those stored first are taken.
+
+    Parameters
+    ----------
+    n_neighbors : int
+        How many neighbours each instance gets; if fewer are stored, all of them.
+
+    Attributes
+    ----------
+    stored_ : array or csr_array of shape (n_stored, n_features)
+        The instances to search; all that a fitted object knows.
+
+    Examples
+    --------
+    >>> search = Neighbours(2).fit(np.array([[0.0], [3.0], [4.0]]))
+    >>> search.kneighbors(np.array([[2.9], [0.0]]))
+    array([[1, 2],
+           [0, 1]])
+    >>> search.kneighbors()
+    array([[1, 2],
+           [2, 0],
+           [1, 0]])
+    """
+
+    n_neighbors: int = 5
+
+    def fit(self, X: Any) -> "Neighbours":
+        """Store the instances to search."""
+        self.stored_ = X
+        return self
+
+    def kneighbors(self, X: Any = None) -> IntArray:
+        """Return the places of each instance's neighbours among the stored ones, nearest first.
+
+        Parameters
+        ----------
+        X : array or csr_array of shape (n_samples, n_features), optional
+            Whose neighbours; by default each stored instance's own, itself left out.
+
+        Returns
+        -------
+        array of shape (n_samples, n)
+            With ``n`` the smaller of ``n_neighbors`` and how many there are.
+        """
+        stored, alone = self.stored_, X is None
+        queries = stored if alone else X.astype(stored.dtype, copy=False)
+        n = min(self.n_neighbors, stored.shape[0] - alone)
+        if n <= 0 or queries.shape[0] == 0:
+            return np.empty((queries.shape[0], max(n, 0)), np.intp)
+        stored_norms = _squared_norms(stored)
+        query_norms = stored_norms if alone else _squared_norms(queries)
+        scale = float(stored_norms.max()) + query_norms
+
+        def nearest(distances: FloatArray, start: int) -> IntArray:
+            rows = np.arange(len(distances))
+            if alone:
+                distances[rows, start + rows] = np.inf
+            return _smallest(distances, n, scale[start + rows])
+
+        chunks = pairwise_distances_chunked(
+            queries, stored, reduce_func=nearest, metric="euclidean", working_memory=MEMORY
+        )
+        return np.concatenate(list(chunks))
+
+
+def _smallest(distances: FloatArray, n: int, scale: FloatArray) -> IntArray:
+    """Return the columns of each row's n smallest values, of equal ones the first columns."""
+    squared = np.square(distances, dtype=np.float64)
+    limit = np.partition(squared, n - 1, axis=1)[:, n - 1]
+    slack = _ROUNDING * scale + 8 * np.finfo(distances.dtype).eps * limit
+    clearly: BoolArray = squared < (limit - slack)[:, None]
+    tied = ~clearly & (squared <= (limit + slack)[:, None])
+    room = n - clearly.sum(axis=1)
+    chosen = clearly | (tied & (tied.cumsum(axis=1) <= room[:, None]))
+    columns = np.nonzero(chosen)[1].reshape(len(squared), n)
+    values = np.take_along_axis(squared, columns, axis=1)
+    # Those of the last group are equal, also where rounding says otherwise.
+    values = np.where(values >= (limit - slack)[:, None], limit[:, None], values)
+    order = np.argsort(values, axis=1, kind="stable")
+    return np.take_along_axis(columns, order, axis=1)
+
+
+def _squared_norms(X: Any) -> FloatArray:
+    return np.asarray(row_norms(X, squared=True), np.float64)

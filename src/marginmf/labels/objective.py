@@ -1,0 +1,174 @@
+"""Value and gradient of one embedding: features to few numbers, and those to labels.
+
+    J(U, V) = sum over instances i and labels l of loss(y_il (x_i U V)_l) + reg / 2 (|U|^2 + |V|^2)
+
+with y in {-1, +1} and a constant feature after those of x_i, so that the last row of U is an
+intercept.  With E = XU and G the derivatives of the loss by the scores EV, the gradient is
+``X^T G V^T + reg U`` and ``E^T G + reg V``: O(nnz(X) d + N d L) for N instances, rank d, L labels.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.sparse import csr_array, issparse
+
+from marginmf._typing import FloatArray, IntArray
+from marginmf.kernels import get_kernels
+from marginmf.kernels.threads import run
+from marginmf.losses import TwoLevelLoss
+
+#: Scores that are worked on together: few enough for a processor's own cache.  However many
+#: instances there are, no table of all their scores is ever made.
+BLOCK = 65_536
+#: Columns of a dense X that are multiplied together in the gradient by U.
+COLUMNS = 512
+
+
+class Embedding(NamedTuple):
+    """Views of one parameter vector: features to factors (intercept last), factors to labels."""
+
+    U: FloatArray
+    V: FloatArray
+
+
+class LabelObjective:
+    """The objective of one embedding, as a function of one flat parameter vector.
+
+    Neither the blocks nor the number of threads change the result.  The caller keeps BLAS to one
+    thread (`marginmf.kernels.threads.one_blas_thread`).
+
+    Parameters
+    ----------
+    X : array or csr_array of shape (n_samples, n_features)
+        The features, float32 or float64: the parameters are of the same type, and sums over
+        instances and labels are made in float64.
+    Y : csr_array of shape (n_samples, n_labels)
+        The labels that each instance has, one stored entry for each.
+    reg : float
+        The weight of the penalty.
+    n_factors : int
+        The rank of the embedding.
+    loss : TwoLevelLoss
+        What a margin costs.
+    n_threads : int
+        How many threads work side by side.
+
+    Examples
+    --------
+    >>> from marginmf.losses import smooth_hinge
+    >>> X, Y = np.array([[0.0], [1.0]]), csr_array(np.array([[1.0, 0.0], [0.0, 1.0]]))
+    >>> objective = LabelObjective(X, Y, 1.0, 1, smooth_hinge)
+    >>> value, gradient = objective(np.zeros(objective.n_parameters))
+    >>> value, gradient.shape  # four margins of zero cost a half each
+    (2.0, (4,))
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        Y: Any,
+        reg: float,
+        n_factors: int,
+        loss: TwoLevelLoss,
+        n_threads: int = 1,
+    ) -> None:
+        self.X, self.Y = X, Y
+        self.reg = float(reg)
+        self.loss = loss
+        self.dtype = X.dtype
+        self.n_threads = n_threads
+        #: Arithmetic for solvers, with the same threads.
+        self.kernels, self._one_thread = get_kernels("cpu", n_threads), get_kernels("cpu", 1)
+        self._shapes = (X.shape[1] + 1, n_factors), (n_factors, Y.shape[1])
+        # Sums over instances go along the columns of X, which its transpose has in rows.
+        self._transposed = csr_array(X.T) if issparse(X) else None
+        # At least as many rows as labels, so that a block's part of the gradient by V takes no more
+        # memory than its rows of E do.
+        n_labels = Y.shape[1]
+        self._blocks = _bounds(X.shape[0], max(n_labels, BLOCK // n_labels))
+
+    @property
+    def n_parameters(self) -> int:
+        """How many numbers a point has."""
+        return sum(rows * columns for rows, columns in self._shapes)
+
+    def join(self, U: FloatArray, V: FloatArray) -> FloatArray:
+        """Return one parameter vector."""
+        return np.concatenate([np.ravel(U), np.ravel(V)]).astype(self.dtype)
+
+    def split(self, point: FloatArray) -> Embedding:
+        """Return the parameter vector's parts, as views of it."""
+        first, second = self._shapes
+        cut = first[0] * first[1]
+        return Embedding(point[:cut].reshape(first), point[cut:].reshape(second))
+
+    def __call__(self, point: FloatArray) -> tuple[float, FloatArray]:
+        """Return the value and the gradient at a point."""
+        U, V = self.split(point)
+        gradient = np.empty_like(point)
+        by_U, by_V = self.split(gradient)
+        embedded = self._embed(U)
+        by_embedded = np.empty_like(embedded)
+        losses = np.empty(len(embedded))
+        parts = np.empty((len(self._blocks) - 1, *V.shape), self.dtype)
+
+        def work(start: int, stop: int) -> None:
+            rows = slice(start, stop)
+            scores = embedded[rows] @ V
+            indptr = self.Y.indptr[start : stop + 1]
+            losses[rows] = self._one_thread.label_rows(indptr, self.Y.indices, scores, self.loss)
+            np.dot(scores, V.T, out=by_embedded[rows])
+            np.dot(embedded[rows].T, scores, out=parts[np.searchsorted(self._blocks, start)])
+
+        run(work, self._blocks, self.n_threads)
+        # In the order of the blocks, whichever was ready first.
+        by_V[:] = parts.sum(axis=0, dtype=np.float64)
+        self._sum_over_instances(by_embedded, by_U)
+        self.kernels.axpy(self.reg, point, gradient)
+        penalty = 0.5 * self.reg * self.kernels.dot(point, point)
+        return float(losses.sum()) + penalty, gradient
+
+    def n_errors(self, point: FloatArray) -> IntArray:
+        """Return how many labels of each instance have a score of the wrong sign (0 is minus)."""
+        U, V = self.split(point)
+        embedded = self._embed(U)
+        errors = np.empty(len(embedded), np.int64)
+
+        def work(start: int, stop: int) -> None:
+            present = self.Y[start:stop].toarray() != 0
+            errors[start:stop] = ((embedded[start:stop] @ V > 0) != present).sum(axis=1)
+
+        run(work, self._blocks, self.n_threads)
+        return errors
+
+    def _embed(self, U: FloatArray) -> FloatArray:
+        """Return XU, with the intercept."""
+        X, embedded = self.X, np.empty((self.X.shape[0], U.shape[1]), self.dtype)
+        if issparse(X):
+            self.kernels.accumulate(X.indptr, X.indices, X.data, U, embedded)
+        else:
+
+            def work(start: int, stop: int) -> None:
+                np.dot(X[start:stop], U[:-1], out=embedded[start:stop])
+
+            run(work, self._blocks, self.n_threads)
+        embedded += U[-1]
+        return embedded
+
+    def _sum_over_instances(self, by_embedded: FloatArray, by_U: FloatArray) -> None:
+        """Fill the gradient by U with ``X^T by_embedded``; the constant feature is one."""
+        X, Xt = self.X, self._transposed
+        if Xt is not None:
+            self.kernels.accumulate(Xt.indptr, Xt.indices, Xt.data, by_embedded, by_U[:-1])
+        else:
+
+            def work(start: int, stop: int) -> None:
+                np.dot(X[:, start:stop].T, by_embedded, out=by_U[start:stop])
+
+            run(work, _bounds(X.shape[1], COLUMNS), self.n_threads)
+        by_U[-1] = by_embedded.sum(axis=0, dtype=np.float64)
+
+
+def _bounds(n: int, length: int) -> IntArray:
+    """Cut ``range(n)`` into parts of that length; the last one may be shorter."""
+    return np.append(np.arange(0, n, length), n)

@@ -1,0 +1,142 @@
+"""The tree of embeddings that MLC-HMF learns, to look at and to go through."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from marginmf._typing import FloatArray, IntArray
+from marginmf.labels.features import embed
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Node:
+    """One embedding, and the training instances that it is trusted with.
+
+    Parameters
+    ----------
+    index : int
+        Its place in the tree's list of nodes.
+    depth : int
+        How many times the training instances were divided to get here.
+    parent : int
+        The index of the node whose residue was divided; -1 if it was the whole training set.
+    size : int
+        From how many instances it was learned.
+    kept : array of int
+        The rows of the training instances that it gets right up to the tolerance, in an order
+        that their content decides.
+    objective : float
+        Where the minimisation ended.
+    n_iter : int
+        How many iterations it took.
+    features : array of int
+        The features that are not zero for all of its instances; the others have no weight.
+    U : array of shape (n_used_features + 1, n_factors)
+        From those features to the factors; the last row is the intercept.
+    V : array of shape (n_factors, n_labels)
+        From the factors to the labels.
+    """
+
+    index: int
+    depth: int
+    parent: int
+    size: int
+    kept: IntArray
+    objective: float
+    n_iter: int
+    features: IntArray
+    U: FloatArray
+    V: FloatArray
+
+    @property
+    def residue(self) -> int:
+        """How many of its instances it does not keep: they are divided further, if they may."""
+        return self.size - len(self.kept)
+
+    def scores(self, X: Any) -> FloatArray:
+        """Return ``x U V`` for every instance and label: positive means that it has the label.
+
+        Parameters
+        ----------
+        X : array or csr_array of shape (n_samples, n_features)
+            Instances with all features.
+        """
+        embedded = embed(X, self.features, self.U[:-1])
+        embedded += self.U[-1]
+        scores: FloatArray = embedded @ self.V
+        return scores
+
+    def __repr__(self) -> str:
+        return f"Node({self})"
+
+    def __str__(self) -> str:
+        return (
+            f"node {self.index}: {self.size} instances, {len(self.kept)} kept, "
+            f"{self.residue} residue, objective {self.objective:.1f}"
+        )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class EmbeddingTree:
+    """All nodes, parents before their children; ``print(tree)`` draws it.
+
+    Parameters
+    ----------
+    nodes : list of Node
+        The nodes, by their index.
+    n_samples : int
+        How many instances the tree was grown from.
+    """
+
+    nodes: list[Node]
+    n_samples: int
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+    def __getitem__(self, index: int) -> Node:
+        return self.nodes[index]
+
+    def __iter__(self) -> Iterator[Node]:
+        return iter(self.nodes)
+
+    @property
+    def depth(self) -> int:
+        """How deep the deepest node is."""
+        return max(node.depth for node in self.nodes)
+
+    @property
+    def kept(self) -> IntArray:
+        """The training instances that some node keeps, node by node."""
+        return np.concatenate([node.kept for node in self.nodes])
+
+    @property
+    def residue(self) -> IntArray:
+        """The training instances that no node keeps, ascending."""
+        return np.setdiff1d(np.arange(self.n_samples), self.kept)
+
+    def children(self, parent: int = -1) -> list[Node]:
+        """Return the nodes that a node's residue was divided into; by default the topmost ones."""
+        return [node for node in self.nodes if node.parent == parent]
+
+    def __repr__(self) -> str:
+        return f"EmbeddingTree({self._summary()})"
+
+    def __str__(self) -> str:
+        return "\n".join([self._summary(), *self._lines(-1, "")])
+
+    def _summary(self) -> str:
+        plural = "" if len(self) == 1 else "s"
+        return (
+            f"{self.n_samples} instances: {len(self.kept)} kept by {len(self)} node{plural}, "
+            f"{self.n_samples - len(self.kept)} residue"
+        )
+
+    def _lines(self, parent: int, margin: str) -> Iterator[str]:
+        children = self.children(parent)
+        for node in children:
+            last = node is children[-1]
+            yield f"{margin}{'└─' if last else '├─'} {node}"
+            yield from self._lines(node.index, margin + ("   " if last else "│  "))

@@ -1,0 +1,30 @@
+"""Protocols: which data a model learns from, and which it is judged on.  All of them are seeded.
+
+For ratings, each has ``split(pairs, ratings)``, which yields arrays of row numbers.  `HoldOut`,
+`KFold` and `WeakGeneralisation` yield ``(train, test)`` and so are scikit-learn splitters, good for
+``cross_val_score(..., cv=...)``.  `StrongGeneralisation` yields ``(train, fold_in, test)``: its
+test users are new to the model.  `evaluate` understands all.
+
+For label sets, scikit-learn's own splitters serve, and `IterativeStratifiedKFold` keeps every label
+equally frequent in all folds.
+"""
+
+from marginmf.protocols.ratings import (
+    HoldOut,
+    KFold,
+    SplitProtocol,
+    StrongGeneralisation,
+    WeakGeneralisation,
+    evaluate,
+)
+from marginmf.protocols.stratification import IterativeStratifiedKFold
+
+__all__ = [
+    "HoldOut",
+    "IterativeStratifiedKFold",
+    "KFold",
+    "SplitProtocol",
+    "StrongGeneralisation",
+    "WeakGeneralisation",
+    "evaluate",
+]

@@ -1,0 +1,408 @@
+"""Faulty label files of every kind say in one sentence what is wrong with them, and where."""
+
+import gzip
+import io
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from label_files import as_arff, as_npz, as_sparse_arff, as_xml, as_zip
+from made_files import as_feather, as_parquet, write
+
+from marginmf.datasets import LabelsTable, read_labels
+
+TABLE = LabelsTable(
+    "t",
+    np.arange(12.0).reshape(4, 3),
+    [[1, 0], [0, 1], [1, 1], [0, 0]],
+    feature_names=("a", "b", "c"),
+    label_names=("p", "q"),
+)
+HEADER = (
+    "@relation r\n@attribute a numeric\n@attribute b {0,1}\n@attribute p {0,1}\n"
+    "@attribute q {0,1}\n@data\n"
+)
+
+
+def said_by(path: Path, **options: Any) -> str:
+    with pytest.raises(ValueError) as caught:  # noqa: PT011, the text is looked at
+        read_labels(path, **options)
+    text = str(caught.value)
+    assert text.startswith(str(path.parent)), text
+    assert text.endswith(".")
+    assert "\n" not in text
+    assert len(text) < 600
+    return text
+
+
+def check(path: Path, message: str, **options: Any) -> None:
+    text = said_by(path, **options)
+    assert re.search(message, text), text
+
+
+ARFF_FAULTS: dict[str, tuple[str, str]] = {
+    "empty": ("", "is empty; an ARFF file has a header and rows"),
+    "only comments": ("% nothing\n", "line 1: the file ends in its header, before @data"),
+    "cut in the header": (HEADER[:50], "line 3: the values of 'b' have no closing brace"),
+    "cut before @data": (HEADER[:-6], "line 5: the file ends in its header, before @data; it is c"),
+    "cut inside braces": ("@relation r\n@attribute a {0,", "line 2: .* have no closing brace"),
+    "no rows": (HEADER, "has no rows after @data; add some"),
+    "no attributes": ("@relation r\n@data\n1\n", "line 2: @data comes before any @attribute"),
+    "stray line": ("@relation r\nhello\n", "line 2: 'hello' is not a line of an ARFF header"),
+    "no type": ("@relation r\n@attribute a\n@data\n", "line 2: 'a' is not a name and a type"),
+    "odd type": (
+        "@relation r\n@attribute a relational\n@data\n1\n",
+        "line 2: the attribute 'a' has the type 'relational', which is none that can be read",
+    ),
+    "no values": ("@relation r\n@attribute a {}\n@data\n", "line 2: .* 'a' has no values"),
+    "open quote": ("@relation r\n@attribute 'a numeric\n@data\n", "line 2: .* is not a name and"),
+    "open quote in values": ("@relation r\n@attribute a {'x,y}\n@data\n", "a quote is not closed"),
+    "string": (
+        "@relation r\n@attribute t string\n" + HEADER[12:] + "x,1,0,0,1\n",
+        r"line 2: the attribute 't' is of type string, .* leave it out with ignore=\['t'\]",
+    ),
+    "label of words": (
+        HEADER.replace("p {0,1}", "p {low,high}") + "1,0,low,1\n",
+        "line 4: 'p' is a label but takes the values low, high; labels take 0 and 1",
+    ),
+    "label of text": (
+        HEADER.replace("p {0,1}", "p string") + "1,0,low,1\n",
+        "line 4: 'p' is a label but takes the values string",
+    ),
+    "cut in a row": (HEADER + "1,0,1,0\n2,1,", "line 8: the line ends with a comma; complete"),
+    "few values": (HEADER + "1,0,1,0\n2,1,0\n", "line 8: 3 values where the header declares 4"),
+    "many values": (HEADER + "1,0,1,0,0\n", "line 7: 5 values where the header declares 4 attri"),
+    "hole": (HEADER + "1,,1,0\n", "line 7: a value between two commas is missing; fill it in"),
+    "missing": (HEADER + "1,0,1,0\n?,0,1,0\n", r"line 8: the value of 'a' is missing \(\?\)"),
+    "missing label": (HEADER + "1,0,?,0\n", r"line 7: the value of 'p' is missing \(\?\)"),
+    "word": (HEADER + "% hm\n\nabc,0,1,0\n", "line 9: the value 'abc' of 'a' is not a number"),
+    "nan": (HEADER + "nan,0,1,0\n", "line 7: the value 'nan' of 'a' is not a finite number"),
+    "infinite": (HEADER + "1e999,0,1,0\n", "line 7: the value '1e999' of 'a' is not a finite"),
+    "label 2": (HEADER + "1,0,1,0\n1,0,1,2\n", "line 8: the label 'q' is 2; labels are 0 or 1"),
+    "label -1": (HEADER + "1,0,-1,0\n", "line 7: the label 'p' is -1; labels are 0 or 1"),
+    "label word": (HEADER + "1,0,1,yes\n", "line 7: the label 'yes' of 'q' is not a number"),
+    "other value": (HEADER + "1,5,1,0\n", r"line 7: 5 is none of the values \{0,1\} of 'b'"),
+    "row quote": (HEADER + "1,0,1,'0\n", "line 7: a quote is not closed"),
+    "brace in a row": (HEADER + "1,0,1,0,{5}\n", r"line 7: '\{5\}' does not begin a value"),
+    "sparse cut": (HEADER + "{0 1,2 1}\n{0 2,3", "line 8: the sparse row does not end with its br"),
+    "sparse comma": (HEADER + "{0 1,}\n", "line 7: the sparse row ends with a comma"),
+    "sparse no value": (HEADER + "{0 1,2}\n", "line 7: '2' does not begin with a place and a val"),
+    "sparse no place": (HEADER + "{a 1}\n", "line 7: 'a 1' does not begin with a place and a val"),
+    "sparse three": (HEADER + "{0 1 2,2 1}\n", "line 7: '0 1 2,2 1' does not begin with a place"),
+    "sparse negative": (HEADER + "{-1 1}\n", "line 7: '-1 1' does not begin with a place and"),
+    "sparse beyond": (
+        HEADER + "{0 1}\n{4 1}\n",
+        "line 8: the place 4 is beyond the header's 4 attributes, which are counted from 0",
+    ),
+    "sparse far beyond": (HEADER + "{99999999999999999999 1}\n", "line 7: "),
+    "sparse twice": (HEADER + "{0 1,0 2}\n", "line 7: the place 0 is named twice; remove one"),
+    "sparse word": (HEADER + "{0 abc}\n", "line 7: the value 'abc' of 'a' is not a number"),
+    "sparse missing": (HEADER + "{0 1,2 ?}\n", r"line 7: the value of 'p' is missing \(\?\)"),
+    "sparse label": (HEADER + "{0 1,2 3}\n", "line 7: the label 'p' is 3; labels are 0 or 1"),
+    "sparse nan": (HEADER + "{0 NaN}\n", "line 7: the value 'NaN' of 'a' is not a finite number"),
+    "dense among sparse": (HEADER + "{0 1}\n1,0,1,0\n", "line 8: a dense row among sparse ones"),
+    "sparse among dense": (HEADER + "1,0,1,0\n{0 1}\n", "line 8: a sparse row among dense ones"),
+}
+
+
+@pytest.mark.parametrize("fault", ARFF_FAULTS)
+def test_every_fault_of_arff_is_one_sentence(tmp_path: Path, fault: str) -> None:
+    content, message = ARFF_FAULTS[fault]
+    check(write(tmp_path, content.encode(), "made.arff"), message, labels=["p", "q"])
+
+
+@pytest.mark.parametrize("make", [as_arff, as_sparse_arff])
+def test_a_file_cut_anywhere_is_read_or_refused(tmp_path: Path, make: Any) -> None:
+    whole = make(TABLE)
+    refused = []
+    for end in range(len(whole)):
+        path = write(tmp_path, whole[:end], "made.arff")
+        try:
+            assert read_labels(path, labels=["p", "q"]).n_samples <= 4
+        except ValueError as error:
+            refused.append(str(error))
+    assert len(refused) > len(whole) / 2
+    assert all(one.startswith(str(tmp_path)) and "\n" not in one for one in refused)
+
+
+LABELS_UNKNOWN: dict[str, tuple[bytes | None, str, dict[str, Any], str]] = {
+    "nothing said": (None, "r", {}, "does not say which attributes are labels; give the XML file"),
+    "moved since": (
+        None,
+        "r: -C 2-weka.filters.unsupervised.attribute.Remove-R1",
+        {},
+        r"counts labels \(-C 2\) that filters have moved since; give the XML file",
+    ),
+    "all are labels": (None, "r: -C 5", {}, "labels=-5 does not leave a label and a feature"),
+    "count too large": (None, "r", {"labels": 5}, "labels=5 does not leave a label and a feature"),
+    "count of none": (None, "r", {"labels": 0}, "labels=0 does not leave"),
+    "no such name": (None, "r", {"labels": ["z"]}, "there is no column 'z'; the columns are 'a', "),
+    "no such pattern": (None, "r", {"labels": "z*"}, r"there is no column 'z\*'; the columns are"),
+    "ignored is unknown": (None, "r", {"labels": 2, "ignore": "z"}, "there is no column 'z'"),
+    "no features": (None, "r", {"labels": "*"}, "has labels but no features; it needs both"),
+    "not XML": (b"labels: p, q", "r", {}, r"made.xml is not XML, or is cut short \(.*\); fetch"),
+    "cut XML": (as_xml(("p", "q"))[:60], "r", {}, "made.xml is not XML, or is cut short"),
+    "empty XML": (b" \n", "r", {}, "made.xml is empty; it needs <labels> with a <label name=...>"),
+    "XML of nothing": (b"<labels></labels>", "r", {}, "made.xml names no labels"),
+    "nameless": (b"<labels><label/></labels>", "r", {}, "made.xml: label 1 has no name; give it"),
+    "entity": (
+        b'<!DOCTYPE x [<!ENTITY e "p">]><labels><label name="&e;"/></labels>',
+        "r",
+        {},
+        "made.xml has a document type, which label files do not need; remove it",
+    ),
+    "XML of another file": (
+        as_xml(("p", "other")),
+        "r",
+        {},
+        "made.xml names the label 'other', which is no attribute of .*made.arff",
+    ),
+    "XML and count differ": (
+        as_xml(("q",)),
+        "r: -C -2",
+        {},
+        r"its relation counts 2 labels \(-C -2\), but .*made.xml names 1; give the right one",
+    ),
+    "named twice": (as_xml(("p", "p")), "r", {}, "made.xml names the label 'p' 2 times; leave one"),
+}
+
+
+@pytest.mark.parametrize("fault", LABELS_UNKNOWN)
+def test_labels_that_cannot_be_told_are_one_sentence(tmp_path: Path, fault: str) -> None:
+    xml, relation, options, message = LABELS_UNKNOWN[fault]
+    if xml is not None:
+        write(tmp_path, xml, "made.xml")
+    check(write(tmp_path, as_arff(TABLE, relation), "made.arff"), message, **options)
+
+
+def test_two_labels_of_one_name_are_refused(tmp_path: Path) -> None:
+    path = write(tmp_path, (HEADER.replace(" q ", " p ") + "1,0,1,0\n").encode(), "made.arff")
+    check(path, "2 columns are called 'p'; give each a name of its own", labels=["p"])
+
+
+SVMLIGHT_FAULTS: dict[str, tuple[str, dict[str, Any], str]] = {
+    "only comments": ("# nothing\n", {}, "has no rows; it needs lines such as 1,3 4:0.2 7:1"),
+    "cut in a pair": ("1 1:1\n2 1:", {}, "line 2: '1:' is not a feature and its value, such as"),
+    "word": ("1 1:x\n", {}, "line 1: the value of '1:x' is not a finite number; correct it"),
+    "nan": ("1 1:1\n1 2:nan\n", {}, "line 2: the value of '2:nan' is not a finite number"),
+    "label word": ("1 1:1\nrock 1:1\n", {}, "line 2: 'rock' are not labels, which are whole num"),
+    "negative label": ("-1 1:1\n", {}, "line 1: '-1' are not labels"),
+    "half label": ("1.5 1:1\n", {}, "line 1: '1.5' are not labels"),
+    "comma at the end": ("1, 1:1\n", {}, "line 1: '1,' are not labels"),
+    "query": ("1 qid:3 1:1\n", {}, "line 1: 'qid:3' is not a feature and its value"),
+    "negative feature": ("1 -1:1\n", {}, "line 1: '-1:1' is not a feature and its value"),
+    "stray number": ("1 1:1\n1 5 1:1\n", {}, "line 2: '5' is not a feature and its value"),
+    "feature twice": ("1 1:1\n1 3:1 3:2\n", {}, "line 2: the feature 3 is named twice"),
+    "label twice": ("1,2,1 1:1\n", {}, "line 1: the label 1 is named twice; remove one of them"),
+    "beyond n_features": (
+        "1 1:1\n1 5:1\n",
+        {"n_features": 4},
+        "line 2: the feature 5 is beyond the 4 features, which are counted from 1; correct it",
+    ),
+    "beyond labels": (
+        "1 1:1\n3 5:1\n",
+        {"labels": 2},
+        "line 2: the label 3 is beyond the 2 labels, which are counted from 1; correct it",
+    ),
+    "labels by pattern": ("1 1:1\n", {"labels": "tag_*"}, "labels of an svmlight file are numbers"),
+    "no labels": ("1 1:1\n", {"labels": 0}, "labels of an svmlight file are numbers"),
+    "sizes: cut": ("3 2 2\n1 1:1\n", {}, "that it has 3 samples, but it has 1; it is cut short"),
+    "sizes: features": (
+        "1 2 2\n1 2:1\n",
+        {},
+        "line 2: the feature 2 is beyond the 2 features, whi",
+    ),
+    "sizes: labels": ("1 2 2\n2 1:1\n", {}, "line 2: the label 2 is beyond the 2 labels"),
+    "sizes alone": ("3 2 2\n", {}, "has no rows"),
+}
+
+
+@pytest.mark.parametrize("fault", SVMLIGHT_FAULTS)
+def test_every_fault_of_svmlight_is_one_sentence(tmp_path: Path, fault: str) -> None:
+    content, options, message = SVMLIGHT_FAULTS[fault]
+    check(write(tmp_path, content.encode(), "made.svm"), message, **options)
+
+
+TEXT_FAULTS: dict[str, tuple[str, dict[str, Any], str]] = {
+    "empty": (" \n", {"labels": 1}, "is empty; it needs lines of features and labels"),
+    "labels not said": (
+        "a,b\n1,0\n",
+        {},
+        r"does not say which of its columns are labels; say so with labels=n .* are 'a', 'b'",
+    ),
+    "no rows": ("a,b\n", {"labels": 1}, "has no rows after its line of names; add some"),
+    "no names": ("1,0\n", {"labels": ["b"]}, "has no line of names; say with labels=n"),
+    "word": (
+        "a,b\n1,0\nx,0\n",
+        {"labels": 1},
+        r"line 3: 'x' in the column 'a' is not a number; .*",
+    ),
+    "hole": ("a,b\n1,0\n,0\n", {"labels": 1}, "line 3: a value in the column 'a' is missing"),
+    "label hole": ("a,b\n1,\n", {"labels": 1}, "line 2: a value in the column 'b' is missing; lab"),
+    "nan": ("a,b\nnan,0\n", {"labels": 1}, "line 2: 'nan' in the column 'a' is not a finite numb"),
+    "label 2": (
+        "a,b\n1,0\n1,2\n",
+        {"labels": 1},
+        "line 3: 2 in the column 'b' is no label; labels",
+    ),
+    "label word": ("a,b\n1,maybe\n", {"labels": 1}, "line 2: 'maybe' in the column 'b' is not a n"),
+    "short line": (
+        "a,b\n1,0\n1\n",
+        {"labels": 1},
+        r"line 3: 1 column\(s\) where the first line ha",
+    ),
+    "long line": ("a,b\n1,0,1\n", {"labels": 1}, r"line 2: 3 column\(s\) where the first line has"),
+    "quotes": ('a,b\n"1,0\n', {"labels": 1}, "the quotes do not match"),
+    "one column": ("a\n1\n", {"labels": 1}, "labels=1 does not leave a label and a feature of its"),
+}
+
+
+@pytest.mark.parametrize("fault", TEXT_FAULTS)
+def test_every_fault_of_text_is_one_sentence(tmp_path: Path, fault: str) -> None:
+    content, options, message = TEXT_FAULTS[fault]
+    check(write(tmp_path, content.encode(), "made.csv"), message, **options)
+
+
+@pytest.mark.parametrize("labels", [1.5, True, [1], {"a": 1}])
+def test_an_odd_choice_of_labels_is_refused(tmp_path: Path, labels: Any) -> None:
+    path = write(tmp_path, b"a,b\n1,0\n", "made.csv")
+    with pytest.raises(ValueError, match="Columns are given as a count, as names, or as a pattern"):
+        read_labels(path, labels=labels)
+
+
+COLUMNAR_FAULTS: dict[str, tuple[Any, str]] = {
+    "text": ({"a": ["x"], "l": [1]}, "what stands in the column 'a' is string, not numbers; corr"),
+    "nested": ({"a": [[1]], "l": [1]}, "what stands in the column 'a' is list<.*, not numbers"),
+    "null": ({"a": [1, None], "l": [1, 0]}, "row 2: a value in the column 'a' is missing"),
+    "null label": ({"a": [1, 2], "l": [1, None]}, "row 2: .* 'l' is missing; labels are 0 or 1"),
+    "nan": ({"a": [1.0, float("nan")], "l": [1, 0]}, "row 2: nan in the column 'a' is not a fin"),
+    "label 3": ({"a": [1, 2], "l": [3, 0]}, "row 1: 3 in the column 'l' is no label; labels are"),
+    "no rows": (pa.table({"a": [1], "l": [1]}).slice(0, 0), "has no rows; add some"),
+}
+
+
+@pytest.mark.parametrize("make", [as_parquet, as_feather])
+@pytest.mark.parametrize("fault", COLUMNAR_FAULTS)
+def test_every_fault_of_a_columnar_file_is_one_sentence(
+    tmp_path: Path, make: Any, fault: str
+) -> None:
+    rows, message = COLUMNAR_FAULTS[fault]
+    check(write(tmp_path, make(rows), "made.parquet"), message, labels="l")
+
+
+def arrays(**changed: Any) -> bytes:
+    made = {
+        "X_data": np.ones(2),
+        "X_indices": np.array([0, 1]),
+        "X_indptr": np.array([0, 1, 2]),
+        "X_shape": np.array([2, 2]),
+        "Y": np.eye(2),
+    }
+    made |= changed
+    buffer = io.BytesIO()
+    np.savez(buffer, **{key: value for key, value in made.items() if value is not None})
+    return buffer.getvalue()
+
+
+NPZ_FAULTS: dict[str, tuple[bytes, str]] = {
+    "no labels": (arrays(Y=None), "it has neither Y nor Y_data, but X_data, X_indices, X_indptr"),
+    "no features": (arrays(X_data=None), "it has neither X nor X_data"),
+    "outside": (arrays(X_indices=np.array([0, 7])), "does not hold a label dataset: "),
+    "negative": (arrays(X_indices=np.array([0, -7])), "does not hold a label dataset: "),
+    "bad pointers": (arrays(X_indptr=np.array([0, 9, 2])), "does not hold a label dataset: "),
+    "bad shape": (arrays(X_shape=np.array([2])), "does not hold a label dataset: "),
+    "nan": (arrays(X_data=np.array([1, np.nan])), "the features are not all finite numbers"),
+    "words": (arrays(X=np.array([["a"], ["b"]])), "the features are not all finite numbers"),
+    "label 2": (arrays(Y=2 * np.eye(2)), "labels of a LabelsTable are 0 or 1, but one of them is"),
+    "rows differ": (arrays(Y=np.eye(3)), r"their shapes are \(2, 2\) and \(3, 3\)"),
+    "names": (arrays(label_names=np.array(["a"])), "There are 1 label names for 2 labels"),
+    "split": (arrays(train_idx=np.array([5])), "train_idx names row 5, but the rows are 0 to 1"),
+    "pickled": (arrays(Y=np.array([{}], dtype=object)), "is not an npz file of arrays, or is dam"),
+}
+
+
+@pytest.mark.parametrize("fault", NPZ_FAULTS)
+def test_every_fault_of_arrays_is_one_sentence(tmp_path: Path, fault: str) -> None:
+    content, message = NPZ_FAULTS[fault]
+    check(write(tmp_path, content, "made.npz"), message)
+
+
+def archive(**files: bytes) -> bytes:
+    return as_zip({name.replace("_", "."): content for name, content in files.items()})
+
+
+def damaged(content: bytes) -> bytes:
+    place = content.index(b"made") + 40
+    return content[:place] + bytes([content[place] ^ 0xFF]) + content[place + 1 :]
+
+
+XML = as_xml(("p", "q"))
+WHOLE = as_zip({"made.arff": as_arff(TABLE), "made.xml": XML})
+ARCHIVE_FAULTS: dict[str, tuple[str, bytes, str]] = {
+    "cut": ("a.zip", WHOLE[:-30], "is a damaged zip file"),
+    "half": ("a.zip", WHOLE[: len(WHOLE) // 2], "is a damaged zip file"),
+    "changed": ("a.zip", damaged(WHOLE), "is a damaged zip file"),
+    "cut npz": ("a.npz", arrays()[:-30], "is a damaged zip file"),
+    "no ARFF": ("a.zip", as_zip({"x.txt": b"1"}), "has no ARFF file in it, only 'x.txt'; unpack"),
+    "empty zip": ("a.zip", as_zip({}), "does not hold a label dataset|has no ARFF file|is not an"),
+    "several": (
+        "a.zip",
+        as_zip({"x.arff": as_arff(TABLE), "y.arff": as_arff(TABLE), "y.xml": XML}),
+        "has 2 ARFF files, 'x.arff', 'y.arff'; unpack it, and read the one you mean",
+    ),
+    "no XML": ("a.zip", as_zip({"x.arff": as_arff(TABLE)}), "x.arff does not say which attributes"),
+    "parts differ": (
+        "a.zip",
+        as_zip(
+            {
+                "x-train.arff": as_arff(TABLE),
+                "x-test.arff": as_arff(TABLE).replace(b"@attribute b", b"@attribute z"),
+                "x.xml": XML,
+            }
+        ),
+        "training file x-train.arff and its test file x-test.arff differ in their feature names",
+    ),
+    "bad member": (
+        "a.zip",
+        as_zip({"x.arff": as_arff(TABLE)[:-4], "x.xml": XML}),
+        "a.zip/x.arff, line 13: ",
+    ),
+    "zip in gzip": ("a.zip.gz", gzip.compress(WHOLE), "is a zip file inside gzip; unpack it first"),
+    "cut gzip": ("a.arff.gz", gzip.compress(as_arff(TABLE))[:-9], "is a damaged gzip file"),
+    "JSON": ("a.jsonl", b'{"a": 1}\n', "is JSON, which is not read for labels; write it as CSV"),
+    "picture": ("a.png", b"\x89PNG\0\0", "is not a text file; export the labels as CSV"),
+    "no Parquet": ("a.parquet", b"\0" * 99, "is called a file of kind Parquet but is none"),
+}
+
+
+@pytest.mark.parametrize("fault", ARCHIVE_FAULTS)
+def test_every_fault_of_the_file_itself_is_one_sentence(tmp_path: Path, fault: str) -> None:
+    name, content, message = ARCHIVE_FAULTS[fault]
+    check(write(tmp_path, content, name), message)
+
+
+def test_files_that_are_not_there_are_named(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"There is no file .*made.arff; check the name"):
+        read_labels(tmp_path / "made.arff")
+    with pytest.raises(IsADirectoryError, match="is a folder; name the file of labels inside it"):
+        read_labels(tmp_path)
+    path = write(tmp_path, as_arff(TABLE), "made.arff")
+    with pytest.raises(FileNotFoundError, match=r"There is no file .*x.xml; xml= is the file that"):
+        read_labels(path, xml=tmp_path / "x.xml")
+
+
+def test_arrays_with_any_byte_changed_are_read_or_refused(tmp_path: Path) -> None:
+    whole = as_npz(TABLE, tmp_path)
+    refused = []
+    for place in np.random.default_rng(0).integers(0, len(whole), 60).tolist():
+        changed = bytearray(whole)
+        changed[place] ^= 0xFF
+        try:
+            read_labels(write(tmp_path, bytes(changed), "again.npz"), labels=2)
+        except ValueError as error:
+            refused.append(str(error))
+    assert refused
+    assert all(one.startswith(str(tmp_path)) for one in refused)
