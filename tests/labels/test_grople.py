@@ -170,7 +170,8 @@ def test_the_objective_of_the_labels_never_rises(seed: int, l2: float) -> None:
 
 @pytest.mark.parametrize("many", [False, True])
 def test_eigenvectors_of_few_and_of_many_labels(many: bool, monkeypatch) -> None:
-    monkeypatch.setattr("marginmf.labels.embedding.MOST_DENSE_LABELS", 4 if many else 100)
+    for module in ("embedding", "grams"):
+        monkeypatch.setattr(f"marginmf.labels.{module}.MOST_DENSE_LABELS", 4 if many else 100)
     _, Y = data(5, n_labels=12)
     Y[:, 3] = Y[:, 4] = Y[:, 5]
     Y[:, 0] = 0
