@@ -26,14 +26,14 @@ RATINGS = {
 }
 #: The measures of `marginmf.metrics.labels_report`, and how long a fit took.
 LABELS = {
-    "accuracy": Measure("accuracy", more_is_better=True),
-    "hamming": Measure("Hamming loss"),
-    "subset_accuracy": Measure("subset accuracy", more_is_better=True),
-    "example_f1": Measure("example F1", more_is_better=True),
-    "macro_f1": Measure("macro F1", more_is_better=True),
-    "micro_f1": Measure("micro F1", more_is_better=True),
-    **{f"precision_at_{k}": Measure(f"precision@{k}", more_is_better=True) for k in (1, 3, 5)},
-    **{f"ndcg_at_{k}": Measure(f"nDCG@{k}", more_is_better=True) for k in (1, 3, 5)},
+    "accuracy": Measure("accuracy", 3, more_is_better=True),
+    "hamming": Measure("Hamming", 3),
+    "subset_accuracy": Measure("subset accuracy", 3, more_is_better=True),
+    "example_f1": Measure("example F1", 3, more_is_better=True),
+    "macro_f1": Measure("macro F1", 3, more_is_better=True),
+    "micro_f1": Measure("micro F1", 3, more_is_better=True),
+    **{f"precision_at_{k}": Measure(f"precision@{k}", 3, more_is_better=True) for k in (1, 3, 5)},
+    **{f"ndcg_at_{k}": Measure(f"nDCG@{k}", 3, more_is_better=True) for k in (1, 3, 5)},
     "coverage": Measure("coverage", 2),
     "seconds": Measure("seconds", 2),
 }
