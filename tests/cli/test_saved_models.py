@@ -73,3 +73,10 @@ def test_each_kind_is_loaded_by_its_own_function(label_file: Path, model_file: P
     assert isinstance(load_ratings_model(model_file), MMMF)
     with pytest.raises(ValueError, match=r"holds a MMMF, which predicts ratings and not labels"):
         load_labels_model(model_file)
+
+
+def test_commands_for_labels_refuse_ratings_models(run, model_file: Path) -> None:
+    Path("rows.csv").write_text("a,b\n1,2\n")
+    outcome = run("labels", "predict", model_file, "rows.csv")
+    assert outcome.code != 0
+    assert "holds a MMMF, which predicts ratings and not labels" in " ".join(outcome.err.split())
