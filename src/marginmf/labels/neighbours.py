@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.metrics import pairwise_distances_chunked
 from sklearn.utils.extmath import row_norms
 
-from marginmf._typing import BoolArray, FloatArray, IntArray
+from marginmf._typing import FloatArray, IntArray
 
 #: Mebibytes of distances that are held at a time.
 MEMORY = 16
@@ -92,16 +92,14 @@ def _smallest(distances: FloatArray, n: int, scale: FloatArray) -> IntArray:
     squared = np.square(distances, dtype=np.float64)
     limit = np.partition(squared, n - 1, axis=1)[:, n - 1]
     slack = _ROUNDING * scale + 8 * np.finfo(distances.dtype).eps * limit
-    clearly: BoolArray = squared < (limit - slack)[:, None]
-    tied = ~clearly & (squared <= (limit + slack)[:, None])
-    room = n - clearly.sum(axis=1)
-    chosen = clearly | (tied & (tied.cumsum(axis=1) <= room[:, None]))
-    columns = np.nonzero(chosen)[1].reshape(len(squared), n)
-    values = np.take_along_axis(squared, columns, axis=1)
-    # Those of the last group are equal, also where rounding says otherwise.
-    values = np.where(values >= (limit - slack)[:, None], limit[:, None], values)
-    order = np.argsort(values, axis=1, kind="stable")
-    return np.take_along_axis(columns, order, axis=1)
+    rows, columns = np.nonzero(squared <= (limit + slack)[:, None])
+    values = squared[rows, columns]
+    # Those about the n-th are equal to it, also where rounding says otherwise.
+    values = np.where(values >= (limit - slack)[rows], limit[rows], values)
+    order = np.lexsort([columns, values, rows])
+    starts = np.searchsorted(rows, np.arange(len(squared)))
+    nearest: IntArray = columns[order[starts[:, None] + np.arange(n)]]
+    return nearest
 
 
 def _squared_norms(X: Any) -> FloatArray:

@@ -13,6 +13,8 @@ from marginmf.labels.order import row_keys
 
 #: What clusterers and mixtures call the number of clusters.
 COUNTS = ("n_clusters", "n_components")
+#: Random starts of k-means, of which the best is taken.
+N_STARTS = 5
 
 
 def check_splitter(splitter: Any) -> None:
@@ -99,7 +101,3 @@ def _counts(splitter: Any) -> dict[str, Any]:
         for name in COUNTS
         if name in params and params[name] not in (2, None, defaults[name].default)
     }
-
-
-#: Random starts of k-means, of which the best is taken.
-N_STARTS = 5
