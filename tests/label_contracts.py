@@ -228,9 +228,9 @@ class LabelsEstimatorContract:
         X, Y = data
         X = np.vstack([X, X[:20], X[:20]])
         Y = np.vstack([Y, Y[20:40], 1 - Y[:20]])
-        model = self.make(decision="sign").fit(X, Y)
+        model = self.make().fit(X, Y)
         order = np.random.default_rng(1).permutation(len(X))
-        other = self.make(decision="sign").fit(X[order], Y[order])
+        other = self.make().fit(X[order], Y[order])
         self.assert_same_scores(other.decision_function(X), model.decision_function(X))
 
     def test_the_order_of_the_labels_does_not_matter(self, model, data):
