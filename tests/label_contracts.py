@@ -16,6 +16,8 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
+import marginmf
+
 DECISIONS = ("sign", "global", "per_label")
 NAMES = ["rock", "jazz", "folk", "opera", "blues"]
 
@@ -226,9 +228,9 @@ class LabelsEstimatorContract:
         X, Y = data
         X = np.vstack([X, X[:20], X[:20]])
         Y = np.vstack([Y, Y[20:40], 1 - Y[:20]])
-        model = self.make(decision="sign").fit(X, Y)
+        model = self.make().fit(X, Y)
         order = np.random.default_rng(1).permutation(len(X))
-        other = self.make(decision="sign").fit(X[order], Y[order])
+        other = self.make().fit(X[order], Y[order])
         self.assert_same_scores(other.decision_function(X), model.decision_function(X))
 
     def test_the_order_of_the_labels_does_not_matter(self, model, data):
@@ -353,6 +355,14 @@ class LabelsEstimatorContract:
         np.testing.assert_array_equal(copy.predict(X), model.predict(X))
         np.testing.assert_array_equal(clone(model).fit(X, Y).decision_function(X), scores)
         assert not hasattr(clone(model), "classes_")
+
+    def test_files(self, model, data, tmp_path):
+        model.save(tmp_path / "model.marginmf")
+        copy = marginmf.load(tmp_path / "model.marginmf")
+        for rows in (data[0], csr_array(data[0])):
+            scores = model.decision_function(rows)
+            assert copy.decision_function(rows).tobytes() == scores.tobytes()
+        np.testing.assert_array_equal(copy.predict(data[0]), model.predict(data[0]))
 
     # --- bad input -----------------------------------------------------------------------------
 

@@ -191,6 +191,7 @@ def test_thousands_of_labels_are_grouped_in_little_time() -> None:
         (KMeans, "neither 'spectral', nor a clusterer"),
         (None, "neither 'spectral', nor a clusterer"),
         ([0.5, 1.0], "neither 'spectral', nor a clusterer"),
+        ([0, -1], "numbers >= 0: the group of each label"),
         ([[0, 1]], "neither 'spectral', nor a clusterer"),
     ],
 )

@@ -12,7 +12,7 @@ from scipy.optimize import minimize
 from marginmf.penalties import L1, L21
 from marginmf.solvers import APG, Progress, Stopping, StopReason
 
-patient = settings(deadline=None, max_examples=10)
+patient = settings(deadline=None, max_examples=6)
 # Without function restarts the objective may rise: its fall is no reason to stop.
 TIGHT = Stopping(max_iter=5_000, tol=-math.inf, gradient_tol=0.0, step_tol=1e-13)
 Smooth = Callable[[np.ndarray], tuple[float, np.ndarray]]

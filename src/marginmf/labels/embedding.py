@@ -71,9 +71,10 @@ class LabelEmbedding:
         """Take turns until the objective hardly falls; the point is an `Embedding`.
 
         Starts from the leading eigenvectors of ``Y^T Y``, of which there may be fewer than
-        ``n_factors``.
+        ``n_factors``.  ``tol`` is a share of ``|Y|^2``: where the factors hardly leave a rest, a
+        share of that rest means nothing.
         """
-        monitor = Monitor(stopping, callbacks)
+        monitor = Monitor(replace(stopping, tol=-math.inf), callbacks)
         place = self.with_best_basis(leading_eigenvectors(self.gram, n_factors).T)
         problem = FactorProblem.of(self, place)
         reason = monitor.record(self.objective(place), problem.residual(), place)
@@ -89,6 +90,8 @@ class LabelEmbedding:
                 return monitor.result(place, StopReason.PRECISION)
             place, problem = after, FactorProblem.of(self, after)
             reason = monitor.record(objective, problem.residual(), place)
+            if reason is None and monitor.fall() <= stopping.tol * self.gram.trace:
+                reason = StopReason.OBJECTIVE
         return monitor.result(place, reason)
 
     def with_best_basis(self, V: Float64Array) -> Embedding:

@@ -120,7 +120,7 @@ class LabelGram:
         if len(self.counts) <= MOST_DENSE_LABELS:
             product = self.matrix @ M
         else:
-            product = self.together @ M - np.outer(self.counts, self.means @ M)
+            product = self.together @ M - np.multiply.outer(self.counts, self.means @ M)
         return product
 
     def taken(self, order: IntArray) -> "LabelGram":

@@ -55,7 +55,9 @@ class GroPLE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelsEstimator)
         behind it is projected on the positive semi-definite ones: without that the problem may
         have no solution.
     reg_sparse : float
-        The weight of the l1 penalty on the map from the features (beta).
+        The weight of the l1 penalty on the map from the features (beta).  The default comes within
+        3 % of the best weight's accuracy on each of 15 benchmark data sets (features from 0 to 1),
+        with a threshold chosen by cross-validation.
     grouping : "spectral", clusterer or sequence of int
         How labels are grouped.  Spectral: spectral clustering with a self-tuning heat kernel.  Any
         scikit-learn clusterer: it sees that kernel if its ``affinity`` is "precomputed", the
@@ -64,8 +66,8 @@ class GroPLE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelsEstimator)
     max_iter : int
         The most iterations of each of the two stages.
     tol : float
-        The first stage stops when a turn lowers its objective by less than this share; the second
-        when a step is shorter than this share of the map.
+        The first stage stops when a turn lowers its objective by less than this share of what it
+        would be without any factors, the second when a step is shorter than this share of the map.
     dtype : {"float32", "float64"}
         The precision in which the map from the features is found.
     random_state : int, Generator or None
@@ -116,7 +118,7 @@ class GroPLE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelsEstimator)
     reg_basis: float = 1e-3
     reg_group: float = 1.0
     reg_corr: float = 0.0
-    reg_sparse: float = 1.0
+    reg_sparse: float = 3.0
     grouping: Any = "spectral"
     _: KW_ONLY
     max_iter: int = 100

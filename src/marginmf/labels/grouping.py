@@ -76,10 +76,10 @@ def is_clusterer(grouping: Any) -> bool:
 def given_groups(grouping: Any, n_labels: int | None) -> IntArray:
     """Return groups that were given as whole numbers, one for each label."""
     groups = np.asarray(grouping)
-    if groups.dtype.kind not in "iu" or groups.ndim != 1:
+    if groups.dtype.kind not in "iu" or groups.ndim != 1 or (groups < 0).any():
         raise ValueError(
             f"grouping={grouping!r} is neither 'spectral', nor a clusterer, nor a list of whole "
-            "numbers: the group of each label."
+            "numbers >= 0: the group of each label."
         )
     if n_labels is not None and len(groups) != n_labels:
         raise ValueError(

@@ -126,9 +126,9 @@ class Ridge:
 
     def _iterated(self, rhs: Float64Array) -> Float64Array:
         normal = ImplicitNormal(self.X.astype(np.float64, copy=False), *self.moments)
-        return _conjugate_gradients(
-            lambda Z: normal.apply(Z) + self.reg * Z, normal.diagonal + self.reg, rhs
-        )
+        # Without a penalty, steps in other units would not lead to the smallest weights.
+        diagonal = normal.diagonal + self.reg if self.reg else np.ones(self.X.shape[1])
+        return _conjugate_gradients(lambda Z: normal.apply(Z) + self.reg * Z, diagonal, rhs)
 
     def _cross(self, Y: csr_array, M: Float64Array | None) -> Float64Array:
         """Return ``X^T Y M``, centred."""
@@ -162,7 +162,7 @@ def _inverse(matrix: Float64Array, reg: float) -> Solve:
 
 def _conjugate_gradients(apply: Solve, diagonal: Float64Array, rhs: Float64Array) -> Float64Array:
     """Solve for all columns of the right-hand side side by side, preconditioned by a diagonal."""
-    scale = np.divide(1.0, diagonal, out=np.zeros_like(diagonal), where=diagonal > 0)[:, None]
+    scale = 1.0 / diagonal[:, None]
     found, left = np.zeros_like(rhs), rhs.copy()
     enough = TOLERANCE * np.linalg.norm(rhs, axis=0)
     direction = scale * left

@@ -174,16 +174,20 @@ class Monitor:
         asked_to_stop = [bool(callback(progress)) for callback in self.callbacks]
         return StopReason.CALLBACK if any(asked_to_stop) else self._reason(now, step)
 
+    def fall(self) -> float:
+        """Return how far an iteration lowered the objective, on the average of the last three."""
+        if len(self.history) <= PATIENCE:
+            return math.inf
+        return (self.history[-1 - PATIENCE].objective - self.history[-1].objective) / PATIENCE
+
     def _reason(self, now: Record, step: float) -> StopReason | None:
         rules, first = self.stopping, self.history[0]
         if now.gradient_norm <= rules.gradient_tol * first.gradient_norm:
             return StopReason.GRADIENT
         if step <= rules.step_tol:
             return StopReason.STEP
-        if now.iteration >= PATIENCE:
-            fall = (self.history[-1 - PATIENCE].objective - now.objective) / PATIENCE
-            if fall <= rules.tol * abs(now.objective):
-                return StopReason.OBJECTIVE
+        if self.fall() <= rules.tol * abs(now.objective):
+            return StopReason.OBJECTIVE
         if now.iteration >= rules.max_iter:
             return StopReason.MAX_ITER
         if now.seconds >= rules.max_seconds:

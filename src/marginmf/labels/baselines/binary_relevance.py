@@ -28,7 +28,8 @@ class BinaryRelevance(OneEach):
     ----------
     estimator : classifier, optional
         Any scikit-learn classifier of two classes that has ``decision_function`` or
-        ``predict_proba``; by default a `LinearSVC` with ``C=1``.
+        ``predict_proba``; by default a `LinearSVC` with the hinge loss and
+        ``C=1``.
     n_jobs : int or None
         How many labels are learned at a time, as in scikit-learn: None is one, -1 is as many as
         there are processors.  The result does not depend on it.

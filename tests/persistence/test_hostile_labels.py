@@ -1,0 +1,572 @@
+"""Label models whose checksum is right and whose contents are not: refused in words, or whole."""
+
+import random
+from contextlib import suppress
+
+import numpy as np
+import pytest
+from label_models import estimators, labelled
+from scipy.sparse import csr_array
+from sklearn.base import clone
+from tampering import (
+    COMMON_JUNK,
+    ModelParts,
+    attribute,
+    document,
+    every_node,
+    find,
+    param,
+    place,
+    rename_class,
+    tensor,
+)
+
+import marginmf
+from marginmf.persistence import ModelFileError, describe
+
+X, Y = labelled()
+#: Models, and the features that they are fitted to.
+FITTED = {
+    "mlchmf": (X, Y),
+    "mlchmf one node": (X, Y),
+    "grople": (X, Y),
+    "relevance neighbours": (X, Y),
+    "chains": (X, Y),
+    "chains neighbours": (X, Y),
+    "mlknn": (csr_array(X), Y),
+    "ridge": (X, np.array(["b", "a"], object)[Y[:, 0]]),
+    "scaled": (X, Y),
+    "tuned ridge": (X, Y),
+    "tuned svm": (X, Y),
+}
+
+
+@pytest.fixture(scope="module")
+def label_files(tmp_path_factory):
+    folder, made = tmp_path_factory.mktemp("labels"), {}
+    for name, (features, targets) in FITTED.items():
+        made[name] = folder / f"{name}.marginmf"
+        clone(estimators()[name]).fit(features, targets).save(made[name])
+    return made
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "model.marginmf"
+
+
+def rows_less(name):
+    return tensor(name, lambda array: array[:-1])
+
+
+def columns_less(name):
+    return tensor(name, lambda array: array[..., :-1])
+
+
+def inside(*keys):
+    """Return a change of what is found along these keys in the fitted attributes."""
+
+    def with_value(value):
+        def tamper(parts):
+            node = parts.fitted
+            for key in keys[:-1]:
+                node = node[key]
+            node[keys[-1]] = value
+
+        return tamper
+
+    return with_value
+
+
+def without(*names):
+    """Return a change that takes fitted attributes and their arrays away."""
+
+    def tamper(parts):
+        for name in names:
+            del parts.fitted[name]
+            parts.tensors.pop(name, None)
+
+    return tamper
+
+
+def both(*changes):
+    def tamper(parts):
+        for change in changes:
+            change(parts)
+
+    return tamper
+
+
+def node(number, field):
+    return inside("tree_", "object", 1, "nodes", number, "object", 1, field)
+
+
+def names(text):
+    return tensor("targets_.classes", lambda _: np.frombuffer(text, np.uint8))
+
+
+def objects_more(n):
+    """Return a change of all references, for there are so many more objects before them."""
+
+    def tamper(parts):
+        for container, key in every_node(parts.document, []):
+            if key == "same":
+                container[key] += n
+
+    return tamper
+
+
+COUNTS = {"labels": 5, "features": 7, "rows": 40}
+NO_THRESHOLDS = {"lowest_threshold": None, "highest_threshold": None}
+
+CASES = {
+    # counts and classes
+    "counts of ratings": (
+        "mlknn",
+        document("counts", {"users": 1, "items": 1, "ratings": 1, "levels": 2}),
+        "its counts cannot be understood",
+    ),
+    "counts in words": (
+        "mlknn",
+        document("counts", {**COUNTS, **NO_THRESHOLDS, "labels": "five"}),
+        "its counts cannot be understood",
+    ),
+    "false counts": (
+        "mlknn",
+        document("counts", {**COUNTS, **NO_THRESHOLDS}),
+        "its counts are not those of its model",
+    ),
+    "scikit-learn alone": ("mlknn", rename_class("LinearSVC"), "'LinearSVC' is not an estimator"),
+    "foreign class": ("mlknn", rename_class("Pipeline"), "'Pipeline' is not an estimator"),
+    "ratings model of labels": ("mlknn", rename_class("HMF"), "its counts cannot be understood"),
+    "other method": ("mlknn", rename_class("PLST"), "PLST has no parameter 'n_neighbors'"),
+    "foreign estimator inside": (
+        "tuned ridge",
+        param("estimator", {"object": ["Pipeline", {"steps": []}, {}]}),
+        "'Pipeline' is not a class that a model can have parts of",
+    ),
+    "parameter that scikit-learn does not have": (
+        "tuned ridge",
+        param("estimator", {"object": ["RidgeClassifier", {"exec": "1"}, {}]}),
+        "RidgeClassifier has no parameter 'exec'",
+    ),
+    "attribute that scikit-learn does not have": (
+        "tuned ridge",
+        inside("estimator_", "object", 2, "predict")("x"),
+        "RidgeClassifier has no attribute 'predict'",
+    ),
+    # parameters that would fail later
+    "decision of nothing": ("mlknn", param("decision", "best"), "cannot be used .decision='best'"),
+    "measure of nothing": ("mlknn", param("tune_for", []), "cannot be used .tune_for="),
+    "top1 in words": (
+        "mlknn",
+        param("top1_if_empty", "yes"),
+        "cannot be used .top1_if_empty='yes'",
+    ),
+    "one fold": ("mlknn", param("cv", 1), "cannot be used .cv=1"),
+    "no neighbours": ("mlknn", param("n_neighbors", 0), "cannot be used .n_neighbors=0"),
+    "vote of nothing": ("mlchmf", param("vote", "loud"), "cannot be used .vote='loud'"),
+    "rank of nothing": ("grople", param("n_factors", "many"), "cannot be used .n_factors="),
+    "splitter that is no clusterer": (
+        "mlchmf",
+        both(param("splitter", {"object": ["LBFGS", {}]}), objects_more(1)),
+        r"cannot be used .splitter=LBFGS\(memory=4\)",
+    ),
+    "estimator that is none": (
+        "tuned ridge",
+        both(param("estimator", 7), objects_more(-1)),
+        "cannot be used .estimator=7",
+    ),
+    "estimator without an estimator": (
+        "tuned svm",
+        both(
+            param("estimator", {"object": ["OneVsRestClassifier", {"estimator": 7}, {}]}),
+            objects_more(-1),
+        ),
+        "the parameters of DecisionTuned cannot be used",
+    ),
+    # targets, thresholds and features
+    "threshold that is no number": ("mlknn", place("thresholds_", 0, np.nan), "no threshold"),
+    "threshold before all": ("mlknn", place("thresholds_", 0, -np.inf), "no threshold"),
+    "threshold too few": (
+        "mlknn",
+        rows_less("thresholds_"),
+        r"MLkNN\.thresholds_ has the shape \(4,\), which does not fit \(labels\)",
+    ),
+    "no thresholds": ("mlknn", without("thresholds_"), "thresholds_ is missing"),
+    "no targets": ("mlknn", attribute("targets_", 7), "no object|which labels it predicts"),
+    "targets that are neither": (
+        "mlknn",
+        inside("targets_", "object", 1, "vector")("no"),
+        "does not say which labels it predicts",
+    ),
+    "answers in text": (
+        "mlknn",
+        inside("targets_", "object", 1, "dtype")({"dtype": "<U3"}),
+        r"targets_\.dtype is <U3, which answers cannot have",
+    ),
+    "classes too few": ("mlknn", rows_less("targets_.classes"), "does not fit"),
+    "classes on two axes": (
+        "mlknn",
+        tensor("targets_.classes", lambda array: array[:, None]),
+        r"targets_\.classes has the shape \(5, 1\)",
+    ),
+    "classes that are not text": ("ridge", names(b"[1, 2]"), "a name is not text"),
+    "classes that are no list": ("ridge", names(b'{"a": 1}'), "the names are not a list"),
+    "classes that are not JSON": ("ridge", names(b"['a']"), "list of names is not valid JSON"),
+    "classes of one axis more": (
+        "ridge",
+        tensor("targets_.classes", lambda array: array[None]),
+        "the names are not a list",
+    ),
+    "other classes": (
+        "ridge",
+        attribute("classes_", {"text": {"tensor": "others"}}),
+        "the array 'others' is missing",
+    ),
+    "no features": ("mlknn", attribute("n_features_in_", 0), "how many features it wants"),
+    "features in words": ("mlknn", attribute("n_features_in_", "7"), "how many features it wants"),
+    "another number of features": ("mlknn", attribute("n_features_in_", 8), r"\(rows, features\)"),
+    "names of features that are numbers": (
+        "mlknn",
+        both(
+            attribute("feature_names_in_", {"array": {"tensor": "more"}}),
+            lambda parts: parts.tensors.update(more=np.arange(7)),
+        ),
+        "feature_names_in_ are not text",
+    ),
+    # sparse matrices
+    "column that does not exist": (
+        "mlknn",
+        place("neighbours_.stored_.indices", 3, 7),
+        "entries in columns that do not exist",
+    ),
+    "column before the first": (
+        "mlknn",
+        place("neighbours_.stored_.indices", 3, -1),
+        "entries in columns that do not exist",
+    ),
+    "column twice": (
+        "mlknn",
+        lambda parts: place(
+            "neighbours_.stored_.indices", 0, int(parts.tensors["neighbours_.stored_.indices"][1])
+        )(parts),
+        "not in the order of the columns",
+    ),
+    "rows that go back": (
+        "mlknn",
+        place("neighbours_.stored_.indptr", 3, 10**6),
+        "not divided among its rows",
+    ),
+    "rows that end late": (
+        "mlknn",
+        place("neighbours_.stored_.indptr", -1, 10**6),
+        "not divided among its rows",
+    ),
+    "rows too few": ("mlknn", rows_less("neighbours_.stored_.indptr"), "not divided among its"),
+    "values too few": ("mlknn", rows_less("neighbours_.stored_.data"), "other values than entries"),
+    "values that are not finite": (
+        "mlknn",
+        place("neighbours_.stored_.data", 0, np.inf),
+        r"neighbours_\.stored_ has numbers that are not finite",
+    ),
+    "values that overflow": (
+        "mlknn",
+        place("neighbours_.stored_.data", 0, 1e200),
+        "neighbours_ has rows that are too long to be compared",
+    ),
+    "values of another type": (
+        "mlknn",
+        both(
+            tensor("neighbours_.stored_.data", lambda array: array.view(np.uint64)),
+            lambda parts: find(parts.document, "neighbours_.stored_.data").update(dtype="<M8[s]"),
+        ),
+        "does not fit its tensor|other values than entries",
+    ),
+    "indices that are floats": (
+        "mlknn",
+        both(
+            tensor("neighbours_.stored_.indices", lambda array: array.astype(np.float64)),
+            lambda parts: find(parts.document, "neighbours_.stored_.indices").pop("dtype"),
+        ),
+        "indices of unknown types",
+    ),
+    "shape of three axes": (
+        "mlknn",
+        lambda parts: find_csr(parts.document, "neighbours_.stored_.data").update(shape=[40, 7, 1]),
+        "has not two axes",
+    ),
+    "shape without end": (
+        "mlknn",
+        lambda parts: find_csr(parts.document, "neighbours_.stored_.data").update(
+            shape=[40, 2**80]
+        ),
+        "a sparse matrix has the shape",
+    ),
+    "matrix of other parts": (
+        "mlknn",
+        lambda parts: find_csr(parts.document, "neighbours_.stored_.data").update(format="csc"),
+        "a sparse matrix cannot be understood",
+    ),
+    # neighbours
+    "labels of other rows": (
+        "mlknn",
+        both(
+            tensor("stored_labels_.indptr", lambda array: np.append(array, array[-1])),
+            lambda parts: find_csr(parts.document, "stored_labels_.data").update(shape=[41, 5]),
+        ),
+        "stored_labels_ are not those of its neighbours",
+    ),
+    "labels that count twice": (
+        "mlknn",
+        place("stored_labels_.data", 0, 2.0),
+        "stored_labels_ has something else than ones",
+    ),
+    "probabilities too few": (
+        "mlknn",
+        columns_less("posterior_"),
+        "posterior_ is for another number of neighbours",
+    ),
+    "neighbours less than none": (
+        "mlknn",
+        inside("neighbours_", "object", 1, "n_neighbors")(-1),
+        "has no neighbours to find",
+    ),
+    "neighbours without rows": (
+        "mlknn",
+        inside("neighbours_", "object", 2)({}),
+        r"'neighbours_\.stored_\.data' belongs to nothing",
+    ),
+    # trees
+    "node at another place": ("mlchmf", node(1, "index")(0), "nodes.1 is not at its"),
+    "node that is its own parent": ("mlchmf", node(1, "parent")(1), "nodes.1 is not at its"),
+    "node whose parent comes later": (
+        "mlchmf",
+        node(0, "parent")(5),
+        "nodes.0 is not at its place",
+    ),
+    "node whose parent is nowhere": (
+        "mlchmf",
+        node(1, "parent")(-2),
+        "nodes.1 is not at its place",
+    ),
+    "tree without nodes": (
+        "mlchmf one node",
+        both(
+            inside("tree_", "object", 1, "nodes")([]),
+            lambda parts: [parts.tensors.pop(key) for key in list(parts.tensors) if "node" in key],
+        ),
+        "no object|is not a list, or is empty",
+    ),
+    "row that does not exist": (
+        "mlchmf",
+        lambda parts: place(kept_name(parts), 0, 40)(parts),
+        "keeps rows that do not exist",
+    ),
+    "feature that does not exist": (
+        "mlchmf",
+        place("tree_.nodes.0.features", 0, 7),
+        r"nodes\.0\.features has numbers of features that do not exist",
+    ),
+    "weights of a feature too few": (
+        "mlchmf",
+        rows_less("tree_.nodes.0.U"),
+        r"nodes\.0\.U has the shape \(7, 2\), which does not fit \(used \+ 1, factors\)",
+    ),
+    "factors of a label too few": (
+        "mlchmf",
+        rows_less("tree_.nodes.0.V"),  # in Fortran's order
+        r"nodes\.0\.V has the shape \(2, 4\)",
+    ),
+    "keeper that does not exist": (
+        "mlchmf",
+        place("keepers_", 0, 99),
+        "keepers_ has numbers of nodes that do not exist",
+    ),
+    "keepers too few": ("mlchmf", rows_less("keepers_"), "keepers_ are not those of its neighb"),
+    "nodes with nothing to choose by": (
+        "mlchmf",
+        both(
+            attribute("neighbours_", None),
+            lambda parts: parts.tensors.pop("neighbours_.stored_"),
+        ),
+        "nodes, and nothing to choose by",
+    ),
+    # embeddings, chains and classifiers inside
+    "map of a feature too few": (
+        "grople",
+        rows_less("feature_map_"),
+        r"feature_map_ has the shape",
+    ),
+    "factors of another rank": ("grople", rows_less("label_factors_"), "which does not fit"),
+    "label in a chain twice": (
+        "chains",
+        tensor("orders_", lambda array: array[:, [0, 1, 1]]),
+        "orders_ are not orders of the labels that vary",
+    ),
+    "label that does not exist": (
+        "chains",
+        place("orders_", (0, 0), 9),
+        "labels that do not exist",
+    ),
+    "chain without weights": ("chains", without("coef_"), r"coef_ is missing"),
+    "links too few": ("chains", columns_less("link_coef_"), "link_coef_ has the shape"),
+    "link without a classifier": (
+        "chains neighbours",
+        lambda parts: parts.fitted["estimators_"][0].pop(),
+        "belongs to nothing|are not one for each link|no object",
+    ),
+    "link with a classifier of nothing": (
+        "chains neighbours",
+        inside("estimators_", 0, 2)({"object": ["MLkNN", {}, {}]}),
+        "belongs to nothing|has not learned anything",
+    ),
+    "label without a classifier": (
+        "relevance neighbours",
+        inside("estimators_", 1)(7),
+        r"estimators_\.1 has nothing to predict",
+    ),
+    "weights that are not there": (
+        "relevance neighbours",
+        attribute("coef_", None),
+        "coef_ is missing",
+    ),
+    "scale of a feature too few": ("scaled", rows_less("factor_"), "factor_ has the shape"),
+    "scale that is not finite": ("scaled", place("offset_", 0, np.nan), "offset_ has a number"),
+    "labels that vary too few": (
+        "tuned ridge",
+        tensor("_labels.varying", lambda array: array[:-1]),
+        r"_labels\.varying has the shape \(4,\)",
+    ),
+    "labels that vary too many": (
+        "tuned ridge",
+        tensor("_labels.varying", lambda array: np.ones_like(array)),
+        "estimator_ scores 3 labels, but 5 are wanted of it",
+    ),
+    "coefficients of a feature too few": (
+        "tuned ridge",
+        rows_less("estimator_.coef_"),  # in Fortran's order
+        r"estimator_\.coef_ has the shape \(3, 6\)",
+    ),
+    "intercept too few": ("tuned ridge", rows_less("estimator_.intercept_"), "intercept_ has the"),
+    "estimator that has learned nothing": (
+        "tuned svm",
+        inside("estimator_")({"object": ["LinearSVC", {}, {}]}),
+        "belongs to nothing|has not learned anything",
+    ),
+    "classifier of several labels for one": (
+        "tuned svm",
+        tensor("estimator_.estimators_.0.coef_", lambda array: np.vstack([array, array])),
+        "has the shape|scores 2 labels, but 1",
+    ),
+}
+
+
+def find_csr(found, name):
+    """Return the sparse matrix whose data are that tensor."""
+    for container, key in every_node(found, []):
+        if key == "csr" and container[key]["data"]["tensor"] == name:
+            return container[key]
+    raise AssertionError(name)
+
+
+def kept_name(parts):
+    return next(
+        name for name in parts.tensors if name.endswith("kept") and len(parts.tensors[name])
+    )
+
+
+@pytest.mark.parametrize(("name", "tamper", "sentence"), CASES.values(), ids=CASES)
+def test_hostile_label_models_get_a_sentence(name, tamper, sentence, label_files, path):
+    made = ModelParts(label_files[name])
+    tamper(made)
+    made.write(path)
+    with pytest.raises(ModelFileError, match=sentence) as caught:
+        marginmf.load(path)
+    assert str(caught.value).startswith(f"{path} cannot be loaded: ")
+    assert "\n" not in str(caught.value)
+
+
+def test_the_tools_of_these_tests_write_good_files(label_files, path):
+    for name, (features, _) in FITTED.items():
+        ModelParts(label_files[name]).write(path)
+        original = marginmf.load(label_files[name])
+        copy = marginmf.load(path)
+        np.testing.assert_array_equal(
+            copy.decision_function(features), original.decision_function(features)
+        )
+
+
+JUNK = [
+    *COMMON_JUNK,
+    {"csr": {}},
+    {"csr": {"shape": [1, 1], "data": 0, "indices": 0, "indptr": 0}},
+    {"text": {"tensor": "thresholds_"}},
+    {"array": {"tensor": "thresholds_"}},
+    {"pairs": [[1, 2], [1, 3]]},
+    {"pairs": [[{"decimal": "sNaN"}, 2]]},
+    {"dtype": "|O"},
+    {"object": ["LinearSVC", {"C": {"dict": {}}}, {}]},
+    {"object": ["OneVsRestClassifier", {"estimator": 1}, {"estimators_": []}]},
+    {"object": ["MLkNN", {}, {}]},
+]
+
+
+def loads_whole_or_not_at_all(path):
+    """Load and predict; a description may tell of a file that does not load, but never fails."""
+    with suppress(ModelFileError):
+        describe(path)
+    try:
+        model = marginmf.load(path)
+    except ModelFileError:
+        return "refused"
+    if model.n_features_in_ == X.shape[1]:
+        with np.errstate(all="ignore"):
+            model.predict(X[:3])
+            model.decision_function(csr_array(X[:2]))
+    return "loaded"
+
+
+@pytest.mark.parametrize("name", FITTED)
+def test_whatever_stands_in_the_document_loads_whole_or_not_at_all(name, label_files, path):
+    rng = random.Random(name)
+    good = ModelParts(label_files[name])
+    outcomes = set()
+    for _ in range(60):
+        made = good.copy()
+        container, key = rng.choice(every_node(made.document, []))
+        container[key] = rng.choice(JUNK)
+        made.write(path)
+        outcomes.add(loads_whole_or_not_at_all(path))
+    assert "refused" in outcomes
+
+
+@pytest.mark.parametrize("name", FITTED)
+def test_whatever_stands_in_the_arrays_loads_whole_or_not_at_all(name, label_files, path):
+    rng = np.random.default_rng(0)
+    good = ModelParts(label_files[name])
+    outcomes = set()
+    for _ in range(30):
+        made = good.copy()
+        chosen = str(rng.choice([key for key in made.tensors if made.tensors[key].size]))
+        flat = made.tensors[chosen].reshape(-1).view(np.uint8)
+        for _ in range(3):
+            flat[rng.integers(len(flat))] = rng.integers(256)
+        made.write(path)
+        outcomes.add(loads_whole_or_not_at_all(path))
+    assert "refused" in outcomes
+
+
+def test_a_label_model_cut_short_or_changed_is_noticed(label_files, path):
+    rng = np.random.default_rng(0)
+    good = label_files["mlchmf"].read_bytes()
+    for length in np.linspace(0, len(good) - 1, 40).astype(int).tolist():
+        path.write_bytes(good[:length])
+        with pytest.raises(ModelFileError, match=r"cut short|empty|no model file"):
+            marginmf.load(path)
+    for spot in rng.integers(len(good), size=100).tolist():
+        raw = bytearray(good)
+        raw[spot] ^= 1 << int(rng.integers(8))
+        path.write_bytes(raw)
+        with pytest.raises(ModelFileError, match="cannot be loaded"):
+            marginmf.load(path)
