@@ -39,7 +39,7 @@ def test_every_method_is_fitted_saved_and_asked(run, name: str) -> None:
     assert (found.code, found.err) == (0, "")
     named = [row["labels"] for row in json.loads(found.out)["predictions"]]
     true = [[TAGS[k] for k in np.flatnonzero(row)] for row in TABLE.Y.toarray()]
-    assert np.mean([one == other for one, other in zip(named, true, strict=True)]) > 0.5
+    assert np.mean([one == other for one, other in zip(named, true, strict=True)]) > 0.35
 
 
 def test_json_says_what_was_fitted(run) -> None:
@@ -85,7 +85,7 @@ def test_info_knows_a_model_of_labels(run) -> None:
     outcome = run("info", "m.marginmf")
     assert outcome.code == 0
     assert "80 rows, 5 features, 3 labels" in outcome.out
-    assert "the best label where there is none" in " ".join(outcome.out.split())
+    assert "global, chosen for accuracy; threshold " in outcome.out
     assert json.loads(run("info", "m.marginmf", "--json").out)["counts"]["labels"] == 3
 
 

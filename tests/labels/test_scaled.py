@@ -8,8 +8,9 @@ from sklearn.preprocessing import MinMaxScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import marginmf
+from label_contracts import LabelsEstimatorContract
 from marginmf.datasets import make_labels
-from marginmf.labels import DecisionTuned, GroPLE, Scaled
+from marginmf.labels import DecisionTuned, GroPLE, RidgeEmbedding, Scaled
 from marginmf.labels.scaled import scaled
 
 DATA = make_labels(150, 12, 5, random_state=0)
@@ -21,22 +22,43 @@ def model(**rule) -> GroPLE:
     return GroPLE(n_factors=3, n_groups=2, random_state=0, **rule)
 
 
+class TestScaled(LabelsEstimatorContract):
+    grid = {"estimator__reg": (0.1, 1.0)}  # noqa: RUF012
+
+    def make(self, **params):
+        return Scaled(RidgeEmbedding(0.1), **params)
+
+
 @parametrize_with_checks([Scaled(DecisionTuned(RidgeClassifier()), decision="sign")])
 def test_scikit_learn_takes_it_for_an_estimator(estimator, check):
     check(estimator)
 
 
-@pytest.mark.parametrize("rule", [{"decision": "sign"}, {"decision": "per_label", "cv": 2}])
-def test_it_is_the_estimator_on_scaled_features(rule) -> None:
-    fitted = Scaled(model(), **rule).fit(X, Y)
+def test_it_is_the_estimator_on_scaled_features() -> None:
+    fitted = Scaled(model(), decision="sign").fit(X, Y)
     scaler = MinMaxScaler()
-    inside = model(**rule).fit(scaler.fit_transform(X), Y)
+    inside = model(decision="sign").fit(scaler.fit_transform(X), Y)
     new = X[::-1] * 1.5
     np.testing.assert_allclose(
         fitted.decision_function(new), inside.decision_function(scaler.transform(new)), atol=1e-4
     )
     np.testing.assert_array_equal(fitted.predict(new), inside.predict(scaler.transform(new)))
-    np.testing.assert_allclose(fitted.thresholds_, inside.thresholds_, atol=1e-5)
+
+
+@pytest.mark.parametrize("decision", ["global", "per_label"])
+def test_features_between_0_and_1_are_left_alone_and_thresholds_are_the_same(decision) -> None:
+    between = MinMaxScaler().fit_transform(X)
+    between[between.argmax(axis=0), np.arange(12)] = 1.0  # to the last bit
+    outside = Scaled(model(), decision=decision, cv=2).fit(between, Y)
+    inside = model(decision=decision, cv=2).fit(between, Y)
+    np.testing.assert_array_equal(outside.thresholds_, inside.thresholds_)
+    np.testing.assert_array_equal(outside.predict(between), inside.predict(between))
+
+
+def test_the_estimator_inside_is_a_fitted_one_of_its_own() -> None:
+    fitted = Scaled(model(), decision="global").fit(X, Y)
+    between = scaled(X, fitted.offset_, fitted.factor_)
+    np.testing.assert_array_equal(fitted.estimator_.predict(between).toarray(), fitted.predict(X))
 
 
 def test_the_decision_rule_is_its_own() -> None:
@@ -73,11 +95,6 @@ def test_a_feature_that_is_always_the_same_becomes_zero() -> None:
     np.testing.assert_allclose(between[:, 2:].min(axis=0), 0, atol=1e-12)
     np.testing.assert_allclose(between[:, 2:].max(axis=0), 1)
     assert np.isfinite(fitted.decision_function(constant * 1e6)).all()
-
-
-def test_single_precision_stays() -> None:
-    fitted = Scaled(model(), decision="sign").fit(X.astype(np.float32), Y)
-    assert scaled(X.astype(np.float32), fitted.offset_, fitted.factor_).dtype == np.float32
 
 
 def test_a_vector_of_classes_is_learned_too() -> None:

@@ -74,7 +74,7 @@ class Scaled(LabelsEstimator):
         self.estimator._check()
 
     def _learn(self, X: Any, Y: csr_array) -> None:
-        # The estimator inside chooses the thresholds, because it may share work among the folds.
+        # The estimator inside chooses the thresholds, because it may choose more with them.
         self.estimator_ = self._inside().fit(self._learn_scale(X), Y)
         if not self.targets_.vector:
             self.thresholds_ = self.estimator_.thresholds_
@@ -84,8 +84,8 @@ class Scaled(LabelsEstimator):
         self.estimator_._fit(self._learn_scale(X), Y)
 
     def _fit_each(self, X: Any, Y: csr_array, folds: list[Fold]) -> Iterator[LabelsEstimator]:
-        scaled = self._learn_scale(X)
-        for inside in self._inside()._fit_each(scaled, Y, folds):
+        # One scale for all folds, so that the estimator inside may share work among them.
+        for inside in self._inside()._fit_each(self._learn_scale(X), Y, folds):
             model: Scaled = clone(self)
             model.offset_, model.factor_, model.estimator_ = self.offset_, self.factor_, inside
             yield model
@@ -103,7 +103,7 @@ class Scaled(LabelsEstimator):
         least, greatest = (_extreme(X, kind) for kind in ("min", "max"))
         span = greatest - least
         # A difference that is lost in the rounding of its terms is none.
-        constant = span <= 4 * np.finfo(X.dtype).eps * np.maximum(abs(least), abs(greatest))
+        constant = span <= 4 * np.finfo(np.float64).eps * np.maximum(abs(least), abs(greatest))
         self.factor_ = np.where(constant, 0.0, 1.0 / np.where(constant, 1.0, span))
         self.offset_ = -least * self.factor_
         return scaled(X, self.offset_, self.factor_)
@@ -118,13 +118,14 @@ class Scaled(LabelsEstimator):
 
 
 def scaled(X: Any, offset: Float64Array, factor: Float64Array) -> Any:
-    """Return ``X * factor + offset``, sparse if X is.
+    """Return ``X * factor + offset``, sparse if X is, always in double precision.
+
+    Rounded to single precision, the same numbers would not be the same rows any more.
 
     >>> X = csr_array([[0.0, 2.0], [4.0, 1.0]])
     >>> scaled(X, np.array([0.0, -1.0]), np.array([0.25, 1.0])).toarray().tolist()
     [[0.0, 1.0], [1.0, 0.0]]
     """
-    offset, factor = offset.astype(X.dtype), factor.astype(X.dtype)
     if not issparse(X):
         return X * factor + offset
     stretched = csr_array((X.data * factor[X.indices], X.indices, X.indptr), shape=X.shape)
