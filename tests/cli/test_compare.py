@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from marginmf.cli.comparison import Scores
+from marginmf.cli.scores import Scores
 from marginmf.cli.tables import as_markdown
 
 QUICK = ["--models", "bias,mmmf", "--factors", "3", "--set", "mmmf.reg=1", "--splits", "2"]

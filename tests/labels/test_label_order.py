@@ -7,7 +7,7 @@ from hypothesis.extra.numpy import arrays
 from scipy.sparse import csr_array
 
 from marginmf.labels.folds import inner_folds
-from marginmf.labels.order import label_order, row_keys, row_order
+from marginmf.labels.order import label_order, row_keys, row_order, sample_order
 
 MATRICES = arrays(np.float64, (6, 4), elements=st.sampled_from([0.0, -0.0, 1.0, -1.0, 0.5, 3e9]))
 
@@ -62,3 +62,15 @@ def test_folds_do_not_depend_on_the_order_of_the_rows() -> None:
     for fold, other in zip(inner_folds(X, 3), inner_folds(X[shuffled], 3), strict=True):
         assert set(fold.test.tolist()) == set(shuffled[other.test].tolist())
         assert (row_order(X[fold.test]).size) == len(other.test)
+
+
+def test_rows_that_are_alike_come_in_the_order_of_their_labels() -> None:
+    rng = np.random.default_rng(0)
+    X, Y = np.repeat(rng.normal(size=(6, 3)), 5, axis=0), rng.random((30, 8)) < 0.4
+    rows, labels = rng.permutation(30), rng.permutation(8)
+    first, moved = csr_array(Y.astype(float)), csr_array(Y[np.ix_(rows, labels)].astype(float))
+    order, other = sample_order(X, first), rows[sample_order(X[rows], moved)]
+    assert (X[order] == X[other]).all()
+    assert (Y[order] == Y[other]).all()
+    for fold, same in zip(inner_folds(X, 3, first), inner_folds(X[rows], 3, moved), strict=True):
+        assert (Y[fold.test] == Y[rows[same.test]]).all()

@@ -4,6 +4,17 @@ import random
 
 import numpy as np
 import pytest
+from tampering import (
+    COMMON_JUNK,
+    attribute,
+    document,
+    every_node,
+    find,
+    param,
+    place,
+    rename_class,
+    tensor,
+)
 
 import marginmf
 from marginmf.persistence import ModelFileError
@@ -14,69 +25,12 @@ def path(tmp_path):
     return tmp_path / "model.marginmf"
 
 
-def param(name, node):
-    return lambda parts: parts.params.update({name: node})
-
-
-def attribute(name, node):
-    return lambda parts: parts.fitted.update({name: node})
-
-
-def document(name, node):
-    return lambda parts: parts.document.update({name: node})
-
-
-def tensor(name, change):
-    def tamper(parts):
-        parts.tensors[name] = change(parts.tensors[name])
-
-    return tamper
-
-
-def place(name, position, number):
-    """Put a number into a tensor, which first becomes wide enough for any."""
-
-    def change(array):
-        array = array.astype(np.float64 if array.dtype.kind == "f" else np.int64)
-        array[position] = number
-        return array
-
-    def tamper(parts):
-        tensor(name, change)(parts)
-        note = find(parts.document, name)
-        if note.get("dtype") == "<i4":  # so that the number is that of the array itself
-            parts.tensors[name] = parts.tensors[name].astype(np.int32)
-            del note["dtype"]
-        if note.get("dtype") == "<i8":
-            del note["dtype"]
-
-    return tamper
-
-
-def find(node, name):
-    """Return the note on the array of a tensor."""
-    if isinstance(node, dict):
-        if node.get("tensor") == name:
-            return node
-        node = list(node.values())
-    if isinstance(node, list):
-        for part in node:
-            found = find(part, name)
-            if found is not None:
-                return found
-    return None
-
-
 def ids(text):
     return tensor("users_", lambda _: np.frombuffer(text, np.uint8))
 
 
 def rows_less(name):
     return tensor(name, lambda array: array[..., :-1, :])
-
-
-def rename_class(name):
-    return lambda parts: parts.document["model"]["object"].__setitem__(0, name)
 
 
 def second_use(parts):
@@ -319,39 +273,10 @@ def test_a_parameter_that_the_file_does_not_know_yet_has_its_default(parts, path
 
 
 JUNK = [
-    None,
-    True,
-    -1,
-    10**30,
-    1e308,
-    "",
-    "x",
-    [],
-    [[]],
-    {},
-    {"tuple": []},
-    {"dict": {}},
-    {"same": 0},
-    {"same": 3},
-    {"float": "7ff0000000000000"},
-    {"int": "-0x1"},
-    {"numpy": ["<f8", "00" * 8]},
+    *COMMON_JUNK,
     {"array": {"tensor": "levels_"}},
     {"array": {"tensor": "user_factors_", "order": "F"}},
-    {"object": ["LBFGS", {}]},
-    {"object": ["HMF", {}, {}]},
-    {"loss": "squared"},
 ]
-
-
-def every_node(node, found):
-    """List every (container, key) in a JSON document."""
-    keys = range(len(node)) if isinstance(node, list) else node
-    for key in keys:
-        found.append((node, key))
-        if isinstance(node[key], list | dict):
-            every_node(node[key], found)
-    return found
 
 
 @pytest.mark.parametrize("name", ["als", "hmf", "mmmf"])

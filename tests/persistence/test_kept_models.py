@@ -6,20 +6,30 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.sparse import issparse
 
 import marginmf
+from marginmf.labels.base import LabelsEstimator
 from marginmf.persistence import describe
+from marginmf.ratings import BiasOnly
 from marginmf.ratings.base import RatingsEstimator
 
 FOLDER = Path(__file__).resolve().parents[1] / "fixtures"
-FILES = sorted(FOLDER.glob("*.marginmf"))
+ALL_FILES = sorted(FOLDER.glob("*.marginmf"))
+LABEL_FILES = sorted(FOLDER.glob("labels-*.marginmf"))
+FILES = [path for path in ALL_FILES if path not in LABEL_FILES]
 
 
-def test_there_are_kept_models_of_every_estimator():
-    kept = {describe(path).class_name for path in FILES}
-    exported = (getattr(marginmf.ratings, name) for name in marginmf.ratings.__all__)
+@pytest.mark.parametrize(
+    ("module", "base"),
+    [(marginmf.ratings, RatingsEstimator), (marginmf.labels, LabelsEstimator)],
+    ids=["ratings", "labels"],
+)
+def test_there_are_kept_models_of_every_estimator(module, base):
+    kept = {describe(path).class_name for path in ALL_FILES}
+    exported = (getattr(module, name) for name in module.__all__)
     kinds = {kind for kind in exported if isinstance(kind, type)}
-    assert kept >= {kind.__name__ for kind in kinds if issubclass(kind, RatingsEstimator)}
+    assert kept >= {kind.__name__ for kind in kinds if issubclass(kind, base)}
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
@@ -48,6 +58,30 @@ def test_kept_models_can_be_saved_and_used_further(path, tmp_path):
     assert set(folded.predict(pairs)) <= set(model.levels_)
 
 
+@pytest.mark.parametrize("path", LABEL_FILES, ids=lambda path: path.stem)
+def test_kept_label_models_predict_as_they_did(path):
+    model = marginmf.load(path)
+    expected = json.loads(path.with_suffix(".json").read_text())
+    assert type(model).__name__ == expected["class"]
+    rows = np.array(expected["rows"])
+    np.testing.assert_allclose(
+        model.decision_function(rows), expected["decisions"], rtol=1e-6, atol=1e-9
+    )
+    predicted = model.predict(rows)
+    assert issparse(predicted) == model.targets_.sparse
+    found = predicted.toarray() if issparse(predicted) else predicted
+    np.testing.assert_array_equal(found, expected["predictions"])
+
+
+@pytest.mark.parametrize("path", LABEL_FILES, ids=lambda path: path.stem)
+def test_kept_label_models_can_be_saved_again(path, tmp_path):
+    model = marginmf.load(path)
+    model.save(tmp_path / "again.marginmf")
+    rows = np.array(json.loads(path.with_suffix(".json").read_text())["rows"])
+    again = marginmf.load(tmp_path / "again.marginmf")
+    np.testing.assert_array_equal(again.decision_function(rows), model.decision_function(rows))
+
+
 def test_the_script_that_makes_them_still_runs(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(FOLDER)
     import make_models
@@ -55,5 +89,18 @@ def test_the_script_that_makes_them_still_runs(tmp_path, monkeypatch):
     monkeypatch.delitem(sys.modules, "make_models")
     make_models.main(tmp_path)
     made = sorted(path.name for path in tmp_path.glob("*.marginmf"))
-    assert {path.name for path in FILES} >= set(made)
+    assert {path.name for path in ALL_FILES} >= set(made)
     assert all((tmp_path / name).with_suffix(".json").exists() for name in made)
+
+
+def test_the_script_writes_what_is_missing_and_nothing_else(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(FOLDER)
+    import make_models
+
+    monkeypatch.delitem(sys.modules, "make_models")
+    monkeypatch.setattr(make_models, "models", lambda: {"bias": BiasOnly()})
+    monkeypatch.setattr(make_models, "label_models", lambda: {})
+    kept = tmp_path / "bias-v1.marginmf"
+    kept.write_text("as it was")
+    make_models.main(tmp_path)
+    assert kept.read_text() == "as it was"

@@ -1,6 +1,5 @@
 """The typer application that all commands belong to."""
 
-import inspect
 from typing import Annotated
 
 import typer
@@ -18,15 +17,15 @@ from marginmf.cli import (
     similar,
     tune,
 )
+from marginmf.cli.commands import SETTINGS, add_commands
 from marginmf.cli.errors import SentenceGroup
+from marginmf.cli.labels.app import app as labels_app
 
 app = typer.Typer(
     name="marginmf",
     cls=SentenceGroup,
     invoke_without_command=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    **SETTINGS,
 )
 
 
@@ -58,8 +57,5 @@ COMMANDS = {
     info.info: info.EXAMPLE,
     doctor.doctor: doctor.EXAMPLE,
 }
-for command, example in COMMANDS.items():
-    # Typer would keep the line ends of a docstring, wherever the terminal's own are.
-    paragraphs = inspect.cleandoc(command.__doc__ or "").split("\n\n")
-    text = "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
-    app.command(help=text, epilog=f"Example: {example}")(command)
+add_commands(app, COMMANDS)
+app.add_typer(labels_app, name="labels")

@@ -2,14 +2,14 @@
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from sklearn.base import clone
 
 from marginmf._typing import Array, Float64Array, IntArray
 from marginmf.cli.options import ProtocolOptions
+from marginmf.cli.scores import Scores
 from marginmf.datasets import RatingsTable
 from marginmf.metrics import ratings_report
 from marginmf.protocols import HoldOut, KFold, SplitProtocol, StrongGeneralisation
@@ -39,32 +39,6 @@ class Trial:
     seconds: float
     model: Any
     predicted: Float64Array
-
-
-@dataclass
-class Scores:
-    """The errors and seconds of one method, a list over the splits for each of them."""
-
-    values: dict[str, list[float]] = field(default_factory=dict)
-
-    def add(self, trial: Trial) -> None:
-        """Add another split."""
-        for name, value in {**trial.errors, "seconds": trial.seconds}.items():
-            self.values.setdefault(name, []).append(value)
-
-    def mean(self, name: str) -> float:
-        """Return the mean over the splits."""
-        return float(np.mean(self.values[name]))
-
-    def deviation(self, name: str) -> float | None:
-        """Return the standard deviation over the splits, None if there is only one."""
-        values = self.values[name]
-        return float(np.std(values, ddof=1)) if len(values) > 1 else None
-
-
-def best(scores: Mapping[str, Scores], name: str) -> str:
-    """Return the method with the smallest mean."""
-    return min(scores, key=lambda method: scores[method].mean(name))
 
 
 def make_protocol(options: ProtocolOptions, seed: int) -> SplitProtocol:
@@ -153,5 +127,6 @@ def compare(
             warm_up(models.values(), split)
         for name, model in models.items():
             step(f"{name}, split {number}")
-            scores[name].add(judge(model, split))
+            trial = judge(model, split)
+            scores[name].add(trial.errors, trial.seconds)
     return scores

@@ -51,8 +51,24 @@ def check_destination(
         )
 
 
-def check_table(path: Path | None, what: str) -> None:
-    """Raise an error if a table of results cannot be written there, in the form of its name."""
+def refuse_same(out: Path, file: str, what: str) -> None:
+    """Raise an error if the model would replace what it is learned from."""
+    if out.exists() and Path(file).exists() and out.samefile(file):
+        raise ValueError(f"{out} holds the {what}; name another file for the model with --out.")
+
+
+def check_table(path: Path | None, what: str, also: Sequence[str] = ()) -> None:
+    """Raise an error if a table of results cannot be written there, in the form of its name.
+
+    Parameters
+    ----------
+    path : Path or None
+        The file to be; None is standard output.
+    what : str
+        What it will hold, for messages.
+    also : sequence of str
+        Endings of forms that only this command writes.
+    """
     if path is None:
         return
     from marginmf.datasets.files.arrow import require_pyarrow
@@ -61,7 +77,8 @@ def check_table(path: Path | None, what: str) -> None:
 
     columnar = tuple(ending for ending, kind in ENDINGS.items() if kind in COLUMNAR_WRITERS)
     text = tuple(ending for ending in ENDINGS if ending not in columnar)
-    check_destination(path, what, formats=(*text, *(f"{ending}.gz" for ending in text), *columnar))
+    packed = (f"{ending}.gz" for ending in text)
+    check_destination(path, what, formats=(*text, *packed, *columnar, *also))
     if path.name.lower().endswith(columnar):
         require_pyarrow(f"The {what} {path}")
 

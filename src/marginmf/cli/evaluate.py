@@ -12,8 +12,6 @@ from marginmf.cli.options import (
 )
 
 EXAMPLE = "marginmf evaluate ratings.csv --model mmmf --protocol holdout"
-#: More splits than this are not listed one by one.
-MOST_LISTED = 5
 
 
 @takes_groups
@@ -33,9 +31,10 @@ def evaluate(
     from marginmf.cli.comparison import compare, make_protocol
     from marginmf.cli.data import checked_ratings
     from marginmf.cli.models import make_models
-    from marginmf.cli.printing import new_table, to_json
+    from marginmf.cli.printing import to_json
+    from marginmf.cli.scores import RATINGS
     from marginmf.cli.steps import steps
-    from marginmf.cli.tables import METRICS, cell, summary
+    from marginmf.cli.tables import show_measures, summary
 
     models = make_models([name], model)
     splitter = make_protocol(protocol, model.seed)
@@ -55,12 +54,6 @@ def evaluate(
             )
         )
         return
-    n_listed = protocol.splits if 1 < protocol.splits <= MOST_LISTED else 0
-    listed = [f"split {number}" for number in range(1, n_listed + 1)]
-    table = new_table("error", name, *listed, numbers=1 + n_listed)
-    for metric, (heading, digits) in METRICS.items():
-        each = [f"{value:.{digits}f}" for value in scores.values[metric][:n_listed]]
-        table.add_row(heading, cell(scores, metric), *each)
     talk.out.print(f"{source.title}: {source.facts()}.", markup=False, soft_wrap=True)
     talk.out.print(f"Protocol {protocol.words()}.", markup=False, soft_wrap=True)
-    talk.out.print(table)
+    show_measures(talk.out, name, scores, RATINGS)

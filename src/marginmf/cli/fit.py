@@ -43,12 +43,11 @@ def fit(
     Ids are kept as they are; the scale is whatever levels occur.
     """
     from marginmf.cli.data import checked_ratings
-    from marginmf.cli.destination import check_destination
+    from marginmf.cli.destination import check_destination, refuse_same
     from marginmf.cli.models import make_model
     from marginmf.cli.printing import to_json
 
-    if out.exists() and Path(data.file).exists() and out.samefile(data.file):
-        raise ValueError(f"{out} holds the ratings; name another file for the model with --out.")
+    refuse_same(out, data.file, "ratings")
     check_destination(out, "model", overwrite=force)
     estimator = make_model(name, model, talk.progress)
     source, ratings = checked_ratings(data, talk.progress)

@@ -89,8 +89,7 @@ def _counts_in_words(about: "ModelDescription") -> dict[str, str]:
         rule += f", chosen for {params['tune_for']}"
     low, high = counts.lowest_threshold, counts.highest_threshold
     among = f"threshold {low:.4g}" if low == high else f"thresholds from {low:.4g} to {high:.4g}"
-    best = ", the best label where there is none" if params["top1_if_empty"] else ""
-    return {"learned from": learned, "decision": f"{rule}; {among}{best}"}
+    return {"learned from": learned, "decision": f"{rule}; {among}"}
 
 
 def _ratings_in_words(facts: dict[str, Any]) -> dict[str, str]:

@@ -1,25 +1,18 @@
-"""Errors of methods as tables: for terminals, for files, and for programs."""
+"""Measures of methods as tables: for terminals, for files, and for programs."""
 
 import csv
 import io
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from rich.console import Console
 from rich.text import Text
 
-from marginmf.cli.comparison import Scores, best
 from marginmf.cli.printing import new_table
+from marginmf.cli.scores import MEASURES, Scores, best
 
-#: What the columns are called, and how many digits they have.
-METRICS = {
-    "mae": ("MAE", 4),
-    "zero_one": ("zero-one", 4),
-    "rmse": ("RMSE", 4),
-    "nmae": ("NMAE", 4),
-    "fre": ("FRE", 4),
-    "seconds": ("seconds", 2),
-}
+#: More splits than this are not listed one by one.
+MOST_LISTED = 5
 
 
 def cell(scores: Scores, metric: str) -> str:
@@ -28,7 +21,7 @@ def cell(scores: Scores, metric: str) -> str:
     >>> cell(Scores({"mae": [0.5, 0.75]}), "mae"), cell(Scores({"mae": [0.5]}), "mae")
     ('0.6250 ± 0.1768', '0.5000')
     """
-    digits, deviation = METRICS[metric][1], scores.deviation(metric)
+    digits, deviation = MEASURES[metric].digits, scores.deviation(metric)
     written = f"{scores.mean(metric):.{digits}f}"
     return written if deviation is None else f"{written} ± {deviation:.{digits}f}"
 
@@ -43,7 +36,7 @@ def show_scores(
 
     In bold where there are colours, and with a star before it where there are none.
     """
-    headings = [METRICS[metric][0] for metric in metrics]
+    headings = [MEASURES[metric].heading for metric in metrics]
     described = ["what it is"] if descriptions else []
     table = new_table("method", *described, *headings, numbers=len(headings))
     winners = best_cells(scores, metrics)
@@ -60,8 +53,21 @@ def show_scores(
     console.print(table)
 
 
+def show_measures(console: Console, name: str, scores: Scores, metrics: Iterable[str]) -> None:
+    """Print a row for every measure of one method, with that of each split where they are few."""
+    n_splits = len(scores.values["seconds"])
+    n_listed = n_splits if 1 < n_splits <= MOST_LISTED else 0
+    listed = [f"split {number}" for number in range(1, n_listed + 1)]
+    table = new_table("measure", name, *listed, numbers=1 + n_listed)
+    for metric in metrics:
+        digits = MEASURES[metric].digits
+        each = [f"{value:.{digits}f}" for value in scores.values[metric][:n_listed]]
+        table.add_row(MEASURES[metric].heading, _plain(console, cell(scores, metric)), *each)
+    console.print(table)
+
+
 def best_cells(scores: Mapping[str, Scores], metrics: tuple[str, ...]) -> dict[str, str]:
-    """Return the smallest mean of each column as it is written: equal to the eye is equal."""
+    """Return the best mean of each column as it is written: equal to the eye is equal."""
     return {metric: cell(scores[best(scores, metric)], metric).split(" ")[0] for metric in metrics}
 
 
@@ -69,7 +75,7 @@ def as_markdown(scores: Mapping[str, Scores], metrics: tuple[str, ...]) -> str:
     """Return a Markdown table with the best of each column in bold."""
     winners = best_cells(scores, metrics)
     lines = [
-        "| method | " + " | ".join(METRICS[metric][0] for metric in metrics) + " |",
+        "| method | " + " | ".join(MEASURES[metric].heading for metric in metrics) + " |",
         "|---|" + "---:|" * len(metrics),
     ]
     for name, own in scores.items():

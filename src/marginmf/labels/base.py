@@ -166,7 +166,7 @@ class LabelsEstimator(Savable, ClassifierMixin, BaseEstimator, ABC):
 
     def _tuned(self, X: Any, Y: csr_array) -> tuple[Float64Array, float]:
         """Return thresholds, and the measure that they reach on rows held out in turn."""
-        folds = inner_folds(X, self.cv)
+        folds = inner_folds(X, self.cv, Y)
         search = None
         for model, fold in zip(self._fit_each(X, Y, folds), folds, strict=True):
             for rows in batches(fold.test, Y.shape[1]):

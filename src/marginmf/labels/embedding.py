@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from scipy.sparse.linalg import LinearOperator, eigsh
@@ -181,8 +181,27 @@ class FactorProblem:
         return replace(result, point=self.unit * result.point)
 
 
-def leading_eigenvectors(gram: LabelGram, n: int) -> Float64Array:
-    """Return the eigenvectors of the largest eigenvalues of ``Y^T Y`` that are not zero.
+class Gram(Protocol):
+    """A symmetric matrix with a row for each label, without negative eigenvalues."""
+
+    @property
+    def counts(self) -> Float64Array:
+        """A number for each label."""
+
+    @property
+    def matrix(self) -> Float64Array:
+        """The whole matrix."""
+
+    @property
+    def trace(self) -> float:
+        """About the sum of its eigenvalues."""
+
+    def apply(self, M: Float64Array) -> Float64Array:
+        """Return the product with another matrix."""
+
+
+def leading_eigenvectors(gram: Gram, n: int) -> Float64Array:
+    """Return the eigenvectors of the largest eigenvalues that are not zero.
 
     There is one column at least: of zeros, if all labels are constant.
     """
@@ -190,7 +209,12 @@ def leading_eigenvectors(gram: LabelGram, n: int) -> Float64Array:
     if n_labels <= MOST_DENSE_LABELS or n >= n_labels - 1:
         values, vectors = np.linalg.eigh(gram.matrix)
     else:
-        operator = LinearOperator((n_labels, n_labels), gram.apply, matmat=gram.apply, dtype=float)
+        operator = LinearOperator(
+            (n_labels, n_labels),
+            matvec=lambda vector: gram.apply(vector.reshape(n_labels, 1)),
+            matmat=gram.apply,
+            dtype=float,
+        )
         # A start of its own, because by default it is another one every time.
         start = np.random.default_rng(0).normal(size=n_labels)
         values, vectors = eigsh(operator, n, v0=start)

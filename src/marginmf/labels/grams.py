@@ -171,10 +171,15 @@ def normal_matrix(
     n_columns : int
         How many columns that will have.
     """
-    means, diagonal = moments
     dtype = np.dtype(dtype)
     if not is_formed(X, dtype, n_columns):
-        return ImplicitNormal(X.astype(dtype, copy=False), means, diagonal)
+        return ImplicitNormal(X.astype(dtype, copy=False), *moments)
+    return formed_normal(X, moments, dtype)
+
+
+def formed_normal(X: Any, moments: tuple[Float64Array, Float64Array], dtype: Any) -> FormedNormal:
+    """Return ``X^T X`` of centred features as a matrix."""
+    means, diagonal = moments
     formed = _formed_sparse if issparse(X) else _formed_dense
     return FormedNormal(formed(X, means, dtype), diagonal)
 

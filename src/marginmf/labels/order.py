@@ -56,8 +56,28 @@ def label_order(Y: csr_array, keys: Keys) -> IntArray:
     keys : array
         The keys of the rows.
     """
+    return np.argsort(_label_keys(Y, keys), kind="stable")
+
+
+def sample_order(X: Any, Y: csr_array) -> IntArray:
+    """Return the places of the rows in the order of their keys, of equal rows by their labels.
+
+    Data sets hold rows with the same features and other labels.  The order of the labels does not
+    matter, as these are told apart by the rows that have them.
+
+    >>> X, Y = np.array([[1.0], [1.0], [2.0]]), csr_array([[0.0, 1.0], [1.0, 1.0], [1.0, 0.0]])
+    >>> order, other = sample_order(X, Y), sample_order(X[::-1], csr_array(Y[::-1, ::-1]))
+    >>> bool((Y.toarray()[order] == Y.toarray()[::-1][other]).all())
+    True
+    """
+    keys = row_keys(X)
+    of_labels = _mixed(_label_keys(Y, keys))
+    return np.lexsort((_sums(of_labels[Y.indices], Y.indptr), keys))
+
+
+def _label_keys(Y: csr_array, keys: Keys) -> Keys:
     columns = Y.tocsc()
-    return np.argsort(_sums(_mixed(keys)[columns.indices], columns.indptr), kind="stable")
+    return _sums(_mixed(keys)[columns.indices], columns.indptr)
 
 
 class ContentOrder(NamedTuple):

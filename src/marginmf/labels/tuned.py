@@ -67,18 +67,7 @@ class DecisionTuned(LabelsEstimator):
     param_grid: Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Sequence[Any]]] | None = None
 
     def _check(self) -> None:
-        if not hasattr(self.estimator, "fit") or isinstance(self.estimator, type):
-            raise ValueError(
-                f"estimator={self.estimator!r} is not a classifier; give an object such as "
-                "OneVsRestClassifier(LinearSVC())."
-            )
-        if not any(
-            hasattr(self.estimator, name) for name in ("decision_function", "predict_proba")
-        ):
-            raise ValueError(
-                f"{type(self.estimator).__name__} has neither decision_function nor "
-                "predict_proba, so there are no scores to choose thresholds on."
-            )
+        check_classifier(self.estimator, "OneVsRestClassifier(LinearSVC())")
 
     def _learn(self, X: Any, Y: csr_array) -> None:
         self.best_params_: dict[str, Any] = {}
@@ -124,10 +113,27 @@ class DecisionTuned(LabelsEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        inner = getattr(self.estimator, "__sklearn_tags__", None)
-        if inner is not None:
-            tags.input_tags.sparse = inner().input_tags.sparse
+        tags.input_tags.sparse = takes_sparse(self.estimator)
         return tags
+
+
+def check_classifier(estimator: Any, example: str) -> None:
+    """Raise a sentence unless an object can be fitted and gives scores."""
+    if not hasattr(estimator, "fit") or isinstance(estimator, type):
+        raise ValueError(
+            f"estimator={estimator!r} is not a classifier; give an object such as {example}."
+        )
+    if not any(hasattr(estimator, name) for name in ("decision_function", "predict_proba")):
+        raise ValueError(
+            f"{type(estimator).__name__} has neither decision_function nor "
+            "predict_proba, so there are no scores to choose thresholds on."
+        )
+
+
+def takes_sparse(estimator: Any) -> bool:
+    """Return whether a classifier learns from sparse features, as far as it tells."""
+    tags = getattr(estimator, "__sklearn_tags__", None)
+    return tags is None or bool(tags().input_tags.sparse)
 
 
 def scores_of(estimator: Any, X: Any, n_labels: int) -> FloatArray:

@@ -10,6 +10,7 @@ from marginmf.persistence.classes import constructor_parameters, is_known
 from marginmf.persistence.demands import Optional
 from marginmf.persistence.errors import ModelFileError
 from marginmf.persistence.families import RATINGS, Family, family_of
+from marginmf.persistence.label_state import SEPARATE
 from marginmf.persistence.ratings_parts import check_ratings
 from marginmf.persistence.shapes import Lengths, check_part
 from marginmf.persistence.state import fitted_attributes, rules_of
@@ -43,7 +44,8 @@ class _Checker:
         kind: Any = type(model)
         params = constructor_parameters(kind)
         for attribute, value in vars(model).items():
-            self._parts(value, f"{name}.{attribute}", None if attribute in params else lengths)
+            apart = attribute in params or (kind.__name__, attribute) in SEPARATE
+            self._parts(value, f"{name}.{attribute}", None if apart else lengths)
         self._attributes(model, name, lengths)
         try:
             family.check(model)

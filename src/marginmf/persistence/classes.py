@@ -13,9 +13,21 @@ from typing import Any
 
 #: Where every class that may be a part of a model lives; imported when a file asks for it.
 PLACES = (
+    "marginmf.labels.BinaryRelevance",
+    "marginmf.labels.CPLST",
+    "marginmf.labels.ClassifierChains",
     "marginmf.labels.DecisionTuned",
+    "marginmf.labels.EmbeddingTree",
+    "marginmf.labels.GroPLE",
+    "marginmf.labels.MLCHMF",
+    "marginmf.labels.MLkNN",
+    "marginmf.labels.PLST",
+    "marginmf.labels.RidgeEmbedding",
+    "marginmf.labels.Scaled",
     "marginmf.labels.constant.Varying",
+    "marginmf.labels.neighbours.Neighbours",
     "marginmf.labels.targets.Targets",
+    "marginmf.labels.tree.Node",
     "marginmf.ratings.ALS",
     "marginmf.ratings.BMMMF",
     "marginmf.ratings.BiasOnly",

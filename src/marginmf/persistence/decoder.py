@@ -4,7 +4,7 @@ Nothing is run but the constructors of the classes on the list, and whatever doe
 refused.  Whether the parts fit one another is for `marginmf.persistence.checks` to say.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -49,10 +49,10 @@ class Decoder:
         if tag in READERS:
             return read_atom(tag, content)
         if tag in _PLAIN:
-            return _PLAIN[tag](self, content, depth)
+            return getattr(self, _PLAIN[tag])(content, depth)
         if tag in _SHAREABLE:
             before = self._n_values
-            value = _SHAREABLE[tag](self, content, depth)
+            value = getattr(self, _SHAREABLE[tag])(content, depth)
             if not isinstance(value, tuple):
                 self._shared.append((value, self._n_values - before))
             return value
@@ -147,24 +147,24 @@ class Decoder:
         return value
 
 
-_Reader = Callable[[Decoder, Any, int], Any]
-
-_PLAIN: dict[str, _Reader] = {
-    "tuple": Decoder._tuple,
-    "dict": Decoder._dict,
-    "pairs": Decoder._pairs,
-    "dtype": Decoder._dtype,
-    "loss": Decoder._loss,
-    "same": Decoder._same,
+#: The method that reads each kind of value, by its name in the file.
+_PLAIN = {
+    "tuple": "_tuple",
+    "dict": "_dict",
+    "pairs": "_pairs",
+    "dtype": "_dtype",
+    "loss": "_loss",
+    "same": "_same",
 }
 
-_SHAREABLE: dict[str, _Reader] = {
-    "array": Decoder._array,
-    "text": Decoder._text,
-    "csr": Decoder._csr,
-    "ids": Decoder._ids,
-    "generator": Decoder._generator,
-    "object": Decoder._object,
+#: The same for what a file may refer to again.
+_SHAREABLE = {
+    "array": "_array",
+    "text": "_text",
+    "csr": "_csr",
+    "ids": "_ids",
+    "generator": "_generator",
+    "object": "_object",
 }
 
 

@@ -79,3 +79,7 @@ def flags(*axes: str) -> Shaped:
 def places(*axes: str, along: str) -> Shaped:
     """Return the demand for an array of places along another axis."""
     return Shaped(("int32", "int64"), axes, along)
+
+
+#: How something was learned, step by step.
+HISTORY: dict[str, Any] = {"history_": list, "n_iter_": ANYTHING, "stop_reason_": ANYTHING}

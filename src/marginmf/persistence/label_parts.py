@@ -1,6 +1,4 @@
-"""What label models are made of, and the rules for it that shapes alone do not say."""
-
-from typing import Any
+"""What every label model is made of: targets, a decision rule, features."""
 
 import numpy as np
 
@@ -8,7 +6,7 @@ from marginmf.labels.base import LabelsEstimator
 from marginmf.labels.targets import Targets
 from marginmf.persistence.demands import Names
 from marginmf.persistence.errors import ModelFileError
-from marginmf.persistence.foreign_parts import feature_count, score_columns
+from marginmf.persistence.foreign_parts import feature_count
 from marginmf.persistence.shapes import KINDS_OF_NAMES, Lengths, check_part
 
 
@@ -47,15 +45,3 @@ def check_targets(targets: Targets, name: str, lengths: Lengths) -> None:
     sets = "biuf" if not targets.vector else KINDS_OF_NAMES + "O"
     if targets.dtype.kind not in sets:
         raise ModelFileError(f"{name}.dtype is {targets.dtype}, which answers cannot have")
-
-
-def check_tuned(model: Any, name: str, lengths: Lengths) -> None:
-    """Refuse an estimator inside that does not score the labels that vary."""
-    n_varying = int(model._labels.varying.sum())
-    if n_varying == 0:
-        return  # there was nothing to learn, and nobody will be asked
-    found = score_columns(model.estimator_, f"{name}.estimator_")
-    if found != n_varying:
-        raise ModelFileError(
-            f"{name}.estimator_ scores {found} labels, but {n_varying} are wanted of it"
-        )

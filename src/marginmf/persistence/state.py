@@ -1,51 +1,26 @@
 """The fitted attributes of every estimator and what they must be: a new one is added here.
 
+Those of label models are in `marginmf.persistence.label_state`.
+
 A file is refused unless its arrays have these shapes, because the compiled kernels do not check
 the bounds of arrays: factors with a row too few would be read beyond their end.
 """
 
-from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
-import numpy as np
 from sklearn.base import BaseEstimator
 
 from marginmf.persistence.classes import constructor_parameters
-from marginmf.persistence.demands import (
-    ANYTHING,
-    Either,
-    ListOf,
-    Names,
-    Optional,
-    counts,
-    flags,
-    floats,
-)
-from marginmf.persistence.foreign_parts import check_linear, check_one_each
-from marginmf.persistence.label_parts import check_label_model, check_targets, check_tuned
-from marginmf.persistence.shapes import Lengths
+from marginmf.persistence.demands import ANYTHING, HISTORY, ListOf, Optional, counts, floats
+from marginmf.persistence.label_state import LABEL_STATE, RULES, Rule
 from marginmf.ratings.base import RatingsEstimator
 from marginmf.ratings.data import Ratings
 from marginmf.ratings.fallback import LevelFrequencies
 from marginmf.ratings.ids import IdIndex
 
 #: How it was learned.
-TRAINING = {
-    "history_": list,
-    "n_iter_": ANYTHING,
-    "n_evaluations_": ANYTHING,
-    "stop_reason_": ANYTHING,
-}
-
-#: What a linear classifier of scikit-learn has learned.
-LINEAR = {
-    "coef_": Either(floats("features"), floats("rows", "features")),
-    "intercept_": Either(float, floats("rows")),
-    "n_features_in_": int,
-    "feature_names_in_": Optional(Names("features")),
-    "n_iter_": Optional(ANYTHING),
-}
+TRAINING = {**HISTORY, "n_evaluations_": ANYTHING}
 
 #: By class; an estimator also has the attributes of its bases.  See `marginmf.persistence.demands`.
 #: Estimators and ratings that stand anywhere in these attributes must have as many users, items
@@ -100,46 +75,7 @@ STATE: dict[str, dict[str, Any]] = {
         "metric": str,
     },
     "LBFGS": {"memory": int},
-    # --- labels ---
-    "LabelsEstimator": {
-        "targets_": "Targets",
-        "classes_": Names("classes"),
-        "thresholds_": Optional(floats("labels")),
-        "n_features_in_": int,
-        "feature_names_in_": Optional(Names("features")),
-        "n_samples_fit_": int,
-    },
-    "DecisionTuned": {
-        "estimator_": BaseEstimator,
-        "best_params_": dict,
-        "cv_values_": Optional(ListOf(float)),
-        "_labels": "Varying",
-    },
-    "Targets": {"classes": Names("classes"), "vector": bool, "sparse": bool, "dtype": np.dtype},
-    "Varying": {"varying": flags("labels"), "always": flags("labels")},
-    # --- scikit-learn: what is not here is left out ---
-    "LinearSVC": {**LINEAR, "classes_": Names("classes")},
-    "LogisticRegression": {**LINEAR, "classes_": Names("classes")},
-    "RidgeClassifier": {**LINEAR, "_label_binarizer": "LabelBinarizer"},
-    "SGDClassifier": {**LINEAR, "classes_": Names("classes")},
-    "OneVsRestClassifier": {
-        "estimators_": ListOf(BaseEstimator),
-        "label_binarizer_": "LabelBinarizer",
-        "n_features_in_": int,
-    },
-    "LabelBinarizer": {"classes_": Names("classes"), "y_type_": str, "sparse_input_": bool},
-}
-
-#: What else must hold of an object, once its attributes are as they should be.
-RULES: dict[str, Callable[[Any, str, Lengths], None]] = {
-    "LabelsEstimator": check_label_model,
-    "Targets": check_targets,
-    "DecisionTuned": check_tuned,
-    "LinearSVC": check_linear,
-    "LogisticRegression": check_linear,
-    "RidgeClassifier": check_linear,
-    "SGDClassifier": check_linear,
-    "OneVsRestClassifier": check_one_each,
+    **LABEL_STATE,
 }
 
 
@@ -157,7 +93,6 @@ def fitted_attributes(kind: Any) -> dict[str, Any]:
     return attributes
 
 
-@lru_cache
 def can_learn(kind: Any) -> bool:
     """Whether objects of a class have fitted attributes beside their constructor's parameters.
 
@@ -171,6 +106,6 @@ def can_learn(kind: Any) -> bool:
     return not fitted_attributes(kind).keys() <= constructor_parameters(kind).keys()
 
 
-def rules_of(kind: Any) -> list[Callable[[Any, str, Lengths], None]]:
+def rules_of(kind: Any) -> list[Rule]:
     """Return what else must hold of objects of a class, those of its bases first."""
     return [RULES[base.__name__] for base in reversed(kind.__mro__) if base.__name__ in RULES]

@@ -10,15 +10,22 @@ from marginmf.plots.style import COLOURS, FAINT, INK, calm, new_figure
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-#: How the metrics of `marginmf.metrics.ratings_report` are written.
+#: How the metrics of `marginmf.metrics.ratings_report` and `labels_report` are written.
 NAMES = {
     "mae": "MAE",
     "nmae": "NMAE",
     "rmse": "RMSE",
     "zero_one": "zero-one error",
     "fre": "FRE",
+    "hamming": "Hamming loss",
+    "subset_accuracy": "subset accuracy",
+    "example_f1": "example F1",
+    "macro_f1": "macro F1",
+    "micro_f1": "micro F1",
     "seconds": "seconds",
 }
+#: Of all these, more is better; of the others, less.
+MORE_IS_BETTER = {"accuracy", "subset_accuracy", "example_f1", "macro_f1", "micro_f1"}
 
 
 def error_bars(scores: Mapping[str, Mapping[str, Sequence[float]]]) -> "Figure":
@@ -50,6 +57,7 @@ def error_bars(scores: Mapping[str, Mapping[str, Sequence[float]]]) -> "Figure":
     panels = figure.subplots(1, len(metrics), sharey=True, squeeze=False)[0]
     for ax, metric in zip(panels, metrics, strict=True):
         means = [np.mean(scores[method][metric]) for method in methods]
+        best = max(means) if metric in MORE_IS_BETTER else min(means)
         for place, method in enumerate(methods):
             values = scores[method][metric]
             ax.errorbar(
@@ -59,7 +67,7 @@ def error_bars(scores: Mapping[str, Mapping[str, Sequence[float]]]) -> "Figure":
                 fmt="o",
                 markersize=7,
                 color=COLOURS[0],
-                markerfacecolor=COLOURS[0] if means[place] == min(means) else "white",
+                markerfacecolor=COLOURS[0] if means[place] == best else "white",
                 capsize=3,
             )
         calm(ax, None, NAMES.get(metric, metric), "")

@@ -26,8 +26,8 @@ def write_labels_npz(table: LabelsTable, path: Path) -> None:
         "label_names": np.array(table.label_names, dtype=np.str_),
         "source": np.array(table.source),
     }
-    arrays |= _taken_apart("X", table.X) if sparse.issparse(table.X) else {"X": table.X}
-    arrays |= _taken_apart("Y", table.Y.astype(np.uint8))
+    arrays |= taken_apart("X", table.X) if sparse.issparse(table.X) else {"X": table.X}
+    arrays |= taken_apart("Y", table.Y.astype(np.uint8))
     for key in ("train_idx", "test_idx"):
         if getattr(table, key) is not None:
             arrays[key] = getattr(table, key)
@@ -73,7 +73,8 @@ def _table(arrays: Mapping[str, Array], where: str, name: str) -> LabelsTable:
     )
 
 
-def _taken_apart(letter: str, matrix: Any) -> dict[str, Array]:
+def taken_apart(letter: str, matrix: Any) -> dict[str, Array]:
+    """Return the arrays that a sparse matrix becomes, by their names in a file."""
     parts = (matrix.data, matrix.indices, matrix.indptr, np.array(matrix.shape))
     return {f"{letter}_{part}": array for part, array in zip(PARTS, parts, strict=True)}
 

@@ -1,0 +1,22 @@
+"""How commands become commands of a typer application, with an example in their help."""
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import typer
+
+SETTINGS: dict[str, Any] = {
+    "add_completion": False,
+    "pretty_exceptions_enable": False,
+    "context_settings": {"help_option_names": ["-h", "--help"]},
+}
+
+
+def add_commands(app: typer.Typer, commands: Mapping[Callable[..., None], str]) -> None:
+    """Add commands, each with the example at the end of its help."""
+    for command, example in commands.items():
+        # Typer would keep the line ends of a docstring, wherever the terminal's own are.
+        paragraphs = inspect.cleandoc(command.__doc__ or "").split("\n\n")
+        text = "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
+        app.command(help=text, epilog=f"Example: {example}")(command)

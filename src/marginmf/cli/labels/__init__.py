@@ -1,0 +1,1 @@
+"""The commands for label sets, ``marginmf labels ...``: one module a command."""

@@ -1,0 +1,203 @@
+"""Classifier chains: each label knows the labels before it (Read and others, 2009)."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array, hstack, issparse
+
+from marginmf._random import as_generator
+from marginmf._typing import Float64Array, FloatArray, IntArray
+from marginmf.labels.baselines.one_each import (
+    PROBES,
+    OneEach,
+    fit_each,
+    linear_weights,
+    rows_of_each,
+)
+from marginmf.labels.constant import Varying
+from marginmf.labels.features import take_rows
+from marginmf.labels.order import label_order, row_keys, sample_order
+from marginmf.labels.tuned import scores_of
+from marginmf.ratings.base import check_number
+
+ORDERS = ("frequency", "random")
+
+
+@dataclass(eq=False, repr=False)
+class ClassifierChains(OneEach):
+    """Binary classifiers in a chain: each has the labels before it among its features.
+
+    In training these are the true labels, so that all classifiers of a chain can be learned side
+    by side; in prediction they are what the classifiers before it said.  Several chains with
+    random orders are an ensemble, whose scores are averaged.
+
+    Parameters
+    ----------
+    estimator : classifier, optional
+        Any scikit-learn classifier of two classes that has ``decision_function`` or
+        ``predict_proba``; by default a `LinearSVC` with the hinge loss and
+        ``C=1``.
+    order : {"frequency", "random"} or sequence of int
+        The order of the labels in the chain.  Frequency: frequent labels, which are learned best,
+        come first.  Or the numbers of the labels, each once.
+    n_chains : int
+        How many chains; more than one need ``order="random"``.
+    random_state : int, Generator or None
+        Seeds random orders.
+    n_jobs : int or None
+        How many labels are learned at a time, as in scikit-learn: None is one, -1 is as many as
+        there are processors.  The result does not depend on it.
+    decision, tune_for, top1_if_empty, cv
+        How scores become label sets; see `DecisionTuned`.
+
+    Attributes
+    ----------
+    orders_ : array of shape (n_chains, n_links)
+        The labels of every chain in their order.  Labels that all training rows have, or none,
+        are in no chain.
+    coef_ : array of shape (n_chains, n_links, n_features)
+        The weights of the features, if every classifier is linear.
+    link_coef_ : array of shape (n_chains, n_links, n_links)
+        The weights of the labels that come before.
+    intercept_ : array of shape (n_chains, n_links)
+        The intercepts.
+    estimators_ : list of list of classifiers
+        For every chain its classifiers, if they are not linear.
+    thresholds_ : array of shape (n_labels,)
+        A label is predicted where its score is above.
+    classes_ : array
+        The names of the labels, or their numbers.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_multilabel_classification
+    >>> X, Y = make_multilabel_classification(n_samples=100, n_classes=4, random_state=0)
+    >>> model = ClassifierChains(order=[2, 0, 3, 1], decision="sign").fit(X, Y)
+    >>> model.predict(X).shape, model.orders_
+    ((100, 4), array([[2, 0, 3, 1]]))
+    """
+
+    estimator: Any = None
+    order: Any = "frequency"
+    n_chains: int = 1
+    random_state: Any = None
+    n_jobs: int | None = None
+
+    def _check(self) -> None:
+        super()._check()
+        check_number(self, "n_chains", int, 1)
+        as_generator(self.random_state)
+        if isinstance(self.order, str):
+            if self.order not in ORDERS:
+                raise ValueError(
+                    f"order={self.order!r} is not known. Choose 'frequency', 'random' or a "
+                    "sequence of the labels' numbers."
+                )
+        elif not (np.iterable(self.order) and all(isinstance(k, Integral) for k in self.order)):
+            raise ValueError(
+                f"order={self.order!r} must be 'frequency', 'random' or a sequence of whole "
+                "numbers: the columns of the labels."
+            )
+        if self.n_chains > 1 and not (isinstance(self.order, str) and self.order == "random"):
+            raise ValueError(
+                f"n_chains={self.n_chains} chains in the same order would be the same: take "
+                "order='random'."
+            )
+
+    def _fit(self, X: Any, Y: csr_array) -> None:
+        orders = self._orders(X, Y)
+        rows = sample_order(X, Y)
+        X, Y = take_rows(X, rows), Y[rows]
+        self._labels = Varying.of(Y)
+        # A chain has no use for labels that are always the same.
+        self.orders_: IntArray = np.stack([each[self._labels.varying[each]] for each in orders])
+        chains = [_Chain.fit(X, Y[:, each], self.estimator, self.n_jobs) for each in self.orders_]
+        linear = [chain.linear for chain in chains if chain.linear is not None]
+        if len(linear) < len(chains):
+            self.estimators_ = [chain.estimators for chain in chains]
+            return
+        weights = np.stack([weights for weights, _ in linear])
+        self.coef_, self.link_coef_ = np.split(weights, [X.shape[1]], axis=2)
+        self.intercept_ = np.stack([intercepts for _, intercepts in linear])
+
+    def _orders(self, X: Any, Y: csr_array) -> list[IntArray]:
+        n_labels = Y.shape[1]
+        if not isinstance(self.order, str):
+            order = np.asarray(self.order, np.int64)
+            if not np.array_equal(np.sort(order), np.arange(n_labels)):
+                raise ValueError(
+                    f"order={self.order!r} must name each of the {n_labels} labels once, by the "
+                    f"numbers 0 to {n_labels - 1}."
+                )
+            return [order]
+        # In an order that depends on the labels alone, so that theirs in Y does not matter.
+        labels = label_order(Y, row_keys(X))
+        if self.order == "random":
+            generator = as_generator(self.random_state)
+            return [generator.permutation(labels) for _ in range(self.n_chains)]
+        counts = np.bincount(Y.indices, minlength=n_labels)
+        return [labels[np.argsort(-counts[labels], kind="stable")]]
+
+    def _scores(self, X: Any) -> FloatArray:
+        total = np.zeros((X.shape[0], self.orders_.shape[1]))
+        varying = np.cumsum(self._labels.varying) - 1
+        for number, order in enumerate(self.orders_):
+            total[:, varying[order]] += self._scores_of_chain(X, number)
+        return self._labels.filled(total / len(self.orders_))
+
+    def _scores_of_chain(self, X: Any, number: int) -> FloatArray:
+        if hasattr(self, "estimators_"):
+            return _follow(X, self.estimators_[number])
+        links = self.link_coef_[number]
+        scores: Float64Array = X @ self.coef_[number].T + self.intercept_[number]
+        said = np.zeros_like(scores)
+        for k in range(scores.shape[1]):
+            scores[:, k] += said[:, :k] @ links[k, :k]
+            said[:, k] = scores[:, k] > 0
+        return scores
+
+
+@dataclass(frozen=True)
+class _Chain:
+    """The classifiers of a chain, and their weights and intercepts if they are linear."""
+
+    estimators: list[Any]
+    linear: tuple[Float64Array, Float64Array] | None
+
+    @classmethod
+    def fit(cls, X: Any, Y: csr_array, estimator: Any, n_jobs: int | None) -> "_Chain":
+        """Learn the labels, whose columns are in the order of the chain."""
+        width, n_links = X.shape[1], Y.shape[1]
+        wide = _beside(X, Y if issparse(X) else Y.toarray())
+
+        def features(rows: Any) -> Iterator[Any]:
+            return (rows[:, : width + k] for k in range(n_links))
+
+        fitted = fit_each(estimator, zip(features(wide), rows_of_each(Y), strict=True), n_jobs)
+        linear = linear_weights(fitted, features(wide[:PROBES]))
+        if linear is None:
+            return cls(fitted, None)
+        weights = np.zeros((n_links, width + n_links))
+        for k, coef in enumerate(linear[0]):
+            weights[k, : len(coef)] = coef
+        return cls(fitted, (weights, linear[1]))
+
+
+def _follow(X: Any, estimators: list[Any]) -> Float64Array:
+    """Return the scores of classifiers that are not linear, each told what came before."""
+    scores = np.zeros((X.shape[0], len(estimators)))
+    for k, estimator in enumerate(estimators):
+        said = (scores[:, :k] > 0).astype(np.float64)
+        scores[:, k] = scores_of(estimator, _beside(X, said), 1)[:, 0]
+    return scores
+
+
+def _beside(X: Any, labels: Any) -> Any:
+    """Return features with labels as further features."""
+    if not issparse(X):
+        return np.hstack([X, labels])
+    wide = hstack([X, csr_array(labels)], format="csr")
+    return take_rows(wide, np.arange(X.shape[0]))

@@ -1,0 +1,77 @@
+"""Ridge regression: every way to solve it gives the same weights."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.sparse import csr_array
+from sklearn.exceptions import ConvergenceWarning
+
+from label_contracts import labelled
+from marginmf.labels import ridge
+from marginmf.labels.ridge import Ridge
+
+
+def oracle(X, Y, reg):
+    """Return the weights by a stacked least-squares problem, the smallest ones if many are best."""
+    X, Y = X - X.mean(axis=0), Y - Y.mean(axis=0)
+    width = X.shape[1]
+    stacked = np.vstack([X, np.sqrt(reg) * np.eye(width)])
+    targets = np.vstack([Y, np.zeros((width, Y.shape[1]))])
+    return np.linalg.lstsq(stacked, targets, rcond=1e-10)[0]
+
+
+@given(
+    st.integers(0, 1000),
+    st.integers(1, 20),
+    st.integers(1, 20),
+    st.sampled_from([0.0, 0.01, 1.0, 100.0]),
+    st.booleans(),
+    st.sampled_from([8192, 0]),
+)
+@settings(max_examples=60, deadline=None)
+def test_weights_are_those_of_least_squares(seed, n, width, reg, sparse, largest) -> None:
+    X, Y = labelled(n, width, 3, seed)
+    X[:, 0] = 2.0  # a feature without information
+    form, labels = (csr_array if sparse else np.asarray), csr_array(Y.astype(float))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ridge, "LARGEST", largest)
+        solver = Ridge(form(X), reg)
+        weights = solver.solve(labels)
+        mixed = solver.solve(labels, np.array([[1.0, 0.5], [0.0, 1.0], [-1.0, 0.0]]))
+    expected = oracle(X, Y, reg)
+    np.testing.assert_allclose(weights, expected, atol=1e-6)
+    np.testing.assert_allclose(mixed, expected @ [[1.0, 0.5], [0.0, 1.0], [-1.0, 0.0]], atol=1e-6)
+
+
+@pytest.mark.parametrize("form", [np.asarray, csr_array])
+@pytest.mark.parametrize("block", [10, 2**22])
+def test_what_is_explained_is_the_product_of_labels_and_predictions(
+    form, block, monkeypatch
+) -> None:
+    monkeypatch.setattr("marginmf.labels.grams.PIECE", block)
+    X, Y = labelled()
+    labels = csr_array(Y.astype(float))
+    solver = Ridge(form(X), 1.0)
+    weights = solver.solve(labels)
+    predictions = (X - X.mean(axis=0)) @ weights
+    np.testing.assert_allclose(
+        solver.explained(labels, weights), (Y - Y.mean(axis=0)).T @ predictions, atol=1e-12
+    )
+
+
+def test_float32_features_are_worked_on_in_float64() -> None:
+    X, Y = labelled()
+    labels = csr_array(Y.astype(float))
+    for form in (np.asarray, csr_array):
+        weights = Ridge(form(X.astype(np.float32)), 1e-3).solve(labels)
+        assert weights.dtype == np.float64
+        np.testing.assert_allclose(weights, oracle(X, Y, 1e-3), atol=1e-9)
+
+
+def test_conjugate_gradients_that_do_not_end_say_so(monkeypatch) -> None:
+    monkeypatch.setattr(ridge, "LARGEST", 0)
+    monkeypatch.setattr(ridge, "ITERATIONS", 2)
+    X, Y = labelled()
+    with pytest.warns(ConvergenceWarning, match="after 2 iterations"):
+        Ridge(X, 1e-6).solve(csr_array(Y.astype(float)))

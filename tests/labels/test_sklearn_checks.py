@@ -1,0 +1,38 @@
+"""Every label estimator passes scikit-learn's own checks of estimators."""
+
+from contextlib import suppress
+from unittest import SkipTest
+
+import pytest
+from sklearn.base import clone
+from sklearn.linear_model import RidgeClassifier
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from marginmf.labels import (
+    CPLST,
+    PLST,
+    BinaryRelevance,
+    ClassifierChains,
+    DecisionTuned,
+    MLkNN,
+    RidgeEmbedding,
+)
+
+ESTIMATORS = [
+    DecisionTuned(RidgeClassifier()),
+    BinaryRelevance(),
+    ClassifierChains(),
+    MLkNN(),
+    PLST(),
+    CPLST(),
+    RidgeEmbedding(),
+]
+
+
+@parametrize_with_checks(
+    [*ESTIMATORS, *(clone(each).set_params(decision="sign") for each in ESTIMATORS)]
+)
+@pytest.mark.filterwarnings("default")
+def test_scikit_learn_checks(estimator, check):
+    with suppress(SkipTest):  # the check says that it is not for this estimator
+        check(estimator)

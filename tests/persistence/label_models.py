@@ -1,0 +1,90 @@
+"""Label data and models that the tests of persistence share: every estimator, small and quick."""
+
+import numpy as np
+from scipy.sparse import csr_array
+from sklearn.cluster import AgglomerativeClustering, BisectingKMeans
+from sklearn.linear_model import LogisticRegression, RidgeClassifier, SGDClassifier
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.svm import LinearSVC
+
+from marginmf.labels import (
+    CPLST,
+    MLCHMF,
+    PLST,
+    BinaryRelevance,
+    ClassifierChains,
+    DecisionTuned,
+    GroPLE,
+    MLkNN,
+    RidgeEmbedding,
+    Scaled,
+)
+from marginmf.solvers import LBFGS
+
+#: Linear classifiers of one label, which BinaryRelevance and DecisionTuned may be built on.
+SVM = LinearSVC(C=0.5, class_weight={0: 1.0, 1: 2.0})
+
+
+def labelled(n_samples=40, n_features=7, n_labels=5, seed=0):
+    """Features with zeros, and labels of which one is never there and one always."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(0.2, 1.0, (n_samples, n_features)) * (rng.random((n_samples, n_features)) < 0.6)
+    scores = X @ rng.normal(size=(n_features, n_labels))
+    Y = (scores > np.median(scores, axis=0)).astype(int)
+    Y[:, 1], Y[:, 3] = 0, 1
+    return X, Y
+
+
+def estimators():
+    """Return one of each kind of state, unfitted, by name."""
+    fast = {"max_iter": 5, "random_state": 0}
+    return {
+        "mlchmf": MLCHMF(2, 0.5, max_depth=2, **fast),
+        "mlchmf one node": MLCHMF(2, max_depth=0, loss="logistic", vote="soft", **fast),
+        "mlchmf splitter": MLCHMF(
+            2, splitter=BisectingKMeans(2), solver=LBFGS(3), max_iter=3, random_state=1
+        ),
+        "grople": GroPLE(3, 2, random_state=0),
+        "grople clusterer": GroPLE(3, grouping=AgglomerativeClustering(2), decision="per_label"),
+        "relevance": BinaryRelevance(),
+        "relevance svm": BinaryRelevance(SVM, top1_if_empty=True),
+        "relevance logistic": BinaryRelevance(LogisticRegression(C=2.0)),
+        "relevance neighbours": BinaryRelevance(MLkNN(2)),
+        "chains": ClassifierChains(decision="sign"),
+        "chains random": ClassifierChains(order="random", n_chains=2, random_state=0),
+        "chains neighbours": ClassifierChains(MLkNN(2)),
+        "mlknn": MLkNN(3, tune_for="hamming"),
+        "plst": PLST(2),
+        "cplst": CPLST(2, cv=2),
+        "ridge": RidgeEmbedding(2.0),
+        "scaled": Scaled(MLkNN(3)),
+        "tuned ridge": DecisionTuned(RidgeClassifier(), param_grid={"alpha": [1.0, 9.0]}),
+        "tuned svm": DecisionTuned(OneVsRestClassifier(SVM)),
+        "tuned sgd": DecisionTuned(OneVsRestClassifier(SGDClassifier(random_state=0))),
+        "tuned plst": DecisionTuned(PLST(2), param_grid=[{"reg": [1.0]}, {"n_factors": [1]}]),
+    }
+
+
+def fitted():
+    """Return the models whose files are tampered with, by name."""
+    X, Y = labelled()
+    targets = {"ridge": np.array(["b", "a"], object)[Y[:, 0]]}
+    features = {"mlknn": csr_array(X)}
+    made = estimators()
+    return {name: made[name].fit(features.get(name, X), targets.get(name, Y)) for name in FITTED}
+
+
+#: Together they have every kind of state.
+FITTED = (
+    "mlchmf",
+    "mlchmf one node",
+    "grople",
+    "relevance neighbours",
+    "chains",
+    "chains neighbours",
+    "mlknn",
+    "ridge",
+    "scaled",
+    "tuned ridge",
+    "tuned svm",
+)
