@@ -352,9 +352,7 @@ class LabelsEstimatorContract:
         scores = model.decision_function(X)
         copy = pickle.loads(pickle.dumps(model))
         np.testing.assert_array_equal(copy.decision_function(X), scores)
-        np.testing.assert_array_equal(copy.predict(X), model.predict(X))
         np.testing.assert_array_equal(clone(model).fit(X, Y).decision_function(X), scores)
-        assert not hasattr(clone(model), "classes_")
 
     def test_files(self, model, data, tmp_path):
         model.save(tmp_path / "model.marginmf")
@@ -404,7 +402,6 @@ class LabelsEstimatorContract:
         [
             ({"decision": "best"}, "decision='best' is not known"),
             ({"tune_for": "auc"}, "tune_for='auc' is not known"),
-            ({"cv": 0}, "cv=0 must be"),
         ],
     )
     def test_bad_parameters_get_a_sentence(self, data, params, said):

@@ -69,6 +69,13 @@ def test_parameters_and_thresholds_are_chosen_together() -> None:
     assert RIDGE.alpha == 1.0  # what was given is not changed
 
 
+def test_thresholds_are_those_of_the_candidate_that_was_chosen() -> None:
+    tuned = DecisionTuned(RidgeClassifier(alpha=1e6), {"alpha": [1.0]}).fit(X, Y)
+    alone = DecisionTuned(RidgeClassifier(alpha=1.0)).fit(X, Y)
+    assert (tuned.thresholds_ == alone.thresholds_).all()
+    assert (tuned.predict(X) == alone.predict(X)).all()
+
+
 def test_parameters_can_be_chosen_under_the_sign_rule() -> None:
     tuned = DecisionTuned(RIDGE, {"alpha": [1.0, 1e6]}, decision="sign").fit(X, Y)
     assert tuned.best_params_ == {"alpha": 1.0}

@@ -2,9 +2,12 @@
 
 import numpy as np
 import pytest
+from label_models import fitted
 from tampering import ModelParts
 
+import marginmf
 from marginmf.datasets import make_ratings
+from marginmf.persistence import ModelFileError
 from marginmf.ratings import ALS, HMF, MMMF
 
 
@@ -40,3 +43,28 @@ def files(models, tmp_path_factory):
 def parts(files):
     """Return a function that takes one of the files apart."""
     return lambda name="mmmf": ModelParts(files[name])
+
+
+@pytest.fixture(scope="session")
+def label_files(tmp_path_factory):
+    """Return the files of fitted label models, by name."""
+    folder = tmp_path_factory.mktemp("labels")
+    for name, model in fitted().items():
+        model.save(folder / f"{name}.marginmf")
+    return {path.stem: path for path in folder.glob("*.marginmf")}
+
+
+@pytest.fixture
+def refused(label_files, tmp_path):
+    """Return a function that tampers with a label model and expects a sentence on loading it."""
+
+    def check(name, tamper, sentence):
+        made, path = ModelParts(label_files[name]), tmp_path / "model.marginmf"
+        tamper(made)
+        made.write(path)
+        with pytest.raises(ModelFileError, match=sentence) as caught:
+            marginmf.load(path)
+        assert str(caught.value).startswith(f"{path} cannot be loaded: ")
+        assert "\n" not in str(caught.value)
+
+    return check

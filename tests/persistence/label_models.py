@@ -1,6 +1,7 @@
 """Label data and models that the tests of persistence share: every estimator, small and quick."""
 
 import numpy as np
+from scipy.sparse import csr_array
 from sklearn.cluster import AgglomerativeClustering, BisectingKMeans
 from sklearn.linear_model import LogisticRegression, RidgeClassifier, SGDClassifier
 from sklearn.multiclass import OneVsRestClassifier
@@ -62,3 +63,28 @@ def estimators():
         "tuned sgd": DecisionTuned(OneVsRestClassifier(SGDClassifier(random_state=0))),
         "tuned plst": DecisionTuned(PLST(2), param_grid=[{"reg": [1.0]}, {"n_factors": [1]}]),
     }
+
+
+def fitted():
+    """Return the models whose files are tampered with, by name."""
+    X, Y = labelled()
+    targets = {"ridge": np.array(["b", "a"], object)[Y[:, 0]]}
+    features = {"mlknn": csr_array(X)}
+    made = estimators()
+    return {name: made[name].fit(features.get(name, X), targets.get(name, Y)) for name in FITTED}
+
+
+#: Together they have every kind of state.
+FITTED = (
+    "mlchmf",
+    "mlchmf one node",
+    "grople",
+    "relevance neighbours",
+    "chains",
+    "chains neighbours",
+    "mlknn",
+    "ridge",
+    "scaled",
+    "tuned ridge",
+    "tuned svm",
+)

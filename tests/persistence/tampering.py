@@ -174,3 +174,64 @@ def every_node(node, found):
         if isinstance(node[key], list | dict):
             every_node(node[key], found)
     return found
+
+
+def rows_less(name):
+    return tensor(name, lambda array: array[:-1])
+
+
+def columns_less(name):
+    return tensor(name, lambda array: array[..., :-1])
+
+
+def inside(*keys):
+    """Return a change of what is found along these keys in the fitted attributes."""
+
+    def with_value(value):
+        def tamper(parts):
+            node = parts.fitted
+            for key in keys[:-1]:
+                node = node[key]
+            node[keys[-1]] = value
+
+        return tamper
+
+    return with_value
+
+
+def without(*names):
+    """Return a change that takes fitted attributes and their arrays away."""
+
+    def tamper(parts):
+        for name in names:
+            del parts.fitted[name]
+            parts.tensors.pop(name, None)
+
+    return tamper
+
+
+def both(*changes):
+    def tamper(parts):
+        for change in changes:
+            change(parts)
+
+    return tamper
+
+
+def objects_more(n):
+    """Return a change of all references, for there are so many more objects before them."""
+
+    def tamper(parts):
+        for container, key in every_node(parts.document, []):
+            if key == "same":
+                container[key] += n
+
+    return tamper
+
+
+def find_csr(found, name):
+    """Return the sparse matrix whose data are that tensor."""
+    for container, key in every_node(found, []):
+        if key == "csr" and container[key]["data"]["tensor"] == name:
+            return container[key]
+    raise AssertionError(name)

@@ -155,12 +155,14 @@ class LabelsEstimator(Savable, ClassifierMixin, BaseEstimator, ABC):
     def _learn(self, X: Any, Y: csr_array) -> None:
         """Fit to all rows; label sets need thresholds too."""
         if not self.targets_.vector:
-            n_labels = Y.shape[1]
             tuned = self.decision != "sign" and X.shape[0] > 1
-            self.thresholds_ = self._tuned(X, Y)[0] if tuned else np.zeros(n_labels)
-            # A label that nobody has is never predicted, whatever the rule.
-            self.thresholds_[np.bincount(Y.indices, minlength=n_labels) == 0] = np.inf
+            self._take_thresholds(self._tuned(X, Y)[0] if tuned else np.zeros(Y.shape[1]), Y)
         self._fit(X, Y)
+
+    def _take_thresholds(self, thresholds: Float64Array, Y: csr_array) -> None:
+        self.thresholds_ = thresholds
+        # A label that nobody has is never predicted, whatever the rule.
+        self.thresholds_[np.bincount(Y.indices, minlength=Y.shape[1]) == 0] = np.inf
 
     def _tuned(self, X: Any, Y: csr_array) -> tuple[Float64Array, float]:
         """Return thresholds, and the measure that they reach on rows held out in turn."""

@@ -71,11 +71,17 @@ class DecisionTuned(LabelsEstimator):
 
     def _learn(self, X: Any, Y: csr_array) -> None:
         self.best_params_: dict[str, Any] = {}
-        if self.param_grid is not None:
-            candidates = list(ParameterGrid(self.param_grid))
-            self.cv_values_ = [self._with(params)._tuned(X, Y)[1] for params in candidates]
-            self.best_params_ = candidates[int(np.argmax(self.cv_values_))]
-        super()._learn(X, Y)
+        if self.param_grid is None or X.shape[0] < 2:
+            super()._learn(X, Y)
+            return
+        candidates = list(ParameterGrid(self.param_grid))
+        trials = [self._with(params)._tuned(X, Y) for params in candidates]
+        self.cv_values_ = [value for _, value in trials]
+        best = int(np.argmax(self.cv_values_))
+        self.best_params_ = candidates[best]
+        if not self.targets_.vector:
+            self._take_thresholds(trials[best][0], Y)
+        self._fit(X, Y)
 
     def _with(self, params: Mapping[str, Any]) -> "DecisionTuned":
         trial: DecisionTuned = clone(self)
