@@ -284,7 +284,7 @@ class LabelsEstimatorContract:
 
     def test_one_label(self, data):
         X, Y = data
-        column, vector = self.make(decision="sign").fit(X, Y[:, :1]), self.make().fit(X, Y[:, 0])
+        column, vector = (self.make(decision="sign").fit(X, y) for y in (Y[:, :1], Y[:, 0]))
         np.testing.assert_array_equal(column.predict(X)[:, 0], vector.predict(X))
         assert column.decision_function(X).shape == (len(X), 1)
 

@@ -8,7 +8,6 @@ from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.cluster import KMeans
 from sklearn.model_selection import KFold
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from marginmf.labels import GroPLE, grams
 from marginmf.labels.embedding import (
@@ -237,11 +236,6 @@ def test_largest_eigenvalue_is_bounded_from_above_closely(seed: int, n: int) -> 
 
 def model(**params) -> GroPLE:
     return GroPLE(**{"n_factors": 5, "n_groups": 3, "random_state": 0, "decision": "sign"} | params)
-
-
-@parametrize_with_checks([GroPLE(n_factors=5, n_groups=3, random_state=0)])
-def test_scikit_learn(estimator, check) -> None:
-    check(estimator)
 
 
 def test_scores_are_those_of_the_oracle() -> None:

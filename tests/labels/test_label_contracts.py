@@ -6,13 +6,39 @@ from sklearn.svm import LinearSVC
 from label_contracts import LabelsEstimatorContract
 from marginmf.labels import (
     CPLST,
+    MLCHMF,
     PLST,
     BinaryRelevance,
     ClassifierChains,
     DecisionTuned,
+    GroPLE,
     MLkNN,
     RidgeEmbedding,
 )
+
+
+class TestMLCHMF(LabelsEstimatorContract):
+    grid = {"reg": (1.0, 3.0)}  # noqa: RUF012
+    # After few iterations the way still depends on rounding.
+    float32_tolerance = 0.1
+    least_accuracy = 0.4
+
+    def make(self, **params):
+        return MLCHMF(max_depth=2, max_iter=30, **{"random_state": 0} | params)
+
+    def make_for_many_labels(self):
+        return MLCHMF(6, 0.1, max_depth=0, max_iter=40, decision="sign", random_state=0)
+
+
+class TestGroPLE(LabelsEstimatorContract):
+    grid = {"reg_sparse": (0.1, 1.0)}  # noqa: RUF012
+
+    def make(self, **params):
+        settings = {"n_groups": 2, "reg_sparse": 0.1, "dtype": "float64", "random_state": 0}
+        return GroPLE(4, **settings | params)
+
+    def make_for_many_labels(self):
+        return GroPLE(4, max_iter=5, decision="sign", random_state=0)
 
 
 class TestDecisionTuned(LabelsEstimatorContract):

@@ -1,7 +1,6 @@
 """MLCHMF as users meet it."""
 
 import pickle
-import warnings
 
 import numpy as np
 import pytest
@@ -10,7 +9,6 @@ from sklearn.cluster import KMeans
 from sklearn.datasets import make_multilabel_classification
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import minmax_scale
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from marginmf.labels import MLCHMF
 from marginmf.labels.neighbours import Neighbours
@@ -32,13 +30,6 @@ def fresh(**params):
 def accuracy(true, predicted) -> float:
     both, either = (true & predicted).sum(axis=1), (true | predicted).sum(axis=1)
     return float(np.mean(both / np.maximum(either, 1)))
-
-
-@parametrize_with_checks([MLCHMF(max_depth=2, max_iter=20, decision="sign", random_state=0)])
-def test_it_is_a_scikit_learn_classifier(estimator, check) -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        check(estimator)
 
 
 def votes(queries):

@@ -5,7 +5,6 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import marginmf
 from label_contracts import LabelsEstimatorContract
@@ -27,11 +26,6 @@ class TestScaled(LabelsEstimatorContract):
 
     def make(self, **params):
         return Scaled(RidgeEmbedding(0.1), **params)
-
-
-@parametrize_with_checks([Scaled(DecisionTuned(RidgeClassifier()), decision="sign")])
-def test_scikit_learn_takes_it_for_an_estimator(estimator, check):
-    check(estimator)
 
 
 def test_it_is_the_estimator_on_scaled_features() -> None:

@@ -10,15 +10,22 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from marginmf.labels import (
     CPLST,
+    MLCHMF,
     PLST,
     BinaryRelevance,
     ClassifierChains,
     DecisionTuned,
+    GroPLE,
     MLkNN,
     RidgeEmbedding,
+    Scaled,
 )
 
+# Trees are kept small to be quick; nothing else differs from the defaults.
 ESTIMATORS = [
+    MLCHMF(max_depth=2, max_iter=20),
+    GroPLE(),
+    Scaled(RidgeEmbedding()),
     DecisionTuned(RidgeClassifier()),
     BinaryRelevance(),
     ClassifierChains(),

@@ -5,11 +5,10 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array, issparse
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
-from marginmf._typing import Float64Array, FloatArray, IntArray
+from marginmf._parameters import check_number
+from marginmf._typing import IntArray
 from marginmf.kernels.threads import one_blas_thread
-from marginmf.labels.base import LabelsEstimator
 from marginmf.labels.embedding import Embedding, LabelEmbedding
 from marginmf.labels.feature_map import fit_feature_map
 from marginmf.labels.grams import (
@@ -20,8 +19,8 @@ from marginmf.labels.grams import (
 )
 from marginmf.labels.grouping import check_grouping, given_groups, group_labels, is_clusterer
 from marginmf.labels.order import label_order, row_keys
+from marginmf.labels.transformer import LabelSpaceTransformer
 from marginmf.progress import Report, progress_bar
-from marginmf.ratings.base import check_number
 from marginmf.solvers import Result, Stopping
 
 #: Of sparse features the constant ones are left out where less than this share varies.
@@ -29,7 +28,7 @@ FEW = 0.9
 
 
 @dataclass(eq=False, repr=False)
-class GroPLE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelsEstimator):
+class GroPLE(LabelSpaceTransformer):
     """Group preserving label embedding (chapter 6 of the thesis).
 
     Labels are put into groups that occur together.  Then the label matrix is factorised, such
@@ -127,29 +126,6 @@ class GroPLE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelsEstimator)
     random_state: Any = None
     verbose: bool = False
 
-    def transform(self, X: Any) -> Float64Array:
-        """Embed rows: map their features into the space of the labels' factors.
-
-        Parameters
-        ----------
-        X : matrix of shape (n_samples, n_features)
-
-        Returns
-        -------
-        array of shape (n_samples, n_components)
-        """
-        features = self._features(X)
-        return self._embedded(features)
-
-    def _embedded(self, X: Any) -> Float64Array:
-        embedded: Float64Array = X @ self.feature_map_ - self.feature_means_ @ self.feature_map_
-        return embedded
-
-    def _scores(self, X: Any) -> FloatArray:
-        # Labels are 0 or 1 inside: rather there is above one half.
-        scores: FloatArray = self._embedded(X) @ self.label_factors_ + (self.label_means_ - 0.5)
-        return scores
-
     def _fit(self, X: Any, Y: csr_array) -> None:
         n_labels = Y.shape[1]
         # In an order that depends on the labels alone, so that theirs in Y does not matter.
@@ -205,10 +181,6 @@ class GroPLE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelsEstimator)
         )
         self.feature_map_[np.ix_(varying, live)] = result.point
         return result
-
-    @property
-    def _n_features_out(self) -> int:
-        return int(self.feature_map_.shape[1])
 
     def _check(self) -> None:
         check_number(self, "n_factors", int, 1)

@@ -8,6 +8,7 @@ import numpy as np
 from joblib import effective_n_jobs
 from scipy.sparse import csr_array
 
+from marginmf._parameters import check_number
 from marginmf._random import as_generator
 from marginmf._typing import FloatArray, IntArray
 from marginmf.kernels.threads import one_blas_thread
@@ -19,7 +20,6 @@ from marginmf.labels.splitting import check_splitter
 from marginmf.labels.voting import VOTES, vote
 from marginmf.losses import TwoLevelLoss, two_level_loss
 from marginmf.progress import progress_bar
-from marginmf.ratings.base import check_number
 from marginmf.solvers import Callback, Solver, Stopping, get_solver
 
 #: What the tolerance is a share of.

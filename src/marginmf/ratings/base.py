@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from copy import copy
-from numbers import Integral, Real
+from numbers import Integral
 from threading import RLock
 from typing import Any, Literal, Self
 
@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from marginmf._ids import shown
+from marginmf._parameters import check_number
 from marginmf._saving import Savable
 from marginmf._typing import BoolArray, Float64Array, FloatArray, IntArray
 from marginmf.checkpoints import CheckpointLike, Journal, open_journal
@@ -36,9 +37,6 @@ LEARNED_IN_PRIVATE = ("_calibration_seed", "_calibrator", "_frequencies", "_orig
 
 #: Held while a model is calibrated; the model that it comes from may have to be calibrated first.
 CALIBRATING = RLock()
-
-#: The largest number that is not infinite.
-MOST = float(np.finfo(np.float64).max)
 
 
 class RatingsEstimator(Newcomers, Recommender, Savable, BaseEstimator, ABC):
@@ -304,15 +302,3 @@ def calibration_seed(random_state: Any) -> int:
         return int(random_state)
     generator = np.random.default_rng(random_state if random_state is None else 0)
     return int(generator.integers(2**31))
-
-
-def check_number(
-    estimator: Any, name: str, kind: type[int] | type[float], least: float, most: float = MOST
-) -> None:
-    """Raise ValueError unless a parameter is a number of that kind within bounds."""
-    value = getattr(estimator, name)
-    number = isinstance(value, Integral if kind is int else Real) and not isinstance(value, bool)
-    if not (number and least <= value <= most):
-        wanted = "a whole number" if kind is int else "a number"
-        bound = f" >= {least:g}" if np.isfinite(least) else ""
-        raise ValueError(f"{name}={value!r} must be {wanted}{bound}.")

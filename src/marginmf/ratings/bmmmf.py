@@ -4,9 +4,9 @@ from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 
+from marginmf._parameters import MOST, check_number
 from marginmf._typing import FloatArray, IntArray
 from marginmf.losses import two_level_loss
-from marginmf.ratings.base import MOST, check_number
 from marginmf.ratings.data import Ratings
 from marginmf.ratings.decoders import first_below
 from marginmf.ratings.factoriser import LOW_RANK, MarginFactoriser

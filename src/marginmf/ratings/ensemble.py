@@ -10,9 +10,10 @@ from joblib import effective_n_jobs
 from scipy.special import logit
 from sklearn.base import clone
 
+from marginmf._parameters import check_number
 from marginmf._typing import Float64Array, FloatArray, IntArray
 from marginmf.progress import Report, progress_bar
-from marginmf.ratings.base import RatingsEstimator, check_number
+from marginmf.ratings.base import RatingsEstimator
 from marginmf.ratings.baselines import ALS, PMF, BiasOnly
 from marginmf.ratings.blocks import Columns, as_stages
 from marginmf.ratings.calibration import Calibrator, features_of

@@ -10,12 +10,13 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 import numpy as np
 from joblib import effective_n_jobs
 
+from marginmf._parameters import check_number
 from marginmf._typing import Float64Array, FloatArray, IntArray
 from marginmf.kernels import Kernels, get_kernels
 from marginmf.losses import TwoLevelLoss, two_level_loss
 from marginmf.metrics import mean_absolute_error
 from marginmf.progress import Report, progress_bar
-from marginmf.ratings.base import RatingsEstimator, check_number
+from marginmf.ratings.base import RatingsEstimator
 from marginmf.ratings.blocks import Columns, as_stages, block_product
 from marginmf.ratings.data import Ratings
 from marginmf.ratings.docstrings import filled

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from joblib import effective_n_jobs
 
+from marginmf._parameters import MOST, check_number
 from marginmf._typing import FloatArray, IntArray
 from marginmf.kernels import Kernels, get_kernels
 from marginmf.losses import two_level_loss
-from marginmf.ratings.base import MOST, check_number
 from marginmf.ratings.data import Ratings
 from marginmf.ratings.decoders import first_below
 from marginmf.ratings.factoriser import (

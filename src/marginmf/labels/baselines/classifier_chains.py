@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array, hstack, issparse
 
+from marginmf._parameters import check_number
 from marginmf._random import as_generator
 from marginmf._typing import Float64Array, FloatArray, IntArray
 from marginmf.labels.baselines.one_each import (
@@ -21,7 +22,6 @@ from marginmf.labels.constant import Varying
 from marginmf.labels.features import take_rows
 from marginmf.labels.order import label_order, row_keys, sample_order
 from marginmf.labels.tuned import scores_of
-from marginmf.ratings.base import check_number
 
 ORDERS = ("frequency", "random")
 

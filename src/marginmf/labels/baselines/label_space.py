@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
+from marginmf._parameters import check_number
 from marginmf._typing import Float64Array
 from marginmf.kernels.threads import one_blas_thread
 from marginmf.labels.embedding import Gram, leading_eigenvectors
@@ -15,7 +16,6 @@ from marginmf.labels.grams import LabelGram
 from marginmf.labels.order import label_order, row_keys
 from marginmf.labels.ridge import Ridge
 from marginmf.labels.transformer import LabelSpaceTransformer
-from marginmf.ratings.base import check_number
 
 
 @dataclass(eq=False, repr=False)

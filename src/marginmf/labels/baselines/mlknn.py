@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
+from marginmf._parameters import check_number
 from marginmf._typing import Float64Array, FloatArray, IntArray
 from marginmf.labels.base import LabelsEstimator
 from marginmf.labels.features import take_rows
 from marginmf.labels.neighbours import Neighbours
 from marginmf.labels.order import sample_order
-from marginmf.ratings.base import check_number
 
 
 @dataclass(eq=False, repr=False)

@@ -12,10 +12,10 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
+from marginmf._parameters import check_number
 from marginmf._typing import Float64Array, IntArray
 from marginmf.labels.base import LabelsEstimator
 from marginmf.labels.tuned import check_classifier, scores_of, takes_sparse
-from marginmf.ratings.base import check_number
 
 #: How often the default classifier goes through the rows at most.
 PASSES = 300

@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
+from marginmf._parameters import check_number
 from marginmf._typing import FloatArray
 from marginmf.kernels.threads import one_blas_thread
 from marginmf.labels.base import LabelsEstimator
 from marginmf.labels.ridge import Ridge
-from marginmf.ratings.base import check_number
 
 
 @dataclass(eq=False, repr=False)

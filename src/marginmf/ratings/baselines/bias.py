@@ -4,8 +4,9 @@ from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 
+from marginmf._parameters import check_number
 from marginmf._typing import Float64Array, FloatArray, IntArray
-from marginmf.ratings.base import RatingsEstimator, check_number
+from marginmf.ratings.base import RatingsEstimator
 from marginmf.ratings.blocks import Columns
 from marginmf.ratings.data import Ratings
 from marginmf.ratings.expected import MarginBlock
