@@ -32,7 +32,7 @@ def test_docstring_examples(name):
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_page_examples(page, request, monkeypatch, tmp_path):
     text = page.read_text()
-    if "load_ratings" in text:
+    if "load_ratings" in text or "load_labels" in text:
         monkeypatch.setenv("MARGINMF_DATA", str(request.getfixturevalue("data_root")))
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
