@@ -80,7 +80,7 @@ ARGUMENTS = [
     case("set-bad", f"labels fit songs.csv {TAGS} {FIT} --set n_factors=0", "n_factors=0"),
     case("set-words", f"labels fit songs.csv {TAGS} {FIT} --set reg=much", "reg='much'"),
     case("set-no-value", f"labels fit songs.csv {TAGS} {FIT} --set reg", "write it as name=value"),
-    case("no-jobs", f"labels fit songs.csv {TAGS} {FIT} --jobs 0", "'--jobs'"),
+    case("no-threads", f"labels fit songs.csv {TAGS} {FIT} --threads 0", "'--threads'"),
     case("one-fold", f"labels evaluate songs.csv {TAGS} --cv 1", "'--cv'"),
     case(
         "many-folds", f"labels evaluate few.csv {TAGS}", "few.csv has 2 rows, too few for 5 folds"

@@ -40,7 +40,7 @@ def make_models(
     """Return methods ready to be fitted to a table, with features scaled where they should be."""
     always = {
         "random_state": options.seed,
-        "n_jobs": options.jobs or -1,
+        "n_jobs": options.threads or -1,
         **decision.parameters(),
     }
     settings = Settings(written=options.settings or (), always=always)

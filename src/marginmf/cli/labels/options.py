@@ -101,7 +101,7 @@ class LabelModel:
         ),
     ] = "auto"
     seed: Annotated[int, typer.Option(min=0, help="Seeds everything that is random.")] = 0
-    jobs: Annotated[
+    threads: Annotated[
         int | None,
         typer.Option(min=1, help="Work in parallel; on all cores unless told.", show_default=False),
     ] = None
