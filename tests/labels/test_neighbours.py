@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.sparse import csr_array, random_array
+from scipy.sparse import csr_array, random
 
 from marginmf.labels import neighbours as module
 from marginmf.labels.neighbours import Neighbours
@@ -70,7 +70,7 @@ def test_no_instances_have_no_neighbours() -> None:
 
 
 def test_memory_is_bounded_and_sparse_instances_stay_sparse() -> None:
-    X = random_array((3000, 200_000), density=1e-4, format="csr", rng=np.random.default_rng(0))
+    X = csr_array(random(3000, 200_000, 1e-4, "csr", random_state=0))
     X = csr_array(X)
     search = Neighbours(3).fit(X)
     tracemalloc.start()
