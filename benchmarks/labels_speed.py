@@ -144,7 +144,7 @@ def million(decision: str = "sign") -> dict[str, float]:
     from marginmf.datasets import make_labels
     from marginmf.labels import GroPLE
 
-    table = make_labels(1_000_000, 5_000, 500, random_state=0)
+    table = make_labels(1_000_000, 5_000, 500, features_per_sample=50, random_state=0)
     data = (table.X, table.Y, table.X[:10_000], table.Y[:10_000])
     return clocked(GroPLE(decision=decision, random_state=0), data)
 
