@@ -191,7 +191,7 @@ def main() -> None:
 def row(name: str, method: str, reports: list[dict[str, float]]) -> str:
     """Return a line of the table."""
     columns = [np.array([report[key] for report in reports]) for key in reports[0]]
-    figures = [f"{values.mean():.3f} ± {values.std(ddof=1):.3f}" for values in columns[:-1]]
+    figures = [f"{values.mean():.4f} ± {values.std(ddof=1):.4f}" for values in columns[:-1]]
     seconds = f"{columns[-1].mean():.1f}"
     return f"| {name} | {method} | {len(reports)} | {' | '.join(figures)} | {seconds} |"
 

@@ -81,6 +81,15 @@ def counts(indicator: Any, axis: int) -> IntArray:
     return sizes
 
 
+def column_names(table: Any) -> list[Any]:
+    """Return the names of the columns of a data frame, or of an Arrow table; else none.
+
+    >>> column_names([[0, 1]])
+    []
+    """
+    return list(getattr(table, "column_names", getattr(table, "columns", [])))
+
+
 def _as_array(labels: Any, what: str, hint: str) -> Array:
     try:
         return np.asarray(labels)
@@ -142,7 +151,7 @@ def _not_binary(value: Any, row: int, column: int, what: str) -> ValueError:
 
 def _refuse_other_order(true: Any, predicted: Any) -> None:
     """Refuse two data frames with the same labels in different orders: all would seem wrong."""
-    ours, theirs = (list(getattr(side, "columns", [])) for side in (true, predicted))
+    ours, theirs = column_names(true), column_names(predicted)
     if len(ours) != len(theirs) or set(ours) != set(theirs):
         return  # names of other kinds, such as those that pandas gives to nameless columns
     for column, (one, other) in enumerate(zip(ours, theirs, strict=True)):

@@ -5,11 +5,11 @@ import pandas as pd
 import pytest
 from scipy.sparse import csr_array
 from sklearn.base import clone
-from sklearn.datasets import make_multilabel_classification
+from sklearn.datasets import load_iris, make_multilabel_classification
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.multiclass import OneVsRestClassifier
-from sklearn.multioutput import MultiOutputClassifier
+from sklearn.multioutput import ClassifierChain, MultiOutputClassifier
 from sklearn.naive_bayes import BernoulliNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import LinearSVC
@@ -179,3 +179,59 @@ def test_bad_data_is_refused_and_a_fitted_model_stays_as_it_was(x, y, said) -> N
     with pytest.raises(ValueError, match=said):
         model.fit(x, y)
     assert (model.predict(X) == before).all()
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [MultiOutputClassifier(LogisticRegression()), ClassifierChain(LogisticRegression())],
+    ids=["multi-output", "chain"],
+)
+def test_one_label_that_varies_is_learned_by_wrappers_too(estimator) -> None:
+    few = np.column_stack([Y[:, :1], np.zeros((300, 1), int)])
+    few[0, 1] = 1  # varies in all rows, but not in every fold
+    assert DecisionTuned(estimator).fit(X, few).predict(X).shape == few.shape
+
+
+def test_sparse_features_with_long_indices_are_taken() -> None:
+    long = csr_array(X)
+    long.indices, long.indptr = long.indices.astype(np.int64), long.indptr.astype(np.int64)
+    svm = DecisionTuned(OneVsRestClassifier(LinearSVC()))
+    assert (svm.fit(long, Y).predict(long) == svm.fit(csr_array(X), Y).predict(X)).all()
+
+
+def test_for_classes_parameters_are_chosen_by_how_many_are_right() -> None:
+    X, y = load_iris(return_X_y=True)
+    grid = {"alpha": [1e-3, 10.0, 1e5]}
+    tuned = DecisionTuned(RidgeClassifier(), grid).fit(X, y)
+    right = [np.zeros(150, bool) for _ in grid["alpha"]]
+    for fold in inner_folds(X, 3, csr_array(np.eye(3)[y])):
+        for k, alpha in enumerate(grid["alpha"]):
+            model = RidgeClassifier(alpha=alpha).fit(
+                X[fold.train], np.eye(3, dtype=int)[y[fold.train]]
+            )
+            scores = model.decision_function(X[fold.test])
+            right[k][fold.test] = scores.argmax(axis=1) == y[fold.test]
+    assert tuned.cv_values_ == [each.mean() for each in right]
+
+
+@pytest.mark.parametrize(
+    ("grid", "said"),
+    [([], "has no candidates"), ({"decision": ["sign"]}, "a parameter of DecisionTuned itself")],
+)
+def test_grids_that_cannot_be_used_are_refused(grid, said) -> None:
+    with pytest.raises(ValueError, match=said):
+        DecisionTuned(DecisionTuned(RIDGE), grid).fit(X, Y)
+
+
+def test_labels_that_nobody_has_rank_last() -> None:
+    odd = np.column_stack([np.zeros(300, int), Y])
+    scores = DecisionTuned(OneVsRestClassifier(LinearSVC()), decision="sign").fit(X, odd)
+    assert (scores.decision_function(X).argmin(axis=1) == 0).all()
+
+
+def test_thresholds_are_found_when_few_rows_have_a_label() -> None:
+    rng = np.random.default_rng(2)
+    x = rng.normal(size=(60, 3))
+    y = np.zeros((60, 1), int)
+    y[np.argsort(-x[:, 0])[:3]] = 1
+    assert DecisionTuned(RIDGE).fit(x, y).predict(x).sum() > 0

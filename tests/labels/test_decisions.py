@@ -42,7 +42,7 @@ def measured(measure, present, predicted):
 @given(scores=SCORES, present=PRESENT)
 def test_the_search_counts_what_the_rule_would_reach(measure, top1, scores, present) -> None:
     candidates = np.linspace(-1.5, 1.5, 13)
-    search = ThresholdSearch(candidates, SHAPE[1], top1)
+    search = ThresholdSearch(SHAPE[1], top1, candidates)
     search.add(scores[:3], present[:3])
     search.add(scores[3:], present[3:])
     for threshold, value in zip(candidates, search.value(measure), strict=True):
@@ -54,7 +54,7 @@ def test_the_search_counts_what_the_rule_would_reach(measure, top1, scores, pres
 @given(scores=SCORES, present=PRESENT)
 def test_the_best_common_threshold_is_no_worse_than_any_candidate(measure, scores, present) -> None:
     candidates = candidate_thresholds(scores, present)
-    search = ThresholdSearch(candidates, SHAPE[1], False)
+    search = ThresholdSearch(SHAPE[1], False, candidates)
     search.add(scores, present)
     _, value = search.best("global", measure)
     best = max(
@@ -68,7 +68,7 @@ def test_the_best_common_threshold_is_no_worse_than_any_candidate(measure, score
 def test_between_well_separated_scores_the_threshold_is_in_the_middle_of_the_gap() -> None:
     present = np.random.default_rng(0).random((200, 5)) < 0.3
     scores = np.where(present, 0.9, -0.7)
-    search = ThresholdSearch(candidate_thresholds(scores, present), 5, False)
+    search = ThresholdSearch(5, False)
     search.add(scores, present)
     thresholds, value = search.best("global", "accuracy")
     assert value == pytest.approx(present.any(axis=1).mean())
@@ -81,7 +81,7 @@ def test_own_thresholds_are_halfway_between_the_labels_best_and_the_common_one()
     present = rng.random((3000, 3)) < [0.5, 0.2, 0.1]
     shift = np.array([0.0, -1.0, -2.0])
     scores = np.where(present, 1.0, -1.0) + rng.normal(scale=0.1, size=present.shape) + shift
-    search = ThresholdSearch(candidate_thresholds(scores, present), 3, False)
+    search = ThresholdSearch(3, False)
     search.add(scores, present)
     common = search.best("global", "macro_f1")[0][0]
     own = search.best("per_label", "macro_f1")[0]
@@ -91,7 +91,7 @@ def test_own_thresholds_are_halfway_between_the_labels_best_and_the_common_one()
 def test_a_label_without_positives_keeps_the_common_threshold() -> None:
     present = np.array([[True, False], [False, False], [True, False]])
     scores = np.array([[0.5, 0.4], [-0.5, -0.2], [0.4, 0.1]])
-    search = ThresholdSearch(candidate_thresholds(scores, present), 2, False)
+    search = ThresholdSearch(2, False)
     search.add(scores, present)
     thresholds, _ = search.best("per_label", "accuracy")
     assert thresholds[1] == search.best("global", "accuracy")[0][1]
@@ -110,12 +110,35 @@ def test_only_empty_rows_get_their_best_label() -> None:
 def test_a_label_with_an_infinite_threshold_is_never_there_and_never_the_best() -> None:
     rule = DecisionRule(np.array([np.inf, 0.0]), top1_if_empty=True)
     assert rule(np.array([[5.0, -5.0]])).tolist() == [[False, True]]
-    assert rule.excess(np.array([[5.0, -5.0]])).tolist() == [[-1.0, -5.0]]
+    assert rule.excess(np.array([[5.0, -5.0]])).tolist() == [[-6.0, -5.0]]
 
 
 def test_without_any_possible_label_rows_stay_empty() -> None:
     rule = DecisionRule(np.full(2, np.inf), top1_if_empty=True)
     assert not rule(np.ones((3, 2))).any()
+
+
+def test_candidates_come_from_all_rows_unless_these_are_very_many(monkeypatch) -> None:
+    rng = np.random.default_rng(0)
+    scores = rng.normal(size=(90, 2))
+    present = np.zeros((90, 2), bool)
+    present[60:] = scores[60:] > 0.7  # the first batches have no label at all
+    search = ThresholdSearch(2, False)
+    for start in range(0, 90, 30):
+        search.add(scores[start : start + 30], present[start : start + 30])
+    whole = ThresholdSearch(2, False)
+    whole.add(scores, present)
+    assert search.best("global", "micro_f1")[1] == whole.best("global", "micro_f1")[1]
+    assert len(search.candidates) > 20
+    monkeypatch.setattr("marginmf.labels.decisions.MOST_HELD", 70)
+    early = ThresholdSearch(2, False)
+    for start in range(0, 90, 30):
+        early.add(scores[start : start + 30], present[start : start + 30])
+        assert early.begun == (start >= 30)
+
+
+def test_without_rows_the_threshold_is_zero() -> None:
+    assert ThresholdSearch(2, False).best("per_label", "accuracy")[0].tolist() == [0.0, 0.0]
 
 
 def test_no_scores_of_present_labels_leave_zero_as_the_only_candidate() -> None:

@@ -448,3 +448,20 @@ def test_corel5k_under_sign(data_root) -> None:
     union = (predicted | true).sum(axis=1)
     accuracy = np.mean((predicted & true).sum(axis=1) / np.maximum(union, 1))
     assert 0.050 <= accuracy <= 0.060
+
+
+@pytest.mark.parametrize("form", [np.asarray, csr_array])
+@pytest.mark.parametrize("n", [60, 300])
+def test_features_may_be_far_from_zero(form, n) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 200))
+    Y = (X[:, :8] + 0.5 * rng.normal(size=(n, 8)) > 0.5).astype(int)
+    fits = (model(grouping=GROUPS).fit(form(X + offset), Y) for offset in (0.0, 1e5))
+    near, far = (fitted.feature_map_ @ fitted.label_factors_ for fitted in fits)
+    assert np.corrcoef(near.ravel(), far.ravel())[0, 1] > 0.999
+
+
+def test_very_large_features_do_not_overflow() -> None:
+    X, Y = data(3)
+    fitted = model().fit(1e25 * X, Y)
+    assert np.isfinite(fitted.decision_function(1e25 * X)).all()

@@ -10,7 +10,7 @@ from sklearn.datasets import make_multilabel_classification
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import minmax_scale
 
-from marginmf.labels import MLCHMF
+from marginmf.labels import MLCHMF, DecisionTuned
 from marginmf.labels.neighbours import Neighbours
 from marginmf.labels.voting import vote
 from marginmf.losses import TWO_LEVEL
@@ -68,10 +68,23 @@ def test_a_soft_vote_is_the_mean_clipped_score() -> None:
     )
 
 
-def test_the_vote_suits_the_decision_rule() -> None:
-    kinds = {rule: fresh(decision=rule)._kind_of_vote() for rule in ("sign", "global", "per_label")}
+def test_the_vote_suits_the_decision_rule_that_was_fitted() -> None:
+    kinds = {
+        rule: fresh(decision=rule, max_depth=1, max_iter=2).fit(X, Y).vote_
+        for rule in ("sign", "global", "per_label")
+    }
     assert kinds == {"sign": "hard", "global": "soft", "per_label": "soft"}
-    assert fresh(vote="soft")._kind_of_vote() == "soft"
+    soft = fresh(vote="soft", max_depth=1, max_iter=2).fit(X, Y)
+    assert soft.vote_ == "soft"
+    before = soft.decision_function(X)
+    assert (soft.set_params(vote="hard").decision_function(X) == before).all()
+
+
+def test_around_it_decision_tuned_leaves_the_vote_as_it_is() -> None:
+    alone = fresh(decision="global", max_iter=5).fit(X, Y)
+    tuned = DecisionTuned(fresh(max_iter=5)).fit(X, Y)
+    assert tuned.estimator_.vote_ == "soft"
+    np.testing.assert_allclose(tuned.decision_function(X), alone.decision_function(X))
 
 
 def test_an_even_vote_falls_to_the_larger_scores() -> None:

@@ -85,3 +85,17 @@ def test_its_state_is_the_stored_matrix() -> None:
     X = np.eye(3)
     search = Neighbours(2).fit(X)
     assert vars(search) == {"n_neighbors": 2, "stored_": X}
+
+
+@pytest.mark.parametrize("spoil", ["a row", "a column", "all"])
+def test_large_numbers_elsewhere_do_not_blur_distances(spoil) -> None:
+    X = np.random.default_rng(0).random((300, 5))
+    nearest = Neighbours(3).fit(X).kneighbors()
+    if spoil == "a row":
+        X = np.vstack([X, np.full(5, 1e7)])
+    elif spoil == "a column":
+        X = np.column_stack([X, np.full(300, 1e7)])
+    else:
+        X = X + 1e6
+    found = Neighbours(3).fit(X).kneighbors()[:300]
+    assert (found == nearest).mean() > 0.999

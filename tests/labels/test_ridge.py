@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import sklearn.linear_model
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
@@ -87,3 +88,27 @@ def test_conjugate_gradients_that_do_not_end_say_so(monkeypatch) -> None:
     X, Y = labelled()
     with pytest.warns(ConvergenceWarning, match="after 2 iterations"):
         Ridge(X, 1e-6).solve(csr_array(Y.astype(float)))
+
+
+@pytest.mark.parametrize("form", [np.asarray, csr_array])
+@pytest.mark.parametrize(("n", "width"), [(400, 4), (30, 60)])
+def test_ordinary_features_are_not_lost_beside_a_large_one(n, width, form) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, width))
+    X[:, -1] *= 1e7
+    labels = csr_array((X[:, :2] > 0).astype(float))
+    expected = sklearn.linear_model.Ridge(1.0, solver="svd").fit(X, labels.toarray()).coef_.T
+    np.testing.assert_allclose(Ridge(form(X), 1.0).solve(labels), expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("largest", [8192, 0])
+@pytest.mark.parametrize(("n", "width"), [(200, 3), (20, 40)])
+def test_sparse_features_may_be_far_from_zero(n, width, largest, monkeypatch) -> None:
+    monkeypatch.setattr(ridge, "LARGEST", largest)
+    rng = np.random.default_rng(7)
+    X = rng.normal(size=(n, width))
+    X[:, 0] += 1.7e9  # such as a date
+    labels = csr_array((X[:, 1:3] > 0).astype(float))
+    near = X - X.mean(axis=0)
+    expected = Ridge(near, 1.0).solve(labels)
+    np.testing.assert_allclose(Ridge(csr_array(X), 1.0).solve(labels), expected, atol=1e-5)

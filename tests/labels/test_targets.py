@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from scipy.sparse import coo_array, csc_matrix, csr_array, csr_matrix
 
-from marginmf.labels.checks import as_features, label_names
+from marginmf.labels.checks import as_features, check_none_missing, label_names
 from marginmf.labels.constant import Varying
 from marginmf.labels.targets import read_targets
 
@@ -100,9 +100,40 @@ def test_features_that_are_not_finite_are_refused_with_their_place(form, value, 
         as_features(X, Model())
 
 
-def test_a_sum_that_overflows_is_no_reason_to_refuse() -> None:
-    X = np.full((2, 2), 1.5e308)
+def test_values_whose_squares_overflow_are_refused() -> None:
+    X = np.full((2, 2), 1e90)
     assert as_features(X, Model()) is X
+    with pytest.raises(ValueError, match="values as large as 1e\\+200"):
+        as_features(-1e110 * X, Model())
+
+
+def test_sparse_features_get_small_indices_where_these_are_enough() -> None:
+    X = csr_array(np.eye(3))
+    X.indices, X.indptr = X.indices.astype(np.int64), X.indptr.astype(np.int64)
+    assert as_features(X, Model()).indices.dtype == np.int32
+    assert X.indices.dtype == np.int64
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        np.array(["a", None, "b"], object),
+        ["a", float("nan"), "b"],
+        pd.Series(["a", pd.NA, "b"], dtype="string"),
+        np.array([1, None, 2], object),
+    ],
+    ids=["none", "nan", "na", "number"],
+)
+def test_a_missing_class_is_refused_with_its_row(y) -> None:
+    if isinstance(y, list):
+        y = np.array(y, object)
+    with pytest.raises(ValueError, match="y has no value in row 1"):
+        check_none_missing(y)
+
+
+def test_classes_of_several_kinds_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"cannot be compared \(int, str\)"):
+        read_targets(np.array(["a", 1, "b"], object))
 
 
 def test_features_stored_twice_are_added_up_in_a_copy() -> None:

@@ -13,18 +13,19 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from marginmf._saving import Savable
-from marginmf._typing import Array, Float64Array, FloatArray, IntArray
-from marginmf.labels.checks import as_features, label_names
+from marginmf._typing import Array, BoolArray, Float64Array, FloatArray, IntArray
+from marginmf.labels.checks import as_features, check_none_missing, label_names
 from marginmf.labels.decisions import (
     DECISIONS,
     MEASURES,
     DecisionRule,
     ThresholdSearch,
-    candidate_thresholds,
 )
 from marginmf.labels.folds import Fold, inner_folds
-from marginmf.labels.targets import read_targets
+from marginmf.labels.targets import Targets, read_targets
 
+#: What the decision rule is made of.
+RULE = ("decision", "tune_for", "top1_if_empty", "cv")
 #: Scores are worked on in batches of about this many bytes.
 BATCH_BYTES = 2**25
 
@@ -68,6 +69,7 @@ class LabelsEstimator(Savable, ClassifierMixin, BaseEstimator, ABC):
         fitted._check_decision()
         fitted._check()
         names = label_names(y)
+        check_none_missing(y)
         features, y = validate_data(
             fitted,
             X,
@@ -82,7 +84,7 @@ class LabelsEstimator(Savable, ClassifierMixin, BaseEstimator, ABC):
         indicator, fitted.targets_ = read_targets(y, names)
         fitted.classes_ = fitted.targets_.classes
         fitted.n_samples_fit_ = features.shape[0]
-        fitted._learn(features, indicator)
+        fitted._learn(features, indicator, fitted._needs_tuning(features))
         self.__dict__ = fitted.__dict__
         return self
 
@@ -152,33 +154,48 @@ class LabelsEstimator(Savable, ClassifierMixin, BaseEstimator, ABC):
             model._fit(X[fold.train], Y[fold.train])
             yield model
 
-    def _learn(self, X: Any, Y: csr_array) -> None:
-        """Fit to all rows; label sets need thresholds too."""
-        if not self.targets_.vector:
-            tuned = self.decision != "sign" and X.shape[0] > 1
-            self._take_thresholds(self._tuned(X, Y)[0] if tuned else np.zeros(Y.shape[1]), Y)
+    def _needs_tuning(self, X: Any) -> bool:
+        """Whether thresholds have to be chosen: not for classes, nor by their sign."""
+        return not self.targets_.vector and self.decision != "sign" and X.shape[0] > 1
+
+    def _learn(self, X: Any, Y: csr_array, tuned: bool) -> None:
+        """Fit to all rows, with thresholds chosen by cross-validation or, if not tuned, of 0."""
+        self._take_thresholds(self._tuned(X, Y)[0] if tuned else np.zeros(Y.shape[1]), Y)
         self._fit(X, Y)
 
+    def _learned_inside(
+        self, inside: "LabelsEstimator", X: Any, Y: csr_array, tuned: bool
+    ) -> "LabelsEstimator":
+        """Return an estimator that is a part of this one, fitted to what is checked already."""
+        inside.set_params(**{name: getattr(self, name) for name in RULE})
+        inside._check()
+        inside.targets_ = Targets(np.arange(Y.shape[1]), False, True, Y.dtype)
+        inside.classes_ = inside.targets_.classes
+        inside.n_samples_fit_, inside.n_features_in_ = X.shape
+        inside._learn(X, Y, tuned)
+        return inside
+
     def _take_thresholds(self, thresholds: Float64Array, Y: csr_array) -> None:
+        if self.targets_.vector:
+            return
         self.thresholds_ = thresholds
         # A label that nobody has is never predicted, whatever the rule.
         self.thresholds_[np.bincount(Y.indices, minlength=Y.shape[1]) == 0] = np.inf
 
     def _tuned(self, X: Any, Y: csr_array) -> tuple[Float64Array, float]:
         """Return thresholds, and the measure that they reach on rows held out in turn."""
+        only_zero = np.zeros(1) if self.decision == "sign" else None
+        search = ThresholdSearch(Y.shape[1], self.top1_if_empty, only_zero)
+        for scores, present in self._held_out(X, Y):
+            search.add(scores, present)
+        return search.best(self.decision, self.tune_for)
+
+    def _held_out(self, X: Any, Y: csr_array) -> Iterator[tuple[FloatArray, BoolArray]]:
+        """Score the rows of each fold by a model of the others, batch by batch."""
         folds = inner_folds(X, self.cv, Y)
-        search = None
         for model, fold in zip(self._fit_each(X, Y, folds), folds, strict=True):
             for rows in batches(fold.test, Y.shape[1]):
-                scores, present = model._scores(X[rows]), Y[rows].toarray() > 0
-                if search is None:  # the first batch says where thresholds worth trying lie
-                    only = np.zeros(1)
-                    sign = self.decision == "sign"
-                    candidates = only if sign else candidate_thresholds(scores, present)
-                    search = ThresholdSearch(candidates, Y.shape[1], self.top1_if_empty)
-                search.add(scores, present)
-        assert search is not None
-        return search.best(self.decision, self.tune_for)
+                yield model._scores(X[rows]), Y[rows].toarray() > 0
 
     def _check_decision(self) -> None:
         if self.decision not in DECISIONS:

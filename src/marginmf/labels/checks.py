@@ -5,7 +5,13 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
+from marginmf._indicators import column_names
 from marginmf._typing import Array
+
+#: Larger values are refused: their squares, summed over rows and features, would overflow.
+LARGEST = 1e100
+#: The largest number that has 32 bits.
+MOST_INT32 = int(np.iinfo(np.int32).max)
 
 
 def as_features(X: Any, estimator: Any) -> Any:
@@ -21,7 +27,43 @@ def as_features(X: Any, estimator: Any) -> Any:
         features = features.copy()
         features.sum_duplicates()
     _check_finite(features.data, lambda flat: _place(features, flat), estimator)
+    if features.indices.dtype != np.int32 and max(features.nnz, *features.shape) <= MOST_INT32:
+        # Much of scikit-learn takes no others.
+        indices, indptr = (a.astype(np.int32) for a in (features.indices, features.indptr))
+        features = csr_array((features.data, indices, indptr), shape=features.shape)
     return features
+
+
+def check_none_missing(y: Any) -> None:
+    """Refuse a vector of classes in which one is missing, before anything tries to compare it.
+
+    >>> check_none_missing(["rock", None])
+    Traceback (most recent call last):
+    ...
+    ValueError: y has no value in row 1; leave out rows whose class is not known.
+    """
+    if y is None or issparse(y):
+        return
+    try:
+        values = np.asarray(y)
+    except ValueError:  # rows of different lengths: scikit-learn says so
+        return
+    if values.ndim != 1 or values.dtype.kind != "O":
+        return
+    for row, value in enumerate(values):
+        if _is_missing(value):
+            raise ValueError(
+                f"y has no value in row {row}; leave out rows whose class is not known."
+            )
+
+
+def _is_missing(value: Any) -> bool:
+    if value is None:
+        return True
+    try:
+        return bool(value != value)  # NaN, and nothing else, differs from itself
+    except (TypeError, ValueError):  # pandas.NA refuses to say
+        return True
 
 
 def label_names(y: Any) -> list[str] | None:
@@ -31,20 +73,22 @@ def label_names(y: Any) -> list[str] | None:
     >>> label_names(pd.DataFrame({"rock": [0, 1], "jazz": [1, 1]}))
     ['rock', 'jazz']
     """
-    columns = getattr(y, "columns", None)
-    if columns is None or not all(isinstance(name, str) for name in columns):
-        return None
-    return list(columns)
+    columns = column_names(y)
+    return columns if columns and all(isinstance(name, str) for name in columns) else None
 
 
 def _check_finite(values: Array, place: Any, estimator: Any) -> None:
-    # The sum of finite numbers is finite unless it overflows, and it needs no second array.
-    with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(values.sum()):
-            return
-    wrong = np.flatnonzero(~np.isfinite(values.ravel()))
-    if len(wrong) == 0:
+    if values.size == 0:
         return
+    least, greatest = float(values.min()), float(values.max())
+    if max(-least, greatest) <= LARGEST:
+        return
+    if np.isfinite([least, greatest]).all():
+        raise ValueError(
+            f"X has values as large as {max(-least, greatest):.3g}, whose squares cannot be added "
+            "up; scale the features (sklearn.preprocessing.MaxAbsScaler, or marginmf's Scaled)."
+        )
+    wrong = np.flatnonzero(~np.isfinite(values.ravel()))
     row, column = place(int(wrong[0]))
     names = getattr(estimator, "feature_names_in_", None)
     shown = f"column {column}" if names is None else f"column {str(names[column])!r}"

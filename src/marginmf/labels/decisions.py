@@ -23,6 +23,8 @@ MEASURES = ("accuracy", "micro_f1", "macro_f1", "hamming")
 
 #: How many thresholds are tried: at quantiles of the scores of labels that are there, and evenly.
 N_QUANTILES, N_EVEN = 192, 64
+#: So many scores are held until candidates are chosen.
+MOST_HELD = 2**24
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,10 +43,12 @@ class DecisionRule:
     top1_if_empty: bool = False
 
     def excess(self, scores: FloatArray) -> FloatArray:
-        """Return how far scores are above the thresholds; labels that never are, at most -1."""
+        """Return how far scores are above the thresholds; labels that never are come last."""
         finite = np.isfinite(self.thresholds)
         excess: FloatArray = scores - np.where(finite, self.thresholds, 0.0).astype(scores.dtype)
-        excess[:, ~finite] = np.minimum(excess[:, ~finite], -1.0)
+        if not finite.all():
+            least = excess[:, finite].min(axis=1, initial=0.0)
+            excess[:, ~finite] = least[:, None] - 1.0
         return excess
 
     def __call__(self, scores: FloatArray) -> BoolArray:
@@ -86,28 +90,65 @@ def candidate_thresholds(scores: FloatArray, present: BoolArray) -> Float64Array
 class ThresholdSearch:
     """Counts, for every candidate, what each measure needs; then names the best thresholds.
 
+    Unless candidates are given, the first rows are held as they are, until there are enough of
+    them to say which thresholds are worth trying.
+
     Parameters
     ----------
-    candidates : array
-        Thresholds to try, ascending.
     n_labels : int
         How many labels there are.
     top1_if_empty : bool
         As in the rule that the thresholds are for.
+    candidates : array, optional
+        Thresholds to try, ascending.
     """
 
-    def __init__(self, candidates: Float64Array, n_labels: int, top1_if_empty: bool) -> None:
-        self.candidates = candidates
+    def __init__(
+        self, n_labels: int, top1_if_empty: bool, candidates: Float64Array | None = None
+    ) -> None:
+        self.n_labels = n_labels
         self.top1_if_empty = top1_if_empty
+        self._held: list[tuple[FloatArray, BoolArray]] = []
+        self._n_held = 0
         self._n_rows = 0
-        self._jaccard = np.zeros(len(candidates))
+        if candidates is not None:
+            self._begin(candidates)
+
+    @property
+    def begun(self) -> bool:
+        """Whether the candidates are chosen."""
+        return hasattr(self, "candidates")
+
+    def _begin(self, candidates: Float64Array) -> None:
+        self.candidates = candidates
+        n, n_labels = len(candidates), self.n_labels
+        self._jaccard = np.zeros(n)
         # By candidate and label: predicted, and rightly so; by label: how often it is there.
-        self._predicted = np.zeros((len(candidates), n_labels))
-        self._right = np.zeros((len(candidates), n_labels))
+        self._predicted = np.zeros((n, n_labels))
+        self._right = np.zeros((n, n_labels))
         self._present = np.zeros(n_labels)
 
     def add(self, scores: FloatArray, present: BoolArray) -> None:
         """Count rows whose scores and labels are given."""
+        if self.begun:
+            self._count(scores, present)
+            return
+        self._held.append((scores, present))
+        self._n_held += scores.size
+        if self._n_held >= MOST_HELD:
+            self._count_held()
+
+    def _count_held(self) -> None:
+        """Choose the candidates, and count what was held until then."""
+        if not self._held:
+            self._held = [(np.zeros((0, self.n_labels)), np.zeros((0, self.n_labels), bool))]
+        columns = list(zip(*self._held, strict=True))
+        self._begin(candidate_thresholds(*map(np.concatenate, columns)))
+        for held in self._held:
+            self._count(*held)
+        self._held = []
+
+    def _count(self, scores: FloatArray, present: BoolArray) -> None:
         n, n_labels = scores.shape
         # How many candidates each score is above: it is predicted under all of those.
         above = np.searchsorted(self.candidates, scores.ravel(), side="left").reshape(n, n_labels)
@@ -140,6 +181,8 @@ class ThresholdSearch:
 
     def value(self, measure: str) -> Float64Array:
         """Return a measure under every candidate, larger is better."""
+        if not self.begun:
+            self._count_held()
         values: Float64Array
         if measure == "accuracy":
             values = self._jaccard / max(self._n_rows, 1)

@@ -22,6 +22,8 @@ MOST_BYTES = 2**30
 PIECE = 2**22
 #: More labels than this have a sparse ``Y^T Y``.
 MOST_DENSE_LABELS = 4096
+#: A mean whose square is so many times the mean square around it is taken off before products.
+FAR_OFF = 100.0
 #: About how many times `Normal.apply` is called in a fit.
 APPLICATIONS = 50
 #: How much slower than dense products a multiplication is, in a product of a sparse with a dense
@@ -143,16 +145,44 @@ def feature_moments(X: Any) -> tuple[Float64Array, Float64Array]:
         around = np.square(X.data - means[columns])
         squares = np.bincount(columns, around, width).astype(np.float64, copy=False)
         squares += (n - np.bincount(columns, minlength=width)) * np.square(means)
-        # X^T X of sparse features is centred after the sum, which costs half of the digits.
-        rounding = 1e-6
     else:
         means = X.mean(axis=0, dtype=np.float64)
         squares = np.zeros(width)
         for rows in row_blocks(X, width):
             squares += np.square(rows - means).sum(axis=0)
-        rounding = 64.0 * float(np.finfo(X.dtype).eps)
+    rounding = 64.0 * float(np.finfo(X.dtype).eps)
     squares[squares <= n * np.square(rounding * means)] = 0.0
     return means, squares
+
+
+def ready_for_products(
+    X: Any, moments: tuple[Float64Array, Float64Array]
+) -> tuple[Any, tuple[Float64Array, Float64Array]]:
+    """Return features whose products can be centred without losing digits, and their moments.
+
+    Sparse features are centred after products are made.  A feature whose mean is large against its
+    spread, such as a date, would lose its digits there; nearly all of its values are stored, so
+    that it can be centred first.
+
+    >>> X = csr_array([[1e9, 0.0], [1e9 + 1, 1.0]])
+    >>> ready, (means, _) = ready_for_products(X, feature_moments(X))
+    >>> ready.toarray().tolist(), means.tolist()
+    ([[-0.5, 0.0], [0.5, 1.0]], [0.0, 0.5])
+    """
+    if not issparse(X):
+        return X, moments
+    means, squares = moments
+    n = X.shape[0]
+    full = (n * np.square(means) > FAR_OFF * squares) & (squares > 0)
+    columns = np.flatnonzero(full)
+    if len(columns) == 0:
+        return X, moments
+    kept = np.where(full[X.indices], 0.0, X.data)
+    others = csr_array((kept, X.indices, X.indptr), X.shape)
+    values = X[:, columns].toarray() - means[columns]
+    places = np.tile(columns, n), np.arange(0, values.size + 1, len(columns))
+    ready = csr_array(others + csr_array((values.ravel(), *places), X.shape))
+    return ready, (np.where(full, 0.0, means), squares)
 
 
 def normal_matrix(
@@ -172,9 +202,13 @@ def normal_matrix(
         How many columns that will have.
     """
     dtype = np.dtype(dtype)
-    if not is_formed(X, dtype, n_columns):
-        return ImplicitNormal(X.astype(dtype, copy=False), *moments)
-    return formed_normal(X, moments, dtype)
+    if is_formed(X, dtype, n_columns):
+        return formed_normal(X, moments, dtype)
+    means, diagonal = moments
+    if issparse(X):
+        return ImplicitNormal(X.astype(dtype, copy=False), means, diagonal)
+    # Centred before the rounding, which would else be that of the means.
+    return ImplicitNormal((X - means).astype(dtype), np.zeros_like(means), diagonal)
 
 
 def formed_normal(X: Any, moments: tuple[Float64Array, Float64Array], dtype: Any) -> FormedNormal:
@@ -215,12 +249,15 @@ def cross_product(
     product = np.zeros((X.shape[1], M.shape[1]))
     sums = np.zeros(M.shape[1])
     start = 0
-    for rows in row_blocks(X, M.shape[1]):
+    for rows in row_blocks(X, max(X.shape[1] if not issparse(X) else 0, M.shape[1])):
         embedded = Y[start : start + rows.shape[0]] @ M
-        product += rows.T @ embedded
-        sums += embedded.sum(axis=0)
         start += rows.shape[0]
-    product -= np.outer(feature_means, sums)
+        if issparse(X):
+            product += rows.T @ embedded
+            sums += embedded.sum(axis=0)
+        else:
+            product += (rows - feature_means).T @ embedded
+    product -= np.outer(feature_means, sums)  # nothing, if features are dense
     return product
 
 

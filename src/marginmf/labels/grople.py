@@ -7,6 +7,7 @@ import numpy as np
 from scipy.sparse import csr_array, issparse
 
 from marginmf._parameters import check_number
+from marginmf._random import as_generator
 from marginmf._typing import IntArray
 from marginmf.kernels.threads import one_blas_thread
 from marginmf.labels.embedding import Embedding, LabelEmbedding
@@ -16,6 +17,7 @@ from marginmf.labels.grams import (
     cross_product,
     feature_moments,
     normal_matrix,
+    ready_for_products,
 )
 from marginmf.labels.grouping import check_grouping, given_groups, group_labels, is_clusterer
 from marginmf.labels.order import label_order, row_keys
@@ -25,6 +27,8 @@ from marginmf.solvers import Result, Stopping
 
 #: Of sparse features the constant ones are left out where less than this share varies.
 FEW = 0.9
+#: Sums of squares above this are kept in float64.
+LARGE = 1e30
 
 
 @dataclass(eq=False, repr=False)
@@ -166,18 +170,20 @@ class GroPLE(LabelSpaceTransformer):
         if issparse(X) and 0.0 < np.mean(squares > 0) < FEW:
             varying = np.flatnonzero(squares)
             X = X[:, varying]
-        moments = (self.feature_means_[varying], squares[varying])
+        X, moments = ready_for_products(X, (self.feature_means_[varying], squares[varying]))
+        # Squares of very large numbers are beyond float32.
+        dtype = np.dtype(self.dtype if squares.max() < LARGE else "float64")
         # Factors that no label uses are mapped to zero, and cost nothing.
         live = np.flatnonzero(labels.factors.any(axis=1))
         result = fit_feature_map(
-            normal_matrix(X, moments, self.dtype, len(live)),
+            normal_matrix(X, moments, dtype, len(live)),
             cross_product(X, moments[0], Y, labels.mixing[:, live]),
             labels.inner[np.ix_(live, live)],
             float(self.reg_corr),
             float(self.reg_sparse),
             Stopping(self.max_iter, -np.inf, 0.0, step_tol=self.tol),
             report("features"),
-            np.dtype(self.dtype),
+            dtype,
         )
         self.feature_map_[np.ix_(varying, live)] = result.point
         return result
@@ -189,5 +195,6 @@ class GroPLE(LabelSpaceTransformer):
         for name in ("reg_basis", "reg_group", "reg_corr", "reg_sparse", "tol"):
             check_number(self, name, float, 0)
         check_grouping(self.grouping)
+        as_generator(self.random_state)
         if str(self.dtype) not in ("float32", "float64"):
             raise ValueError(f"dtype={self.dtype!r} is not known. Choose 'float32' or 'float64'.")

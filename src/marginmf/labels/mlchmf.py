@@ -91,6 +91,8 @@ class MLCHMF(LabelsEstimator):
     tree_ : EmbeddingTree
         The nodes; ``print(model.tree_)`` draws it, and so does
         `marginmf.plots.embedding_tree`.
+    vote_ : {"hard", "soft"}
+        The kind of vote that is used.
     tolerance_ : float
         The tolerance as a share of all labels.
     neighbours_ : Neighbours or None
@@ -156,6 +158,8 @@ class MLCHMF(LabelsEstimator):
                     f"{name}={getattr(self, name)!r} is not known. Choose one of "
                     f"{', '.join(map(repr, known))}."
                 )
+        if self.n_jobs is not None:
+            check_number(self, "n_jobs", int, -np.inf)
         check_splitter(self.splitter)
         two_level_loss(self.loss)
         get_solver(self.solver)
@@ -165,6 +169,9 @@ class MLCHMF(LabelsEstimator):
 
     def _fit(self, X: Any, Y: csr_array) -> None:
         n_samples, n_labels = Y.shape
+        self.vote_ = self.vote
+        if self.vote == "auto":
+            self.vote_ = "hard" if self.decision == "sign" else "soft"
         self.tolerance_ = float(self.tolerance)
         if self.tolerance_unit == "density":
             self.tolerance_ *= Y.nnz / (n_samples * n_labels)
@@ -209,9 +216,4 @@ class MLCHMF(LabelsEstimator):
                 (node,) = self.tree_
                 return node.scores(X)
             voters = self.keepers_[self.neighbours_.kneighbors(X)]
-            return vote(X, voters, self.tree_, self._kind_of_vote())
-
-    def _kind_of_vote(self) -> str:
-        if self.vote != "auto":
-            return self.vote
-        return "hard" if self.decision == "sign" else "soft"
+            return vote(X, voters, self.tree_, self.vote_)

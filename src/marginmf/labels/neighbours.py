@@ -4,16 +4,18 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.metrics import pairwise_distances_chunked
 from sklearn.utils.extmath import row_norms
 
 from marginmf._typing import FloatArray, IntArray
+from marginmf.labels.grams import FAR_OFF
 
 #: Mebibytes of distances that are held at a time.
 MEMORY = 16
 # Squared distances that differ by less than this share of what they are computed from are equal:
 # in a batch of another size, or of sparse rows, they may come out in another order.
-_ROUNDING = 1e-12
+_ROUNDING = 64 * float(np.finfo(np.float64).eps)
 
 
 @dataclass
@@ -71,15 +73,17 @@ class Neighbours:
         n = min(self.n_neighbors, stored.shape[0] - alone)
         if n <= 0 or queries.shape[0] == 0:
             return np.empty((queries.shape[0], max(n, 0)), np.intp)
-        stored_norms = _squared_norms(stored)
-        query_norms = stored_norms if alone else _squared_norms(queries)
-        scale = float(stored_norms.max()) + query_norms
+        if not issparse(stored):
+            origin = _origin(stored)
+            if origin.any():
+                stored, queries = stored - origin, queries - origin
+        norms = row_norms(queries, squared=True).astype(np.float64)
 
         def nearest(distances: FloatArray, start: int) -> IntArray:
             rows = np.arange(len(distances))
             if alone:
                 distances[rows, start + rows] = np.inf
-            return _smallest(distances, n, scale[start + rows])
+            return _smallest(distances, n, norms[start + rows])
 
         chunks = pairwise_distances_chunked(
             queries, stored, reduce_func=nearest, metric="euclidean", working_memory=MEMORY
@@ -87,11 +91,28 @@ class Neighbours:
         return np.concatenate(list(chunks))
 
 
-def _smallest(distances: FloatArray, n: int, scale: FloatArray) -> IntArray:
-    """Return the columns of each row's n smallest values, of equal ones the first columns."""
+def _origin(stored: FloatArray) -> FloatArray:
+    """Return where to put the origin of dense instances.
+
+    Distances do not depend on it, but their rounding does: features far from zero are moved there.
+    """
+    means = stored.mean(axis=0, dtype=np.float64)
+    variances = stored.var(axis=0, dtype=np.float64)
+    far = np.square(means) > FAR_OFF * variances
+    origin: FloatArray = np.where(far, means, 0.0).astype(stored.dtype)
+    return origin
+
+
+def _smallest(distances: FloatArray, n: int, norms: FloatArray) -> IntArray:
+    """Return the columns of each row's n smallest values, of equal ones the first columns.
+
+    ``norms`` are the squared lengths of the rows' instances.
+    """
     squared = np.square(distances, dtype=np.float64)
     limit = np.partition(squared, n - 1, axis=1)[:, n - 1]
-    slack = _ROUNDING * scale + 8 * np.finfo(distances.dtype).eps * limit
+    # A neighbour is no longer than the way to the instance and from there to the neighbour.
+    lengths = norms + np.square(np.sqrt(norms) + np.sqrt(limit))
+    slack = _ROUNDING * lengths + 8 * np.finfo(distances.dtype).eps * limit
     rows, columns = np.nonzero(squared <= (limit + slack)[:, None])
     values = squared[rows, columns]
     # Those about the n-th are equal to it, also where rounding says otherwise.
@@ -100,7 +121,3 @@ def _smallest(distances: FloatArray, n: int, scale: FloatArray) -> IntArray:
     starts = np.searchsorted(rows, np.arange(len(squared)))
     nearest: IntArray = columns[order[starts[:, None] + np.arange(n)]]
     return nearest
-
-
-def _squared_norms(X: Any) -> FloatArray:
-    return np.asarray(row_norms(X, squared=True), np.float64)

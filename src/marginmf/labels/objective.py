@@ -7,6 +7,7 @@ intercept.  With E = XU and G the derivatives of the loss by the scores EV, the 
 ``X^T G V^T + reg U`` and ``E^T G + reg V``: O(nnz(X) d + N d L) for N instances, rank d, L labels.
 """
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +21,8 @@ from marginmf.losses import TwoLevelLoss
 #: Scores that are worked on together: few enough for a processor's own cache.  However many
 #: instances there are, no table of all their scores is ever made.
 BLOCK = 65_536
+#: With very many labels, so many instances at least: products of single rows are slow.
+FEWEST_ROWS = 16
 #: Columns of a dense X that are multiplied together in the gradient by U.
 COLUMNS = 512
 
@@ -82,10 +85,11 @@ class LabelObjective:
         self._shapes = (X.shape[1] + 1, n_factors), (n_factors, Y.shape[1])
         # Sums over instances go along the columns of X, which its transpose has in rows.
         self._transposed = csr_array(X.T) if issparse(X) else None
-        # At least as many rows as labels, so that a block's part of the gradient by V takes no more
-        # memory than its rows of E do.
+        # Instances are shared out in parts of at least as many rows as there are labels, so that a
+        # part's share of the gradient by V takes no more memory than its rows of E do.
         n_labels = Y.shape[1]
-        self._blocks = _bounds(X.shape[0], max(n_labels, BLOCK // n_labels))
+        self._rows = max(FEWEST_ROWS, BLOCK // n_labels)
+        self._parts = _bounds(X.shape[0], max(n_labels, self._rows))
 
     @property
     def n_parameters(self) -> int:
@@ -110,19 +114,23 @@ class LabelObjective:
         embedded = self._embed(U)
         by_embedded = np.empty_like(embedded)
         losses = np.empty(len(embedded))
-        parts = np.empty((len(self._blocks) - 1, *V.shape), self.dtype)
+        shares = np.zeros((len(self._parts) - 1, *V.shape), self.dtype)
 
-        def work(start: int, stop: int) -> None:
-            rows = slice(start, stop)
-            scores = embedded[rows] @ V
-            indptr = self.Y.indptr[start : stop + 1]
-            losses[rows] = self._one_thread.label_rows(indptr, self.Y.indices, scores, self.loss)
-            np.dot(scores, V.T, out=by_embedded[rows])
-            np.dot(embedded[rows].T, scores, out=parts[np.searchsorted(self._blocks, start)])
+        def work(first: int, last: int) -> None:
+            share = shares[np.searchsorted(self._parts, first)]
+            for start, stop in self._blocks(first, last):
+                rows = slice(start, stop)
+                scores = embedded[rows] @ V
+                indptr = self.Y.indptr[start : stop + 1]
+                losses[rows] = self._one_thread.label_rows(
+                    indptr, self.Y.indices, scores, self.loss
+                )
+                np.dot(scores, V.T, out=by_embedded[rows])
+                share += embedded[rows].T @ scores
 
-        run(work, self._blocks, self.n_threads)
-        # In the order of the blocks, whichever was ready first.
-        by_V[:] = parts.sum(axis=0, dtype=np.float64)
+        run(work, self._parts, self.n_threads)
+        # In the order of the parts, whichever was ready first.
+        by_V[:] = shares.sum(axis=0, dtype=np.float64)
         self._sum_over_instances(by_embedded, by_U)
         self.kernels.axpy(self.reg, point, gradient)
         penalty = 0.5 * self.reg * self.kernels.dot(point, point)
@@ -134,12 +142,18 @@ class LabelObjective:
         embedded = self._embed(U)
         errors = np.empty(len(embedded), np.int64)
 
-        def work(start: int, stop: int) -> None:
-            present = self.Y[start:stop].toarray() != 0
-            errors[start:stop] = ((embedded[start:stop] @ V > 0) != present).sum(axis=1)
+        def work(first: int, last: int) -> None:
+            for start, stop in self._blocks(first, last):
+                present = self.Y[start:stop].toarray() != 0
+                errors[start:stop] = ((embedded[start:stop] @ V > 0) != present).sum(axis=1)
 
-        run(work, self._blocks, self.n_threads)
+        run(work, self._parts, self.n_threads)
         return errors
+
+    def _blocks(self, first: int, last: int) -> Iterator[tuple[int, int]]:
+        """Cut a part into blocks of instances whose scores are held at a time."""
+        for start in range(first, last, self._rows):
+            yield start, min(start + self._rows, last)
 
     def _embed(self, U: FloatArray) -> FloatArray:
         """Return XU, with the intercept."""
@@ -151,7 +165,7 @@ class LabelObjective:
             def work(start: int, stop: int) -> None:
                 np.dot(X[start:stop], U[:-1], out=embedded[start:stop])
 
-            run(work, self._blocks, self.n_threads)
+            run(work, self._parts, self.n_threads)
         embedded += U[-1]
         return embedded
 

@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve, eigh
+from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
 from scipy.sparse import csr_array, issparse
 from sklearn.exceptions import ConvergenceWarning
 
@@ -23,13 +23,16 @@ from marginmf.labels.grams import (
     cross_product,
     feature_moments,
     formed_normal,
+    ready_for_products,
     row_blocks,
 )
 
 #: The largest matrix that is factorised has so many rows.
 LARGEST = 8192
-#: A penalty below this share of the trace is lost in rounding.
+#: What is below this share of the whole is lost in rounding.
 ROUNDING = 1e-12
+#: A penalty that is a smaller share of the squares of all features has no effect on their products.
+DROWNED = 1e-12
 #: When conjugate gradients stop: this small a share of the right-hand side, so many iterations.
 TOLERANCE, ITERATIONS = 1e-10, 1000
 
@@ -84,15 +87,19 @@ class Ridge:
         n, width = self.X.shape
         if width <= min(n, LARGEST):
             return self._wide(self._cross(Y, M))
-        if n <= LARGEST:
+        # Where products of rows drown the penalty in their rounding, iterations in the units of
+        # each feature do not.
+        drowned = self.reg < DROWNED * float(self.moments[1].sum())
+        if n <= LARGEST and not (self.reg and drowned):
             return self._from_rows(self._long(_centred(Y, M)))
         return self._iterated(self._cross(Y, M))
 
     def explained(self, Y: csr_array, weights: Float64Array) -> Float64Array:
         """Return the products of centred labels and what the weights make of the features."""
+        X, (means, _) = self._ready
         product = np.zeros((Y.shape[1], weights.shape[1]))
-        shift, start = self.means @ weights, 0
-        for rows in row_blocks(self.X, weights.shape[1]):
+        shift, start = means @ weights, 0
+        for rows in row_blocks(X, weights.shape[1]):
             stop = start + rows.shape[0]
             # The columns of what is multiplied add up to zero, so Y need not be centred.
             product += Y[start:stop].T @ (rows @ weights - shift)
@@ -100,43 +107,52 @@ class Ridge:
         return product
 
     @cached_property
+    def _ready(self) -> tuple[Any, tuple[Float64Array, Float64Array]]:
+        """Features to make products of, in float64 where they are sparse, and their moments."""
+        X = self.X.astype(np.float64, copy=False) if issparse(self.X) else self.X
+        return ready_for_products(X, self.moments)
+
+    @cached_property
     def _wide(self) -> Solve:
         """The inverse of ``X^T X + reg I``."""
-        matrix = formed_normal(self.X, self.moments, np.float64).matrix
+        matrix = formed_normal(*self._ready, np.float64).matrix
         return _inverse(matrix.astype(np.float64, copy=False), self.reg)
 
     @cached_property
     def _long(self) -> Solve:
         """The inverse of ``X X^T + reg I``."""
-        X = self.X.astype(np.float64, copy=False)
+        X, (means, _) = self._ready
         if not issparse(X):
-            centred = X - self.means
+            centred = X - means
             return _inverse(centred @ centred.T, self.reg)
         products = (X @ X.T).toarray()
-        with_means = X @ self.means
+        with_means = X @ means
         products -= with_means[:, None]
         products -= with_means
-        products += self.means @ self.means
+        products += means @ means
         return _inverse(products, self.reg)
 
     def _from_rows(self, duals: Float64Array) -> Float64Array:
-        weights: Float64Array = self.X.T @ duals
-        weights -= np.outer(self.means, duals.sum(axis=0))
+        X, (means, _) = self._ready
+        weights: Float64Array = X.T @ duals
+        weights -= np.outer(means, duals.sum(axis=0))
         return weights
 
     def _iterated(self, rhs: Float64Array) -> Float64Array:
-        normal = ImplicitNormal(self.X.astype(np.float64, copy=False), *self.moments)
+        X, moments = self._ready
+        normal = ImplicitNormal(X.astype(np.float64, copy=False), *moments)
         # Without a penalty, steps in other units would not lead to the smallest weights.
-        diagonal = normal.diagonal + self.reg if self.reg else np.ones(self.X.shape[1])
+        diagonal = normal.diagonal + self.reg if self.reg else np.ones(X.shape[1])
         return _conjugate_gradients(lambda Z: normal.apply(Z) + self.reg * Z, diagonal, rhs)
 
     def _cross(self, Y: csr_array, M: Float64Array | None) -> Float64Array:
         """Return ``X^T Y M``, centred."""
+        X, (means, _) = self._ready
         if M is not None:
-            return cross_product(self.X, self.means, Y, M)
-        product = Y.T @ self.X.astype(np.float64, copy=False)
+            return cross_product(X, means, Y, M)
+        product = Y.T @ X.astype(np.float64, copy=False)
         product = product.toarray() if issparse(product) else product
-        product -= np.outer(np.bincount(Y.indices, minlength=Y.shape[1]), self.means)
+        product -= np.outer(np.bincount(Y.indices, minlength=Y.shape[1]), means)
         transposed: Float64Array = product.T
         return transposed
 
@@ -148,16 +164,30 @@ def _centred(Y: csr_array, M: Float64Array | None) -> Float64Array:
 
 
 def _inverse(matrix: Float64Array, reg: float) -> Solve:
-    """Return what multiplies by the inverse of ``matrix + reg I``; the matrix is overwritten."""
-    trace = float(np.trace(matrix))
-    if reg > ROUNDING * trace:
-        matrix[np.diag_indices_from(matrix)] += reg
-        factor = cho_factor(matrix, lower=True, overwrite_a=True, check_finite=False)
-        return lambda rhs: cho_solve(factor, rhs, check_finite=False)
-    values, vectors = eigh(matrix, overwrite_a=True, check_finite=False)
-    kept = values > ROUNDING * trace
+    """Return what multiplies by the inverse of ``matrix + reg I``."""
+    if reg > 0 and (solve := _by_cholesky(matrix, reg)) is not None:
+        return solve
+    values, vectors = eigh(matrix, check_finite=False)
+    kept = values > ROUNDING * max(float(values[-1]), 0.0)
     inverse = np.divide(1.0, values + reg, out=np.zeros_like(values), where=kept)
     return lambda rhs: (vectors * inverse) @ (vectors.T @ rhs)
+
+
+def _by_cholesky(matrix: Float64Array, reg: float) -> Solve | None:
+    """Return the same by a factorisation, or None if the penalty is lost in rounding."""
+    # With a diagonal of ones, features of small numbers are not lost beside those of large ones.
+    scale = 1.0 / np.sqrt(matrix.diagonal() + reg)[:, None]
+    balanced = matrix * scale.T
+    balanced *= scale
+    balanced[np.diag_indices_from(balanced)] = 1.0
+    try:
+        factor = cho_factor(balanced, lower=True, overwrite_a=True, check_finite=False)
+    except LinAlgError:
+        return None
+    # The squared diagonal of the factor is what those before each one leave of it.
+    if np.square(factor[0].diagonal()).min(initial=1.0) <= ROUNDING:
+        return None
+    return lambda rhs: scale * cho_solve(factor, scale * rhs, check_finite=False)
 
 
 def _conjugate_gradients(apply: Solve, diagonal: Float64Array, rhs: Float64Array) -> Float64Array:

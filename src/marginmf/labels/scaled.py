@@ -9,11 +9,8 @@ from scipy.sparse import csr_array, issparse
 from sklearn.base import clone
 
 from marginmf._typing import Float64Array, FloatArray
-from marginmf.labels.base import LabelsEstimator
+from marginmf.labels.base import RULE, LabelsEstimator
 from marginmf.labels.folds import Fold
-
-#: What the decision rule is made of, which the estimator inside is given.
-RULE = ("decision", "tune_for", "top1_if_empty", "cv")
 
 
 @dataclass(eq=False, repr=False)
@@ -73,30 +70,27 @@ class Scaled(LabelsEstimator):
             )
         self.estimator._check()
 
-    def _learn(self, X: Any, Y: csr_array) -> None:
+    def _learn(self, X: Any, Y: csr_array, tuned: bool) -> None:
         # The estimator inside chooses the thresholds, because it may choose more with them.
-        self.estimator_ = self._inside().fit(self._learn_scale(X), Y)
-        if not self.targets_.vector:
-            self.thresholds_ = self.estimator_.thresholds_
+        inside = clone(self.estimator)
+        self.estimator_ = self._learned_inside(inside, self._learn_scale(X), Y, tuned)
+        self._take_thresholds(self.estimator_.thresholds_, Y)
 
     def _fit(self, X: Any, Y: csr_array) -> None:
-        self.estimator_ = self._inside()
-        self.estimator_._fit(self._learn_scale(X), Y)
+        inside = clone(self.estimator)
+        self.estimator_ = self._learned_inside(inside, self._learn_scale(X), Y, False)
 
     def _fit_each(self, X: Any, Y: csr_array, folds: list[Fold]) -> Iterator[LabelsEstimator]:
         # One scale for all folds, so that the estimator inside may share work among them.
-        for inside in self._inside()._fit_each(self._learn_scale(X), Y, folds):
+        rule = {name: getattr(self, name) for name in RULE}
+        inner = clone(self.estimator).set_params(**rule)
+        for inside in inner._fit_each(self._learn_scale(X), Y, folds):
             model: Scaled = clone(self)
             model.offset_, model.factor_, model.estimator_ = self.offset_, self.factor_, inside
             yield model
 
     def _scores(self, X: Any) -> FloatArray:
         return self.estimator_._scores(scaled(X, self.offset_, self.factor_))
-
-    def _inside(self) -> LabelsEstimator:
-        inside: LabelsEstimator = clone(self.estimator)
-        inside.set_params(**{name: getattr(self, name) for name in RULE})
-        return inside
 
     def _learn_scale(self, X: Any) -> Any:
         """Keep the scale of some features, and return them scaled."""

@@ -48,8 +48,8 @@ class Targets:
         """Return scores as scikit-learn wants them: a vector for two classes."""
         return scores[:, 0] if self.vector and self.n_columns == 1 else scores
 
-    def class_of(self, scores: FloatArray) -> Array:
-        """Return the class of every row, for vectors."""
+    def codes_of(self, scores: FloatArray) -> IntArray:
+        """Return the place of every row's class, for vectors."""
         codes: IntArray
         if len(self.classes) == 1:
             codes = np.zeros(len(scores), np.int64)
@@ -57,7 +57,11 @@ class Targets:
             codes = (scores[:, 0] > 0).astype(np.int64)
         else:
             codes = np.argmax(scores, axis=1)
-        found: Array = self.classes[codes]
+        return codes
+
+    def class_of(self, scores: FloatArray) -> Array:
+        """Return the class of every row, for vectors."""
+        found: Array = self.classes[self.codes_of(scores)]
         return found
 
     def sets(self, blocks: Iterable[BoolArray]) -> Any:
@@ -98,8 +102,14 @@ def read_targets(y: Any, names: Any = None) -> tuple[csr_array, Targets]:
     if y.ndim > 2:
         raise ValueError(f"Y has {y.ndim} dimensions; give a matrix with a column for each label.")
     y = y.ravel()
-    check_classification_targets(y)
-    classes, codes = np.unique(y, return_inverse=True)
+    try:
+        check_classification_targets(y)
+        classes, codes = np.unique(y, return_inverse=True)
+    except TypeError:
+        kinds = sorted({type(value).__name__ for value in y})
+        raise ValueError(
+            f"y has values of kinds that cannot be compared ({', '.join(kinds)}); use one kind."
+        ) from None
     targets = Targets(classes, True, False, classes.dtype)
     if targets.n_columns == 1:
         return csr_array((codes == 1).astype(np.float64)[:, None]), targets

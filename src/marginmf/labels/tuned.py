@@ -9,8 +9,8 @@ from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.model_selection import ParameterGrid
 
-from marginmf._typing import FloatArray
-from marginmf.labels.base import LabelsEstimator
+from marginmf._typing import Float64Array, FloatArray
+from marginmf.labels.base import RULE, LabelsEstimator
 from marginmf.labels.constant import Varying
 
 
@@ -48,8 +48,9 @@ class DecisionTuned(LabelsEstimator):
     best_params_ : dict
         The candidate that was chosen.
     cv_values_ : list of float
-        What every candidate reached, in the order of ``ParameterGrid(param_grid)``; for Hamming
-        loss, minus the number of wrong labels.
+        What every candidate reached, in the order of ``ParameterGrid(param_grid)``: the measure
+        (for Hamming loss, minus the number of wrong labels) or, for a vector of classes, the share
+        of them that is right.
     classes_ : array
         The names of the labels, or their numbers.
 
@@ -68,25 +69,46 @@ class DecisionTuned(LabelsEstimator):
 
     def _check(self) -> None:
         check_classifier(self.estimator, "OneVsRestClassifier(LinearSVC())")
-
-    def _learn(self, X: Any, Y: csr_array) -> None:
-        self.best_params_: dict[str, Any] = {}
-        if self.param_grid is None or X.shape[0] < 2:
-            super()._learn(X, Y)
+        if self.param_grid is None:
             return
         candidates = list(ParameterGrid(self.param_grid))
-        trials = [self._with(params)._tuned(X, Y) for params in candidates]
+        if not candidates:
+            raise ValueError(f"param_grid={self.param_grid!r} has no candidates.")
+        inside = isinstance(self.estimator, LabelsEstimator)
+        for name in sorted({name for candidate in candidates for name in candidate}):
+            if inside and name in RULE:
+                raise ValueError(
+                    f"param_grid has {name!r}, which is a parameter of DecisionTuned itself: the "
+                    "rule of the estimator inside is not used."
+                )
+
+    def _learn(self, X: Any, Y: csr_array, tuned: bool) -> None:
+        self.best_params_: dict[str, Any] = {}
+        if self.param_grid is None or X.shape[0] < 2:
+            super()._learn(X, Y, tuned)
+            return
+        candidates = list(ParameterGrid(self.param_grid))
+        trials = [self._judged(params, X, Y) for params in candidates]
         self.cv_values_ = [value for _, value in trials]
         best = int(np.argmax(self.cv_values_))
         self.best_params_ = candidates[best]
-        if not self.targets_.vector:
-            self._take_thresholds(trials[best][0], Y)
+        self._take_thresholds(trials[best][0] if tuned else np.zeros(Y.shape[1]), Y)
         self._fit(X, Y)
 
-    def _with(self, params: Mapping[str, Any]) -> "DecisionTuned":
+    def _judged(
+        self, params: Mapping[str, Any], X: Any, Y: csr_array
+    ) -> tuple[Float64Array, float]:
+        """Return a candidate's best thresholds, and what it reaches with them."""
         trial: DecisionTuned = clone(self)
         trial.set_params(estimator=trial.estimator.set_params(**params), param_grid=None)
-        return trial
+        if not self.targets_.vector:
+            return trial._tuned(X, Y)
+        # Classes are predicted without thresholds: how many are right?
+        right = [
+            self.targets_.codes_of(scores) == self.targets_.codes_of(present - 0.5)
+            for scores, present in trial._held_out(X, Y)
+        ]
+        return np.zeros(Y.shape[1]), float(np.concatenate(right).mean())
 
     def _fit(self, X: Any, Y: csr_array) -> None:
         self._labels = Varying.of(Y)
@@ -96,14 +118,14 @@ class DecisionTuned(LabelsEstimator):
             return
         if isinstance(self.estimator_, LabelsEstimator):
             # Its thresholds would be chosen twice; scores are all that is wanted of it.
-            self.estimator_.set_params(decision="sign")
-            self.estimator_.fit(X, part)
+            self._learned_inside(self.estimator_, X, part, False)
         else:
             # int64, because scikit-learn's LabelBinarizer goes wrong on small integers when there
             # are more labels than they can count.
             indicator = part.toarray().astype(np.int64)
             # One label is an ordinary vector of two classes: many refuse a column.
-            self.estimator_.fit(X, indicator[:, 0] if indicator.shape[1] == 1 else indicator)
+            single = indicator.shape[1] == 1 and takes_vectors(self.estimator_)
+            self.estimator_.fit(X, indicator[:, 0] if single else indicator)
 
     def _scores(self, X: Any) -> FloatArray:
         n_varying = int(self._labels.varying.sum())
@@ -136,8 +158,16 @@ def takes_sparse(estimator: Any) -> bool:
     return tags is None or bool(tags().input_tags.sparse)
 
 
+def takes_vectors(estimator: Any) -> bool:
+    """Return whether a classifier learns from a vector of classes, as far as it tells."""
+    tags = getattr(estimator, "__sklearn_tags__", None)
+    return tags is None or bool(tags().target_tags.single_output)
+
+
 def scores_of(estimator: Any, X: Any, n_labels: int) -> FloatArray:
     """Return scores above 0 for labels that are more likely there than not, a column a label."""
+    if isinstance(estimator, LabelsEstimator):
+        return estimator._scores(X)
     if hasattr(estimator, "decision_function"):
         scores = np.asarray(estimator.decision_function(X), np.float64)
         return scores.reshape(X.shape[0], n_labels)
@@ -146,5 +176,5 @@ def scores_of(estimator: Any, X: Any, n_labels: int) -> FloatArray:
         return np.column_stack([each[:, 1] for each in probabilities]) - 0.5
     probabilities = np.asarray(probabilities, np.float64)
     if n_labels == 1:  # a vector of two classes
-        probabilities = probabilities[:, [1]]
+        probabilities = probabilities[:, [-1]]
     return probabilities - 0.5

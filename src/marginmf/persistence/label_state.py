@@ -78,6 +78,7 @@ LABEL_STATE: dict[str, dict[str, Any]] = {
     "MLCHMF": {
         "tree_": "EmbeddingTree",
         "tolerance_": float,
+        "vote_": str,
         "neighbours_": Optional("Neighbours"),
         "keepers_": counts("kept"),
         "n_iter_": int,

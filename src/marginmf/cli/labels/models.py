@@ -12,8 +12,7 @@ from marginmf.cli.labels.options import DecisionOptions, LabelModel
 from marginmf.cli.making import Settings, make_all, named_classes, parse_setting
 from marginmf.datasets import LabelsTable
 from marginmf.labels import Scaled
-from marginmf.labels.base import LabelsEstimator
-from marginmf.labels.scaled import RULE
+from marginmf.labels.base import RULE, LabelsEstimator
 
 #: Names that are not simply those of the class in small letters.
 LONG = {
