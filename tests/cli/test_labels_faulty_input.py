@@ -128,9 +128,6 @@ DESTINATIONS = [
     case("predict-is-data", "labels predict l.marginmf songs.csv --out songs.csv", "is read by th"),
     case("predict-is-model", "labels predict m.csv songs.csv --out m.csv", "m.csv is read by this"),
     case("predict-is-link", "labels predict m.csv songs.csv --out link.csv", "link.csv is read by"),
-    case("out-pipe", f"labels fit songs.csv {TAGS} {FORCE} pipe", "pipe is a pipe or a device; na"),
-    case("table-pipe", f"labels compare songs.csv {TAGS} --out pipe.md", "pipe.md is a pipe or a"),
-    case("arrays-pipe", "labels predict l.marginmf songs.csv --out pipe.npz", "pipe.npz is a pipe"),
     case(
         "arrays-top", "labels predict l.marginmf songs.csv --top 2 --out p.npz", "leave --top and"
     ),
@@ -142,6 +139,12 @@ DESTINATIONS = [
     case("predict-ending", "labels predict l.marginmf songs.csv --out p.doc", "must end in one of"),
     case("predict-folder", "labels predict l.marginmf songs.csv --out f.csv", "f.csv is a folder"),
 ]
+PIPES = [
+    case("out-pipe", f"labels fit songs.csv {TAGS} {FORCE} pipe", "pipe is a pipe or a device; na"),
+    case("table-pipe", f"labels compare songs.csv {TAGS} --out pipe.md", "pipe.md is a pipe or a"),
+    case("arrays-pipe", "labels predict l.marginmf songs.csv --out pipe.npz", "pipe.npz is a pipe"),
+]
+PIPE_NAMES = ("pipe", "pipe.md", "pipe.npz") if hasattr(os, "mkfifo") else ()
 MODELS = [
     case("no-such-model", "labels predict no.marginmf songs.csv", "no.marginmf: No such file"),
     case("text", "labels predict text.marginmf songs.csv", "text.marginmf cannot be loaded"),
@@ -160,7 +163,7 @@ MODELS = [
     ),
     case("as", "labels predict l.marginmf songs.csv --as list", "'--as'"),
 ]
-CASES = [*DATA, *ARGUMENTS, *DESTINATIONS, *MODELS]
+CASES = [*DATA, *ARGUMENTS, *DESTINATIONS, *(PIPES if PIPE_NAMES else ()), *MODELS]
 
 
 @pytest.fixture(scope="module")
@@ -187,7 +190,7 @@ def folder(tmp_path: Path, model_files: dict[str, bytes], monkeypatch: pytest.Mo
     monkeypatch.delenv("MARGINMF_DATA", raising=False)
     (tmp_path / "m.csv").write_bytes(model_files["l.marginmf"])
     (tmp_path / "link.csv").symlink_to("songs.csv")
-    for name in ("pipe", "pipe.md", "pipe.npz"):
+    for name in PIPE_NAMES:
         os.mkfifo(tmp_path / name)
     return fill(tmp_path, {**FILES, **model_files}, monkeypatch)
 

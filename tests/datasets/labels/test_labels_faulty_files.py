@@ -3,12 +3,16 @@
 import gzip
 import io
 import re
+from contextlib import suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from label_files import as_arff, as_npz, as_sparse_arff, as_xml, as_zip
 from made_files import as_feather, as_parquet, write
 
@@ -272,6 +276,15 @@ SVMLIGHT_FAULTS: dict[str, tuple[str, dict[str, Any], str]] = {
 def test_every_fault_of_svmlight_is_one_sentence(tmp_path: Path, fault: str) -> None:
     content, options, message = SVMLIGHT_FAULTS[fault]
     check(write(tmp_path, content.encode(), "made.svm"), message, **options)
+
+
+@given(st.text("0123:,. \t\n#e+-x\u00a0\u2028\u0661\x1c\x00", max_size=40))
+@settings(max_examples=300, deadline=None)
+def test_any_text_called_svmlight_is_read_or_refused(text: str) -> None:
+    with TemporaryDirectory() as folder:
+        path = write(Path(folder), f"1 1:1 {text}\n2 3:1\n".encode(), "made.svm")
+        with suppress(ValueError):
+            assert read_labels(path).n_samples >= 1
 
 
 TEXT_FAULTS: dict[str, tuple[str, dict[str, Any], str]] = {
