@@ -40,7 +40,7 @@ from marginmf.metrics import labels_report
 #: The thesis has reg = 10^(i/10) for i = 1, 5, 9, 13, 17, 20; smaller ones do better with the tree.
 THESIS_REGS = [1.26, 3.16, 7.94, 19.95, 50.12, 100.0]
 TREE_GRID = {"reg": [0.1, 0.32, 0.63, *THESIS_REGS[:3]], "tolerance": [0.02, 0.04, 0.06, 0.1]}
-ROOT_GRID = {"reg": THESIS_REGS}
+ROOT_GRID = {"reg": [0.32, 0.63, *THESIS_REGS]}
 GROPLE_GRID = {"reg_sparse": [0.1, 1.0, 10.0]}
 
 
@@ -104,7 +104,14 @@ SECTIONS = {
     "tree": Section(
         {
             "MLCHMF, sign": Method(lambda: MLCHMF(random_state=0), TREE_GRID, SIGN),
-            "one node, top 1": Method(lambda: MLCHMF(max_depth=0, random_state=0), ROOT_GRID, TOP1),
+            "one node, sign, top 1": Method(
+                lambda: MLCHMF(max_depth=0, random_state=0), ROOT_GRID, TOP1
+            ),
+            "one node, global, top 1": Method(
+                lambda: MLCHMF(max_depth=0, random_state=0),
+                ROOT_GRID,
+                {"decision": "global", "top1_if_empty": True},
+            ),
         },
         ("emotions", "genbase", "medical", "yahoo-education"),
         TEN_FOLDS,
