@@ -44,6 +44,31 @@ def test_the_content_is_flushed_to_disk_before_it_takes_the_name(tmp_path, monke
     assert events[:2] == [len(b"all of it"), "named"]
 
 
+def test_the_file_that_a_link_leads_to_is_replaced(tmp_path):
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    link = tmp_path / "link"
+    link.symlink_to("folder/file")
+    for content in (b"first", b"second"):  # it is not there yet, and then it is
+        with atomic_write(link) as file:
+            file.write(content)
+        assert link.is_symlink()
+        assert (folder / "file").read_bytes() == content
+    left = folder / ".file.0123456789ab.part"
+    left.touch()
+    assert list(leftovers(link)) == [left]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_a_pipe_is_not_replaced(tmp_path):
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    with pytest.raises(OSError, match="is a pipe or a device and"), atomic_write(path) as file:
+        file.write(b"all of it")
+    assert path.is_fifo()
+    assert list(tmp_path.iterdir()) == [path]
+
+
 def test_leftovers_are_the_temporary_files_of_that_name_alone(tmp_path):
     path = tmp_path / "file"
     left = tmp_path / ".file.0123456789ab.part"

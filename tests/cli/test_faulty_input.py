@@ -134,7 +134,7 @@ PROTOCOLS = [
 ]
 DESTINATIONS = [
     case("out-exists", f"fit ratings.csv {FIT} --out m.marginmf", "m.marginmf is there already"),
-    case("out-is-the-data", f"fit ratings.csv {FIT} --force --out ratings.csv", "holds the rating"),
+    case("out-is-the-data", f"fit ratings.csv {FIT} --force --out ratings.csv", "is read by this"),
     case("out-is-a-folder", f"fit ratings.csv {FIT} --out folder", "folder is a folder; name a f"),
     case("out-in-no-folder", f"fit ratings.csv {FIT} --out no/m.marginmf", "There is no folder"),
     case("out-locked", f"fit ratings.csv {FIT} --out locked/m.marginmf", "cannot be written to"),

@@ -1,13 +1,17 @@
 """Whatever is wrong with a file of labels or with the arguments: one line, and exit code 2."""
 
+import io
+import os
 from pathlib import Path
 
+import numpy as np
 import pytest
 from faults import Case, case, check_refused, check_refused_by_process, fill, lines
 from labels_inputs import as_csv, as_svmlight, songs
 
 FIT = "--model plst --out new.marginmf"
 TAGS = "--labels tag_*"
+FORCE = "--model plst --force --out"
 ARFF = lines(
     "@relation songs",
     "@attribute tempo numeric",
@@ -17,6 +21,13 @@ ARFF = lines(
     *(f"{k},{k % 2},{k // 2 % 2}" for k in range(20)),
 )
 XML = b'<labels><label name="calm"/><label name="sad"/></labels>'
+
+
+def arrays() -> bytes:
+    buffer = io.BytesIO()
+    np.savez(buffer, X=np.eye(3), Y=np.eye(3), feature_names=["a", "b", "c"])
+    return buffer.getvalue()
+
 
 FILES: dict[str, bytes] = {
     "songs.csv": as_csv(songs()).encode(),
@@ -32,6 +43,8 @@ FILES: dict[str, bytes] = {
     "broken.arff": ARFF,
     "broken.xml": XML[:-9],
     "empty.csv": b"",
+    "alike.csv": lines("a,b,a,tag_x", "1,2,3,0", "2,3,4,1"),
+    "songs.npz": arrays(),
     "few.csv": lines("a,tag_x", "1,0", "2,1"),
     "words.csv": lines("a,tag_x", "1,0", "fast,1"),
     "stars.csv": lines("a,tag_x", "1,5", "2,1"),
@@ -65,6 +78,9 @@ DATA = [
     case("all-labels", f"labels fit songs.csv --labels * {FIT}", "labels but no features"),
     case("too-many", f"labels fit songs.csv --labels 8 {FIT}", "does not leave a label and a feat"),
     case("ignored", f"labels fit songs.csv {TAGS} --ignore id {FIT}", "there is no column 'id'"),
+    case("alike", f"labels fit alike.csv {TAGS} {FIT}", "columns 1 and 3 are both called 'a'"),
+    case("xml-of-text", f"labels fit songs.csv {TAGS} --xml good.xml {FIT}", "is not an ARFF file"),
+    case("labels-of-npz", f"labels fit songs.npz {TAGS} {FIT}", "says itself which labels it has"),
     case("evaluate-words", f"labels evaluate words.csv {TAGS}", "'fast' in the column 'a' is not"),
     case("compare-nothing", f"labels compare empty.csv {TAGS}", "empty.csv is empty"),
 ]
@@ -79,6 +95,9 @@ ARGUMENTS = [
     case("set-unknown", f"labels fit songs.csv {TAGS} {FIT} --set lost=1", "no parameter 'lost'"),
     case("set-bad", f"labels fit songs.csv {TAGS} {FIT} --set n_factors=0", "n_factors=0"),
     case("set-words", f"labels fit songs.csv {TAGS} {FIT} --set reg=much", "reg='much'"),
+    case("set-rule", f"labels fit songs.csv {TAGS} {FIT} --set decision=sign", "with --decision."),
+    case("set-tuned", f"labels fit songs.csv {TAGS} {FIT} --set tune_for=hamming", "--tune-for."),
+    case("set-top1", f"labels evaluate songs.csv {TAGS} --set grople.top1_if_empty=1", "--top1."),
     case("set-no-value", f"labels fit songs.csv {TAGS} {FIT} --set reg", "write it as name=value"),
     case("no-threads", f"labels fit songs.csv {TAGS} {FIT} --threads 0", "'--threads'"),
     case("one-fold", f"labels evaluate songs.csv {TAGS} --cv 1", "'--cv'"),
@@ -101,7 +120,18 @@ ARGUMENTS = [
 ]
 DESTINATIONS = [
     case("out-exists", f"labels fit songs.csv {TAGS} --out l.marginmf", "is there already"),
-    case("out-is-data", f"labels fit songs.csv {TAGS} --force --out songs.csv", "holds the labels"),
+    case("out-is-data", f"labels fit songs.csv {TAGS} --force --out songs.csv", "is read by this "),
+    case("out-is-xml", f"labels fit good.arff --xml good.xml {FORCE} good.xml", "is read by this "),
+    case(
+        "table-is-data", f"labels compare songs.csv {TAGS} --out songs.csv", "is read by this com"
+    ),
+    case("predict-is-data", "labels predict l.marginmf songs.csv --out songs.csv", "is read by th"),
+    case("predict-is-model", "labels predict m.csv songs.csv --out m.csv", "m.csv is read by this"),
+    case("predict-is-link", "labels predict m.csv songs.csv --out link.csv", "link.csv is read by"),
+    case(
+        "arrays-top", "labels predict l.marginmf songs.csv --top 2 --out p.npz", "leave --top and"
+    ),
+    case("arrays-as", "labels predict l.marginmf songs.csv --as table --out p.npz", "and --as out"),
     case("out-folder", f"labels fit songs.csv {TAGS} --out folder", "folder is a folder"),
     case("out-nowhere", f"labels fit songs.csv {TAGS} --out no/m.marginmf", "There is no folder"),
     case("out-locked", f"labels fit songs.csv {TAGS} --out locked/m.marginmf", "cannot be written"),
@@ -109,6 +139,12 @@ DESTINATIONS = [
     case("predict-ending", "labels predict l.marginmf songs.csv --out p.doc", "must end in one of"),
     case("predict-folder", "labels predict l.marginmf songs.csv --out f.csv", "f.csv is a folder"),
 ]
+PIPES = [
+    case("out-pipe", f"labels fit songs.csv {TAGS} {FORCE} pipe", "pipe is a pipe or a device; na"),
+    case("table-pipe", f"labels compare songs.csv {TAGS} --out pipe.md", "pipe.md is a pipe or a"),
+    case("arrays-pipe", "labels predict l.marginmf songs.csv --out pipe.npz", "pipe.npz is a pipe"),
+]
+PIPE_NAMES = ("pipe", "pipe.md", "pipe.npz") if hasattr(os, "mkfifo") else ()
 MODELS = [
     case("no-such-model", "labels predict no.marginmf songs.csv", "no.marginmf: No such file"),
     case("text", "labels predict text.marginmf songs.csv", "text.marginmf cannot be loaded"),
@@ -127,7 +163,7 @@ MODELS = [
     ),
     case("as", "labels predict l.marginmf songs.csv --as list", "'--as'"),
 ]
-CASES = [*DATA, *ARGUMENTS, *DESTINATIONS, *MODELS]
+CASES = [*DATA, *ARGUMENTS, *DESTINATIONS, *(PIPES if PIPE_NAMES else ()), *MODELS]
 
 
 @pytest.fixture(scope="module")
@@ -152,6 +188,10 @@ def model_files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
 def folder(tmp_path: Path, model_files: dict[str, bytes], monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with every file that the cases speak of."""
     monkeypatch.delenv("MARGINMF_DATA", raising=False)
+    (tmp_path / "m.csv").write_bytes(model_files["l.marginmf"])
+    (tmp_path / "link.csv").symlink_to("songs.csv")
+    for name in PIPE_NAMES:
+        os.mkfifo(tmp_path / name)
     return fill(tmp_path, {**FILES, **model_files}, monkeypatch)
 
 

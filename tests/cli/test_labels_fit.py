@@ -91,7 +91,7 @@ def test_info_knows_a_model_of_labels(run) -> None:
 
 def test_options_reach_the_estimator() -> None:
     rule = DecisionOptions("per-label", "macro-f1", top1=True)
-    given = LabelModel(["n_factors=4", "mlchmf.cv=4"], "none", seed=7, jobs=1)
+    given = LabelModel(["n_factors=4", "mlchmf.cv=4"], "none", seed=7, threads=1)
     models = make_models(["grople", "mlchmf"], given, rule, TABLE)
     grople, mlchmf = models.values()
     assert (grople.n_factors, grople.random_state, grople.decision) == (4, 7, "per_label")

@@ -1,10 +1,15 @@
 import csv
 import json
+import os
+import subprocess
+import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet
 import pytest
+from faults import SOURCES
 from labels_inputs import FEATURES, TAGS, as_csv, as_svmlight, songs
 
 import marginmf
@@ -129,6 +134,60 @@ def test_other_kinds_of_files_and_text_without_names_are_read(run, expected) -> 
     for name in ("songs.svm", "bare.csv", "songs.npz"):
         rows = rows_of(run("labels", "predict", "m.marginmf", name).out)
         assert [row["labels"] for row in rows] == named(expected[0])
+
+
+def test_what_is_written_through_a_link_leaves_the_link(run, expected) -> None:
+    for name in ("p.csv", "p.npz"):
+        Path(f"real-{name}").write_text("old")
+        Path(name).symlink_to(f"real-{name}")
+        assert run("labels", "predict", "m.marginmf", "songs.csv", "--out", name).code == 0
+        assert Path(name).is_symlink()
+        assert Path(f"real-{name}").read_bytes() != b"old"
+
+
+@pytest.mark.parametrize("names", [("row", "tag_sad", "score:row"), ("x", "x", "x (2)")])
+def test_no_column_is_lost_whatever_labels_are_called(run, expected, names) -> None:
+    model = marginmf.load("m.marginmf")
+    keep_names(model, replace(TABLE, label_names=names))
+    model.save("odd.marginmf")
+    asked = ("labels", "predict", "odd.marginmf", "songs.csv", "--as", "table", "--scores")
+    outcome = run(*asked)
+    header, *rows = csv.reader(outcome.out.splitlines())
+    assert len(set(header)) == len(header) == 7
+    values = np.array(rows, dtype=float)
+    np.testing.assert_array_equal(values[:, 0], np.arange(1, 81))
+    np.testing.assert_array_equal(values[:, 1:4], expected[0])
+    np.testing.assert_array_equal(values[:, 4:], expected[1])
+    first = json.loads(run(*asked, "--json").out)["predictions"][0]
+    assert list(first["labels"].values()) == expected[0][0].tolist()
+    assert list(first["scores"].values()) == expected[1][0].tolist()
+
+
+def test_columns_to_leave_out_may_have_blanks_and_commas(run, expected) -> None:
+    text = as_csv(TABLE).splitlines()
+    more = ['id,"year, about",' + text[0], *(f"{k},soon,{line}" for k, line in enumerate(text[1:]))]
+    Path("more.csv").write_text("\n".join(more) + "\n")
+    left_out = 'id, "year, about"'
+    outcome = run("labels", "predict", "m.marginmf", "more.csv", "--ignore", left_out)
+    assert [row["labels"] for row in rows_of(outcome.out)] == named(expected[0])
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
+def test_json_loses_no_letter_whatever_the_encoding(run, encoding: str) -> None:
+    names = ("café", "音", "b")
+    model = marginmf.load("m.marginmf")
+    keep_names(model, replace(TABLE, label_names=names))
+    model.save("letters.marginmf")
+    asked = ["labels", "predict", "letters.marginmf", "songs.csv", "--json", "--as", "table"]
+    done = subprocess.run(
+        [sys.executable, "-m", "marginmf", *asked],
+        env={**os.environ, "PYTHONPATH": str(SOURCES), "PYTHONIOENCODING": f"{encoding}:replace"},
+        capture_output=True,
+        check=True,
+    )
+    first = json.loads(done.stdout)["predictions"][0]
+    assert tuple(first["labels"]) == names
+    assert ("音".encode() in done.stdout) is (encoding == "utf-8")
 
 
 def test_rows_are_predicted_some_at_a_time(run, expected, monkeypatch) -> None:

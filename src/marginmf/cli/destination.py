@@ -16,6 +16,7 @@ def check_destination(
     formats: Sequence[str] = (),
     *,
     overwrite: bool = True,
+    streams: bool = False,
 ) -> None:
     """Raise an error if nothing can be written there: better now than after the work.
 
@@ -31,11 +32,15 @@ def check_destination(
         Endings that the name may have; any, if empty.
     overwrite : bool
         Whether a file that is there already may be replaced.
+    streams : bool
+        Whether it may be a pipe or a device, which are written to and not replaced.
     """
     if formats and not path.name.lower().endswith(tuple(formats)):
         raise ValueError(f"The {what} {path} must end in one of {', '.join(formats)}.")
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder; name a file for the {what}.")
+    if path.exists() and not path.is_file() and not streams:
+        raise ValueError(f"{path} is a pipe or a device; name a file for the {what}.")
     folder = path.resolve().parent
     if not folder.is_dir():
         raise FileNotFoundError(
@@ -51,10 +56,16 @@ def check_destination(
         )
 
 
-def refuse_same(out: Path, file: str, what: str) -> None:
-    """Raise an error if the model would replace what it is learned from."""
-    if out.exists() and Path(file).exists() and out.samefile(file):
-        raise ValueError(f"{out} holds the {what}; name another file for the model with --out.")
+def refuse_same(out: Path | None, *read: str | Path | None) -> None:
+    """Raise an error if what is written would replace what is read; None is no file."""
+    if out is None or not out.exists():
+        return
+    for file in read:
+        if file is not None and Path(file).exists() and out.samefile(file):
+            raise ValueError(
+                f"{out} is read by this command, which would replace it; name another file with "
+                "--out."
+            )
 
 
 def check_table(path: Path | None, what: str, also: Sequence[str] = ()) -> None:
@@ -78,7 +89,8 @@ def check_table(path: Path | None, what: str, also: Sequence[str] = ()) -> None:
     columnar = tuple(ending for ending, kind in ENDINGS.items() if kind in COLUMNAR_WRITERS)
     text = tuple(ending for ending in ENDINGS if ending not in columnar)
     packed = (f"{ending}.gz" for ending in text)
-    check_destination(path, what, formats=(*text, *packed, *columnar, *also))
+    streams = not path.name.lower().endswith(tuple(also))
+    check_destination(path, what, formats=(*text, *packed, *columnar, *also), streams=streams)
     if path.name.lower().endswith(columnar):
         require_pyarrow(f"The {what} {path}")
 

@@ -47,7 +47,7 @@ def fit(
     from marginmf.cli.models import make_model
     from marginmf.cli.printing import to_json
 
-    refuse_same(out, data.file, "ratings")
+    refuse_same(out, data.file)
     check_destination(out, "model", overwrite=force)
     estimator = make_model(name, model, talk.progress)
     source, ratings = checked_ratings(data, talk.progress)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 WRITERS: dict[str, Callable[..., str]] = {
     ".csv": lambda scores, shown, result: as_csv(scores, shown),
     ".md": lambda scores, shown, result: as_markdown(scores, shown),
-    ".json": lambda scores, shown, result: to_json(result) + "\n",
+    ".json": lambda scores, shown, result: to_json(result, "utf-8") + "\n",
 }
 
 

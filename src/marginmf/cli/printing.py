@@ -1,8 +1,11 @@
 """How commands print: one look for tables, one form of JSON."""
 
+import codecs
 import json
 import math
+import sys
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
@@ -19,13 +22,24 @@ def new_table(*columns: str, numbers: int = 0) -> Table:
     return table
 
 
-def to_json(value: Any) -> str:
+def to_json(value: Any, encoding: str | None = None) -> str:
     """Return a value as JSON; numbers that it does not have are null, and objects are text.
+
+    Letters are written as they are if the encoding, by default that of standard output, is UTF-8
+    and has them; otherwise all of it is ASCII, so that none is lost.
 
     >>> print(to_json({"a": [1, float("nan")]}).replace(chr(10), ""))
     {  "a": [    1,    null  ]}
     """
-    return json.dumps(_finite(value), indent=2, ensure_ascii=False, allow_nan=False, default=str)
+    encoding = getattr(sys.stdout, "encoding", None) if encoding is None else encoding
+    plain = partial(json.dumps, _finite(value), indent=2, allow_nan=False, default=str)
+    text: str = plain(ensure_ascii=False)
+    try:
+        text.encode(encoding or "utf-8")
+        kept = codecs.lookup(encoding or "utf-8").name.startswith("utf-8")
+    except (UnicodeEncodeError, LookupError):
+        kept = False
+    return text if kept else plain(ensure_ascii=True)
 
 
 def _finite(value: Any) -> Any:

@@ -3,12 +3,16 @@
 import gzip
 import io
 import re
+from contextlib import suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from label_files import as_arff, as_npz, as_sparse_arff, as_xml, as_zip
 from made_files import as_feather, as_parquet, write
 
@@ -178,6 +182,23 @@ def test_labels_that_cannot_be_told_are_one_sentence(tmp_path: Path, fault: str)
     check(write(tmp_path, as_arff(TABLE, relation), "made.arff"), message, **options)
 
 
+@pytest.mark.parametrize(
+    ("attributes", "message"),
+    [
+        (("a real", "b real", "a real"), "columns of the lines 2 and 4 are both called 'a'"),
+        (("c=r real", "c {r,g,b}", "d real"), "columns of the lines 2 and 3 are both called 'c=r'"),
+        (("c {r,g,r}", "a real", "b real"), "columns of the lines 2 and 2 are both called 'c=r'"),
+        (("p real", "a real", "b real"), "columns of the lines 2 and 5 are both called 'p'"),
+    ],
+)
+def test_two_attributes_of_one_name_are_refused(
+    tmp_path: Path, attributes: tuple[str, ...], message: str
+) -> None:
+    declared = "".join(f"@attribute {one}\n" for one in (*attributes, "p {0,1}"))
+    path = write(tmp_path, f"@relation r\n{declared}@data\n1,r,2,0\n".encode(), "made.arff")
+    check(path, message, labels=1)
+
+
 def test_two_labels_of_one_name_are_refused(tmp_path: Path) -> None:
     path = write(tmp_path, (HEADER.replace(" q ", " p ") + "1,0,1,0\n").encode(), "made.arff")
     check(path, "2 columns are called 'p'; give each a name of its own", labels=["p"])
@@ -209,6 +230,37 @@ SVMLIGHT_FAULTS: dict[str, tuple[str, dict[str, Any], str]] = {
     ),
     "labels by pattern": ("1 1:1\n", {"labels": "tag_*"}, "labels of an svmlight file are numbers"),
     "no labels": ("1 1:1\n", {"labels": 0}, "labels of an svmlight file are numbers"),
+    "not given": (
+        "1 1:1\n3 5:1\n",
+        {"labels": ["1", "2"]},
+        "line 2: the label 3 is none of the 2 that are given; correct it, or give the right lab",
+    ),
+    "names alike": ("1 1:1\n", {"labels": ["a", "a"]}, "the labels 1 and 2 are both called 'a'"),
+    "feature 0": (
+        "1 1:1\n3 0:1\n",
+        {"zero_based": False},
+        "line 2: there is a feature 0, but with zero_based=False features are counted from 1",
+    ),
+    "beyond the names": (
+        "1 1:1\n1 5:1\n",
+        {"n_features": ["1", "2", "4"]},
+        r"line 2: the feature 5 is none of the 3 features 1 to 4; .* with ignore=\['5'\]",
+    ),
+    "feature left out twice": (
+        "1 2:1 2:3\n",
+        {"n_features": ["1", "3"]},
+        "line 1: the feature 2 is named twice",
+    ),
+    "ignored pattern": ("1 1:1\n", {"ignore": "x*"}, r"there is no column 'x\*'; the columns ar"),
+    "all ignored": ("1 1:1\n", {"ignore": "*"}, "has labels but no features; it needs both"),
+    "xml": ("1 1:1\n", {"xml": "a.xml"}, "is not an ARFF file, and only those have labels"),
+    "digits": ("1 1:1\n\u0661 1:1\n", {}, "line 2: '\u0661' are not labels"),
+    "feature digits": ("1 \u0661:1\n", {}, "line 1: '\u0661:1' is not a feature and its value"),
+    "value digits": ("1 1:\u0661\n", {}, "line 1: the value of '1:\u0661' is not a finite number"),
+    "blank": ("1 1:1\u00a02:2\n", {}, r"line 1: '1:1\\xa02:2' is not a feature and its value"),
+    "blank in a value": ("1 1:1\u2003\n", {}, r"line 1: the value of '1:1\\u2003' is not a f"),
+    "blank alone": ("1 1:1\n\u00a0\n", {}, r"line 2: '\\xa0' are not labels"),
+    "separator": ("1 1:1\n1\x1c1:1\n", {}, "line 2: "),
     "sizes: cut": ("3 2 2\n1 1:1\n", {}, "that it has 3 samples, but it has 1; it is cut short"),
     "sizes: features": (
         "1 2 2\n1 2:1\n",
@@ -224,6 +276,15 @@ SVMLIGHT_FAULTS: dict[str, tuple[str, dict[str, Any], str]] = {
 def test_every_fault_of_svmlight_is_one_sentence(tmp_path: Path, fault: str) -> None:
     content, options, message = SVMLIGHT_FAULTS[fault]
     check(write(tmp_path, content.encode(), "made.svm"), message, **options)
+
+
+@given(st.text("0123:,. \t\n#e+-x\u00a0\u2028\u0661\x1c\x00", max_size=40))
+@settings(max_examples=300, deadline=None)
+def test_any_text_called_svmlight_is_read_or_refused(text: str) -> None:
+    with TemporaryDirectory() as folder:
+        path = write(Path(folder), f"1 1:1 {text}\n2 3:1\n".encode(), "made.svm")
+        with suppress(ValueError):
+            assert read_labels(path).n_samples >= 1
 
 
 TEXT_FAULTS: dict[str, tuple[str, dict[str, Any], str]] = {
@@ -256,6 +317,19 @@ TEXT_FAULTS: dict[str, tuple[str, dict[str, Any], str]] = {
     ),
     "long line": ("a,b\n1,0,1\n", {"labels": 1}, r"line 2: 3 column\(s\) where the first line has"),
     "quotes": ('a,b\n"1,0\n', {"labels": 1}, "the quotes do not match"),
+    "names alike": (
+        "a,b,a\n1,2,0\n",
+        {"labels": 1},
+        "the columns 1 and 3 are both called 'a'; give each a name of its own",
+    ),
+    "blanks alike": ("a,b, a,l\n1,2,3,0\n", {"labels": 1}, "columns 1 and 3 are both called 'a'"),
+    "labels alike": ("a,b,b\n1,1,0\n", {"labels": 2}, "columns 2 and 3 are both called 'b'"),
+    "xml": ("a,b\n1,0\n", {"labels": 1, "xml": "a.xml"}, "is not an ARFF file, .* leave xml= out"),
+    "zero based": (
+        "a,b\n1,0\n",
+        {"labels": 1, "zero_based": True},
+        "is not an svmlight file, .* leave zero_based= out",
+    ),
     "one column": ("a\n1\n", {"labels": 1}, "labels=1 does not leave a label and a feature of its"),
 }
 
@@ -282,6 +356,12 @@ COLUMNAR_FAULTS: dict[str, tuple[Any, str]] = {
     "label 3": ({"a": [1, 2], "l": [3, 0]}, "row 1: 3 in the column 'l' is no label; labels are"),
     "no rows": (pa.table({"a": [1], "l": [1]}).slice(0, 0), "has no rows; add some"),
 }
+
+
+def test_two_columns_of_one_name_are_refused(tmp_path: Path) -> None:
+    made = pa.Table.from_arrays([pa.array([1.0])] * 3, names=["a", "a", "l"])
+    path = write(tmp_path, as_parquet(made), "made.parquet")
+    check(path, "the columns 1 and 2 are both called 'a'; give each a name", labels="l")
 
 
 @pytest.mark.parametrize("make", [as_parquet, as_feather])
@@ -319,6 +399,8 @@ NPZ_FAULTS: dict[str, tuple[bytes, str]] = {
     "label 2": (arrays(Y=2 * np.eye(2)), "labels of a LabelsTable are 0 or 1, but one of them is"),
     "rows differ": (arrays(Y=np.eye(3)), r"their shapes are \(2, 2\) and \(3, 3\)"),
     "names": (arrays(label_names=np.array(["a"])), "There are 1 label names for 2 labels"),
+    "labels alike": (arrays(label_names=["p", "p"]), "the labels 1 and 2 are both called 'p'"),
+    "features alike": (arrays(feature_names=["a", "a"]), "features 1 and 2 are both called 'a'"),
     "split": (arrays(train_idx=np.array([5])), "train_idx names row 5, but the rows are 0 to 1"),
     "pickled": (arrays(Y=np.array([{}], dtype=object)), "is not an npz file of arrays, or is dam"),
 }
@@ -328,6 +410,22 @@ NPZ_FAULTS: dict[str, tuple[bytes, str]] = {
 def test_every_fault_of_arrays_is_one_sentence(tmp_path: Path, fault: str) -> None:
     content, message = NPZ_FAULTS[fault]
     check(write(tmp_path, content, "made.npz"), message)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"labels": 1}, "says itself which labels it has; leave labels= out"),
+        ({"labels": ["p"]}, "says itself which labels it has; leave labels= out"),
+        ({"xml": "a.xml"}, "is not an ARFF file, .* leave xml= out"),
+        ({"ignore": "a"}, "its features have no names; leave ignore= out"),
+        ({"zero_based": True}, "is not an svmlight file, .* leave zero_based= out"),
+    ],
+)
+def test_what_does_not_go_with_arrays_is_refused(
+    tmp_path: Path, options: dict[str, Any], message: str
+) -> None:
+    check(write(tmp_path, arrays(), "made.npz"), message, **options)
 
 
 def archive(**files: bytes) -> bytes:

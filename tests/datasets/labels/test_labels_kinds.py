@@ -37,7 +37,7 @@ def test_svmlight_is_known_by_its_lines(tmp_path: Path) -> None:
 
 
 def test_svmlight_has_comments_blanks_and_samples_without_labels(tmp_path: Path) -> None:
-    text = "# made\n3,1 2:0.5 # first\n\n 1:1\t3:-2e0\n7\n2:4\n"
+    text = "# made\n3,1 2:0.5 # first\n # between\n 1:1\t3:-2e0\n7\n2:4\n"
     table = read_labels(write(tmp_path, text.encode(), "made.svm"))
     assert table.label_names == ("1", "3", "7")
     assert table.X.toarray().tolist() == [[0, 0.5, 0], [1, 0, -2], [0, 0, 0], [0, 4, 0]]

@@ -110,7 +110,7 @@ def test_arrays_read_back_whole(table: LabelsTable, form) -> None:
 @quick
 def test_svmlight_reads_back_whole(table: LabelsTable) -> None:
     X, Y = dense(table.X), dense(table.Y)
-    assume((X.any(axis=1) | Y.any(axis=1)).all())  # a blank line is no sample
+    assume(X[-1].any() or Y[-1].any())  # a blank line at the end is no sample
     assume(X.any())
     with TemporaryDirectory() as folder:
         path = write(Path(folder), as_svmlight(table), "made.svm")

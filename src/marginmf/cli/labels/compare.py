@@ -43,6 +43,7 @@ def compare(
     Every cell is a mean and, after ±, the standard deviation over the folds; the best of each
     column is marked. Seconds are those of a fit.
     """
+    from marginmf.cli.destination import refuse_same
     from marginmf.cli.kept import check_kept, keep_table
     from marginmf.cli.labels import judging
     from marginmf.cli.labels.data import facts, read_table, summary
@@ -55,6 +56,7 @@ def compare(
     from marginmf.cli.tables import summary as measures
 
     check_kept(out)
+    refuse_same(out, data.file, data.xml)
     chosen = names_in(names, "--models", "grople,mlknn")
     check_models(chosen, model)
     table = read_table(data, talk.progress)

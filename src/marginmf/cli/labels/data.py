@@ -6,6 +6,7 @@ from typing import Any
 from marginmf.cli.labels.options import LabelColumns, LabelsData
 from marginmf.datasets import LabelsTable, load_labels, read_labels
 from marginmf.datasets.labels.choice import IfThere
+from marginmf.labels.base import LabelsEstimator
 
 
 def read_table(data: LabelsData, progress: bool = False) -> LabelsTable:
@@ -17,14 +18,24 @@ def read_table(data: LabelsData, progress: bool = False) -> LabelsTable:
 
 
 def read_rows(
-    name: str, labels: tuple[str, ...], n_features: int, columns: LabelColumns
+    name: str, labels: tuple[str, ...], model: LabelsEstimator, columns: LabelColumns
 ) -> LabelsTable:
     """Read rows to predict; columns that are called as labels of the model are no features."""
     given = columns.reading()
     # Labels of rows that are to be predicted need not be known, so they are not even looked at.
-    known = {"labels": [], "n_features": n_features}
-    known["ignore"] = IfThere(labels if "labels" not in given else (), given.pop("ignore", ()))
+    features = feature_names(model)
+    known: dict[str, Any] = {"labels": [], "n_features": features or model.n_features_in_}
+    # In svmlight files both have numbers, and so do the columns of text with the same rows.
+    own = set(features or ())
+    unlike = () if "labels" in given else tuple(name for name in labels if name not in own)
+    known["ignore"] = IfThere(unlike, given.pop("ignore", ()))
     return _read(name, given, known)
+
+
+def feature_names(model: LabelsEstimator) -> tuple[str, ...] | None:
+    """Return the names of the features that a model has learned from, if it knows them."""
+    names = getattr(model, "feature_names_in_", None)
+    return None if names is None else tuple(map(str, names))
 
 
 def facts(table: LabelsTable) -> str:

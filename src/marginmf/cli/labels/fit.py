@@ -35,7 +35,7 @@ def fit(
     from marginmf.cli.labels.models import check_models, keep_names, make_models
     from marginmf.cli.printing import to_json
 
-    refuse_same(out, data.file, "labels")
+    refuse_same(out, data.file, data.xml)
     check_destination(out, "model", overwrite=force)
     check_models([name], model)
     table = read_table(data, talk.progress)

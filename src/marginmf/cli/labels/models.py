@@ -9,7 +9,7 @@ from scipy.sparse import issparse
 
 from marginmf import labels
 from marginmf.cli.labels.options import DecisionOptions, LabelModel
-from marginmf.cli.making import Settings, make_all, named_classes
+from marginmf.cli.making import Settings, make_all, named_classes, parse_setting
 from marginmf.datasets import LabelsTable
 from marginmf.labels import Scaled
 from marginmf.labels.base import RULE, LabelsEstimator
@@ -22,6 +22,8 @@ LONG = {
 }
 #: Estimators that need another one inside.
 AROUND_OTHERS = ("DecisionTuned", "Scaled")
+#: Parameters that have an option of their own, which the results tell of.
+OPTIONS = {"decision": "--decision", "tune_for": "--tune-for", "top1_if_empty": "--top1"}
 
 
 def known_models() -> dict[str, type[LabelsEstimator]]:
@@ -54,6 +56,13 @@ def make_models(
 
 def check_models(names: Iterable[str], options: LabelModel) -> None:
     """Raise an error if a method or a setting is not known, before a file is read."""
+    for written in options.settings or ():
+        _, parameter, _ = parse_setting(written)
+        if parameter in OPTIONS:
+            raise ValueError(
+                f"--set {written}: {parameter} is the same for all methods; say it with "
+                f"{OPTIONS[parameter]}."
+            )
     make_all(names, known_models(), Settings(written=options.settings or ()))
 
 

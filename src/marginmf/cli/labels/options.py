@@ -1,5 +1,6 @@
 """Options that the commands for label sets share, in groups."""
 
+import csv
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,7 +51,7 @@ class LabelColumns:
         str | None,
         typer.Option(
             metavar="NAME,NAME,...",
-            help="Columns that are neither labels nor features.",
+            help="Columns that are neither labels nor features; one with commas in quotes.",
             show_default=False,
         ),
     ] = None
@@ -60,7 +61,7 @@ class LabelColumns:
         given = {
             "labels": None if self.labels is None else parse_columns(self.labels),
             "xml": self.xml,
-            "ignore": None if self.ignore is None else self.ignore.split(","),
+            "ignore": None if self.ignore is None else names_of(self.ignore),
         }
         return {name: value for name, value in given.items() if value is not None}
 
@@ -192,4 +193,14 @@ def parse_columns(text: str) -> int | list[str]:
     """
     if re.fullmatch(r"\s*-?\d+\s*", text):
         return int(text)
-    return [name.strip() for name in text.split(",")]
+    return names_of(text)
+
+
+def names_of(text: str) -> list[str]:
+    """Read names with commas between them; one that has commas itself is in quotes.
+
+    >>> names_of('rock, "blues, slow"')
+    ['rock', 'blues, slow']
+    """
+    rows = csv.reader([text], skipinitialspace=True)
+    return [name.strip() for name in next(rows, [])]

@@ -47,10 +47,11 @@ def predict(
     """Predict the labels of every row of a file; print CSV or write a file.
 
     Rows keep their order and are counted from 1; names of labels have a semicolon between them.
-    Features are found by their names where file and model have them. Columns that are called as
-    labels of the model are no features.
+    Features are found by their names where file and model have them; those of svmlight files by
+    their numbers, and what no row names is 0. Columns that are called as labels of the model are no
+    features.
     """
-    from marginmf.cli.destination import check_table
+    from marginmf.cli.destination import check_table, refuse_same
     from marginmf.cli.labels.data import read_rows
     from marginmf.cli.labels.predictions import ARRAYS, Predictions, aligned
     from marginmf.cli.printing import to_json
@@ -58,14 +59,21 @@ def predict(
     from marginmf.datasets import write_columns
 
     check_table(out, "table", also=(ARRAYS,))
+    refuse_same(out, model, file, columns.xml)
+    in_arrays = out is not None and out.suffix.lower() == ARRAYS
+    if in_arrays and (top is not None or form == "table"):
+        raise ValueError(
+            f"{out} holds labels as arrays, and their scores with --scores: leave --top and --as "
+            "out, or name a .csv file."
+        )
     if top is not None and (scores or form == "table"):
         raise ValueError("--top has scores of its own: leave --scores and --as out.")
     fitted = load_labels_model(model)
     names = tuple(map(str, fitted.classes_))
-    table = read_rows(file, names, fitted.n_features_in_, columns)
+    table = read_rows(file, names, fitted, columns)
     found = Predictions(fitted, aligned(table, fitted), names, form, scores, top)
     predictions: Any = None
-    if out is not None and out.suffix.lower() == ARRAYS:
+    if out is not None and in_arrays:
         found.write_arrays(out)
     elif talk.as_json and out is None:
         predictions = found.records()

@@ -1,5 +1,6 @@
 """What a model predicts for the rows of a file, some rows at a time, in the form asked for."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +11,9 @@ import numpy as np
 from marginmf._atomic import atomic_write
 from marginmf._ids import as_objects
 from marginmf._typing import Array, FloatArray, IntArray
+from marginmf.cli.labels.data import feature_names
 from marginmf.datasets import LabelsTable
+from marginmf.datasets.labels.names import distinct
 from marginmf.labels.base import LabelsEstimator
 
 ARRAYS = ".npz"
@@ -21,7 +24,7 @@ BETWEEN = ";"
 
 def aligned(table: LabelsTable, model: LabelsEstimator) -> Any:
     """Return features in the order of the model's, by their names where both have them."""
-    wanted = getattr(model, "feature_names_in_", None)
+    wanted = feature_names(model)
     if wanted is None or table.feature_names is None:
         if table.n_features != model.n_features_in_:
             raise ValueError(
@@ -30,7 +33,14 @@ def aligned(table: LabelsTable, model: LabelsEstimator) -> Any:
             )
         return table.X
     places = {name: place for place, name in enumerate(table.feature_names)}
-    missing = [str(name) for name in wanted if name not in places]
+    again = [name for name, count in Counter(wanted).items() if count > 1]
+    if again:
+        raise ValueError(
+            f"The model has learned from several features called {again[0]!r}, which cannot be "
+            f"found by name in {table.name}; give a file without names, its columns in the order "
+            f"of the fit."
+        )
+    missing = [name for name in wanted if name not in places]
     if missing:
         more = f" and {len(missing) - 1:,} more" if len(missing) > 1 else ""
         raise ValueError(
@@ -86,14 +96,18 @@ class Predictions:
                 yield self._best(numbers, self.model.decision_function(X))
                 continue
             present = self._present(X)
-            piece: dict[str, Array] = {"row": numbers}
+            columns: list[tuple[str, Array]] = [("row", numbers)]
             if self.form == "names":
-                piece["labels"] = as_objects(BETWEEN.join(self._named(one)) for one in present)
+                joined = as_objects(BETWEEN.join(self._named(one)) for one in present)
+                columns.append(("labels", joined))
             else:
-                piece |= self._columns(present.astype(np.int64), "")
+                columns += zip(self.names, present.astype(np.int64).T, strict=True)
             if self.scores:
-                piece |= self._columns(self.model.decision_function(X), "score:")
-            yield piece
+                named = (f"score:{name}" for name in self.names)
+                columns += zip(named, self.model.decision_function(X).T, strict=True)
+            # A label may be called "row", or two of them alike.
+            names, values = zip(*columns, strict=True)
+            yield dict(zip(distinct(names), values, strict=True))
 
     def records(self) -> list[dict[str, Any]]:
         """Return every row as a dictionary that JSON can hold."""
@@ -104,6 +118,7 @@ class Predictions:
                 for row in zip(*(column.tolist() for column in piece.values()), strict=True)
             ]
         found: list[dict[str, Any]] = []
+        names = distinct(self.names)
         for rows, X in self._parts():
             scores = self.model.decision_function(X) if self.scores else None
             for place, present in enumerate(self._present(X)):
@@ -111,9 +126,9 @@ class Predictions:
                 if self.form == "names":
                     record["labels"] = self._named(present)
                 else:
-                    record["labels"] = dict(zip(self.names, present.tolist(), strict=True))
+                    record["labels"] = dict(zip(names, present.tolist(), strict=True))
                 if scores is not None:
-                    record["scores"] = dict(zip(self.names, scores[place].tolist(), strict=True))
+                    record["scores"] = dict(zip(names, scores[place].tolist(), strict=True))
                 found.append(record)
         return found
 
@@ -125,7 +140,7 @@ class Predictions:
 
         Y = csr_array(self.model.predict(self.X)).astype(np.uint8)
         arrays = {**taken_apart("Y", Y), "label_names": np.array(self.names, dtype=np.str_)}
-        if self.scores or self.top is not None:
+        if self.scores:
             arrays["scores"] = self.model.decision_function(self.X)
         with atomic_write(path) as file:
             np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
@@ -142,9 +157,6 @@ class Predictions:
 
     def _named(self, present: Array) -> list[str]:
         return [self.names[place] for place in np.flatnonzero(present).tolist()]
-
-    def _columns(self, values: Array, before: str) -> dict[str, Array]:
-        return {f"{before}{name}": values[:, k] for k, name in enumerate(self.names)}
 
     def _best(self, numbers: IntArray, scores: FloatArray) -> dict[str, Array]:
         top = min(self.top or 1, len(self.names))

@@ -33,9 +33,17 @@ def label_places(names: Sequence[str], labels: LabelsChoice, where: str) -> list
     [2, 3]
     >>> label_places(["a", "b", "c"], -1, "f.csv"), label_places(["a", "b", "c"], 2, "f.csv")
     ([0], [1, 2])
+
+    A count of more columns than there are may be the name of one:
+
+    >>> label_places(["a", "2011"], 2011, "f.csv")
+    [1]
     """
     if isinstance(labels, Integral) and not isinstance(labels, bool):
-        return _counted(len(names), int(labels), where)
+        count = int(labels)
+        if abs(count) < len(names) or str(count) not in names:
+            return _counted(len(names), count, where)
+        labels = str(count)
     chosen: set[int] = set()
     known = _places(names)
     for pattern in _patterns(labels):
@@ -51,8 +59,24 @@ def ignored_places(names: Sequence[str], ignore: IgnoredChoice, where: str) -> l
     """
     if not isinstance(ignore, IfThere):
         return label_places(names, ignore, where)
-    there = [name for name in dict.fromkeys(ignore.names) if name in set(names)]
+    known = set(names)
+    there = [name for name in dict.fromkeys(ignore.names) if name in known]
     return label_places(names, [*ignore.others, *there], where)
+
+
+def said_by_name(choice: LabelsChoice | IgnoredChoice | None) -> set[str]:
+    """Return the names and patterns that a caller gave; none where columns are counted."""
+    if isinstance(choice, IfThere):
+        return {*choice.names, *choice.others}
+    if isinstance(choice, str):
+        return {choice}
+    return set(choice) if isinstance(choice, Sequence) else set()
+
+
+def names_ignored(ignore: IgnoredChoice) -> Sequence[str]:
+    """Return what is left out of features that stand apart from the labels."""
+    named = ignore.others if isinstance(ignore, IfThere) else ignore
+    return _patterns(named)
 
 
 def is_none(labels: LabelsChoice | None) -> bool:

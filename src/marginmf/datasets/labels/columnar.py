@@ -1,5 +1,6 @@
 """Read Parquet, Arrow and Feather files of numbers."""
 
+import json
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,9 @@ def read_columnar(
     n_rows = 0
     with opened(source, kind) as file:
         schema = schema_of(file, kind)
-        columns = TableColumns(schema.names, labels, ignore, source.where)
+        columns = TableColumns(
+            schema.names, labels, ignore, source.where, index=_index_places(schema)
+        )
         _refuse_types(schema, columns)
         table = TableBlocks(columns)
         most = max(1, BLOCK_VALUES // len(columns.names))
@@ -35,6 +38,16 @@ def read_columnar(
     if not n_rows:
         raise ValueError(f"{source.where} has no rows; add some.")
     return table.finish(source.path.name)
+
+
+def _index_places(schema: Any) -> list[int]:
+    """Return the places of the columns that pandas wrote an index into, as it notes itself."""
+    try:
+        noted = json.loads((schema.metadata or {})[b"pandas"])["index_columns"]
+        names = {one for one in noted if isinstance(one, str)}  # one that counts has no column
+    except (KeyError, TypeError, ValueError):
+        return []
+    return [place for place, name in enumerate(schema.names) if name in names]
 
 
 def _refuse_types(schema: Any, columns: TableColumns) -> None:

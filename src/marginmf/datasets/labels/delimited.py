@@ -1,7 +1,9 @@
 """Read delimited text of numbers: quickly where it holds nothing else, carefully elsewhere."""
 
+import re
 from collections.abc import Iterator, Sequence
-from itertools import chain
+from contextlib import suppress
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
@@ -23,6 +25,10 @@ from marginmf.datasets.labels.numbers import parse_matrix
 from marginmf.datasets.labels.table import LabelsTable
 from marginmf.datasets.labels.tabular import TableBlocks, TableColumns
 
+#: How a first column is called that pandas wrote, or wrote and read again, from an index.
+UNNAMED = ("", "Unnamed: 0")
+WHOLE_NUMBER = re.compile(r"[0-9]{1,18}").fullmatch
+SAMPLE_ROWS = 200
 WORDS = {"true": 1.0, "false": 0.0}
 #: Cells to hold as texts at once, where they have to be.
 LOT_CELLS = 1 << 19
@@ -46,12 +52,13 @@ def _read(
     if sample is None:
         raise ValueError(f"{source.where} is empty; it needs lines of features and labels.")
     separator = sniff_separator(sample.text, 2)
-    number, first = next(
-        iterate_rows(lines_of([sample]), separator, source.where, sample.lines_before)
-    )
-    named = not all(_is_number(cell) for cell in first)
+    (number, first), *rows = _first_rows(chain([sample], samples), separator, source.where)
+    if separator is None and rows and all(len(row) == 1 for _, row in rows):
+        separator, first = ",", [" ".join(first)]  # one column, whose name has a blank
+    named = not all(_is_number(cell) for cell in first) or _counts_columns(first, labels)
     names = first if named else [f"column {place + 1}" for place in range(len(first))]
-    columns = TableColumns(names, labels, ignore, source.where, named)
+    index = [0] if _is_index(first[0], [row[0] for _, row in rows]) else []
+    columns = TableColumns(names, labels, ignore, source.where, named, index)
     blocks = TableBlocks(columns)
     pieces = skip_lines(read_pieces(source, encoding), number if named else 0)
     for lines, values in _values(pieces, separator, columns):
@@ -59,6 +66,39 @@ def _read(
     if not len(blocks):
         raise ValueError(f"{source.where} has no rows after its line of names; add some.")
     return blocks.finish(source.path.name)
+
+
+def _first_rows(
+    pieces: Iterator[Piece], separator: str | None, where: str
+) -> list[tuple[int, Row]]:
+    """Return some rows, and the numbers of their lines."""
+    first = next(pieces)
+    lines = lines_of(chain([first], pieces))
+    rows = iterate_rows(lines, separator, where, first.lines_before)
+    found = [next(rows)]
+    with suppress(ValueError):  # whatever is wrong below is said when all is read
+        found.extend(islice(rows, SAMPLE_ROWS))
+    return found
+
+
+def _counts_columns(first: Row, labels: LabelsChoice | None) -> bool:
+    """Tell whether a line of numbers is one of names: 0, 1, 2 or 1, 2, 3, as pandas writes them.
+
+    Two columns may be a feature and a label that happen to be 0 and 1, and are taken as such.
+    """
+    cells = [cell.strip() for cell in first]
+    counted = [list(map(str, range(start, start + len(cells)))) for start in (0, 1)]
+    if cells not in counted:
+        return False
+    return len(cells) > 2 or (cells == ["1", "2"] and labels == 1)
+
+
+def _is_index(name: str, cells: Sequence[str]) -> bool:
+    """Tell whether the first column, which has no name, only counts or numbers the rows."""
+    if name.strip() not in UNNAMED or not cells:
+        return False
+    values = [cell.strip() for cell in cells]
+    return len(set(values)) == len(values) and all(map(WHOLE_NUMBER, values))
 
 
 def _values(

@@ -15,6 +15,7 @@ from scipy import sparse
 
 from marginmf._atomic import atomic_write
 from marginmf._typing import Array
+from marginmf.datasets.labels.names import refuse_alike
 from marginmf.datasets.labels.table import LabelsTable
 
 PARTS = ("data", "indices", "indptr", "shape")
@@ -65,6 +66,8 @@ def _table(arrays: Mapping[str, Array], where: str, name: str, needs_labels: boo
     if values.dtype.kind not in "fiub" or not np.isfinite(values).all():
         raise ValueError("the features are not all finite numbers; correct them")
     features, labels = arrays.get("feature_names"), arrays.get("label_names")
+    for what, names in (("features", features), ("labels", labels)):
+        refuse_alike(enumerate(map(str, () if names is None else names), 1), "its names", what)
     return LabelsTable(
         name,
         X,

@@ -2,6 +2,8 @@
 
 import re
 import zipfile
+from collections.abc import Sequence
+from dataclasses import replace
 from os import PathLike
 
 from marginmf.datasets.files.kinds import COLUMNAR, Kind, ending, recognise
@@ -9,11 +11,18 @@ from marginmf.datasets.files.pieces import likely_encoding
 from marginmf.datasets.files.sources import Source
 from marginmf.datasets.labels.archives import DAMAGED, read_archive
 from marginmf.datasets.labels.arff_files import read_arff
-from marginmf.datasets.labels.choice import IgnoredChoice, LabelsChoice, is_none
+from marginmf.datasets.labels.choice import (
+    IgnoredChoice,
+    LabelsChoice,
+    is_none,
+    label_places,
+    names_ignored,
+)
 from marginmf.datasets.labels.columnar import read_columnar
 from marginmf.datasets.labels.delimited import read_delimited
 from marginmf.datasets.labels.npz import read_labels_npz
 from marginmf.datasets.labels.svmlight import looks_like_svmlight, read_svmlight
+from marginmf.datasets.labels.svmlight_columns import IS_NUMBER, Numbering
 from marginmf.datasets.labels.table import LabelsTable
 
 ZIP_MARKS = (b"PK\x03\x04", b"PK\x05\x06")
@@ -27,7 +36,8 @@ def read_labels(
     labels: LabelsChoice | None = None,
     xml: str | PathLike[str] | None = None,
     ignore: IgnoredChoice = (),
-    n_features: int | None = None,
+    n_features: int | Sequence[str] | None = None,
+    zero_based: bool | None = None,
 ) -> LabelsTable:
     r"""Read a file of samples with features and labels.
 
@@ -39,9 +49,14 @@ def read_labels(
     * A zip archive of ARFF files with their XML file. Where there are files of training and test
       rows, the table has the training rows, then the test rows, and says which are which.
     * svmlight with several labels a line (``1,3 4:0.2 7:1``), also with the line of sizes that
-      files of extreme classification begin with. Labels are called by their numbers.
+      files of extreme classification begin with. Labels and features are called by their numbers
+      as they are written. A blank line is a sample without labels and features; those at the end
+      of the file are none, unless the line of sizes counts them.
     * Delimited text, Parquet, Arrow or Feather, all of whose columns are numbers; `labels` says
-      which of them are labels. The last three need the extra ``marginmf[io]``.
+      which of them are labels. The last three need the extra ``marginmf[io]``. A first line of
+      text that counts three or more columns (``0,1,2`` or ``1,2,3``) holds names. An index of
+      pandas is no feature: the one that Parquet files note, and a first column of text without a
+      name (or ``Unnamed: 0``) that holds whole numbers, no two alike; ``source`` tells.
     * ``.npz`` with the arrays that `load_labels` reads.
 
     Parameters
@@ -50,14 +65,21 @@ def read_labels(
         The file.
     labels : int, str or sequence of str, optional
         The columns that are labels: the last n, or the first n as ``-n``; names; or a pattern of
-        names such as ``"tag_*"``. Of svmlight, how many labels there are, or their names. An empty
-        list reads all columns as features.
+        names such as ``"tag_*"``. A number of more columns than there are is the name of one, if
+        one is called so. Of svmlight, how many labels there are, or their names: numbers as in the
+        file, or names in the order of the numbers. ``.npz`` files say it themselves. An empty list
+        reads all columns as features.
     xml : path-like, optional
         The XML file that names the labels of an ARFF file.
     ignore : str or sequence of str
         Columns that are neither features nor labels, by name or pattern.
-    n_features : int, optional
-        How many features an svmlight file has, of which its rows may not name the last.
+    n_features : int or sequence of str, optional
+        How many features an svmlight file has, of which its rows may not name the last; or their
+        names, as for `labels`. With ``n_features=train.feature_names``, the columns of a test file
+        are those of `train`, whichever numbers it names.
+    zero_based : bool, optional
+        Whether the features of an svmlight file count from 0. By default they do if one of them is
+        0, or if there is a line of sizes; otherwise they count from 1.
 
     Returns
     -------
@@ -69,8 +91,9 @@ def read_labels(
     FileNotFoundError
         If there is no such file.
     ValueError
-        If the file is empty, cut short or damaged, if it does not say which columns are labels, or
-        if a value cannot be read; the message names the first line at fault and what to do.
+        If the file is empty, cut short or damaged, if it does not say which columns are labels, if
+        two columns have one name, if an argument does not go with the kind of file, or if a value
+        cannot be read; the message names the first line at fault and what to do.
     ImportError
         If the file needs pyarrow and it is not installed.
 
@@ -96,9 +119,12 @@ def read_labels(
     """
     source = Source(path, "labels")
     if source.head.startswith(ZIP_MARKS):
+        _refuse_base(zero_based, source)
         return _zipped(source, labels, xml, ignore)
     kind = recognise(source)
     if kind in COLUMNAR:
+        _refuse_xml(xml, source)
+        _refuse_base(zero_based, source)
         return read_columnar(source, kind, labels, ignore)
     if kind is Kind.JSON_LINES and ending(source.path.name) != ".arff":
         raise ValueError(
@@ -107,9 +133,16 @@ def read_labels(
     text = source.head.decode(likely_encoding(source), errors="ignore").replace("\r\n", "\n")
     name = ending(source.path.name)
     if name == ".arff" or ARFF.match(text):
+        _refuse_base(zero_based, source)
         return read_arff(source, labels, xml, ignore)
+    _refuse_xml(xml, source)
     if name in SVMLIGHT_ENDINGS or looks_like_svmlight(text):
-        return read_svmlight(source, labels, n_features)
+        # What no row names is 0, so a number that is not there can be left out as well.
+        without = names_ignored(ignore)
+        table = read_svmlight(source, labels, Numbering(n_features, zero_based, without))
+        known = set(table.feature_names or ())
+        return _without(table, [one for one in without if one in known or not IS_NUMBER(one)])
+    _refuse_base(zero_based, source)
     return read_delimited(source, labels, ignore)
 
 
@@ -131,6 +164,44 @@ def _zipped(
                 f"{source.where} is a damaged zip file ({error}); fetch it again."
             ) from error
     if arrays:
+        _refuse_xml(xml, source)
+        if labels is not None and not is_none(labels):
+            raise ValueError(
+                f"{source.where} says itself which labels it has; leave labels= out for a file of "
+                f"arrays."
+            )
         with source.open() as file:
-            return read_labels_npz(file, source.where, source.path.stem, not is_none(labels))
+            table = read_labels_npz(file, source.where, source.path.stem, not is_none(labels))
+        return _without(table, names_ignored(ignore))
     return read_archive(source, labels, xml, ignore)
+
+
+def _without(table: LabelsTable, ignored: Sequence[str]) -> LabelsTable:
+    """Leave features out of a table whose labels stand apart from them."""
+    if not ignored:
+        return table
+    where = table.source.removeprefix("read from ")
+    names = table.feature_names
+    if names is None:
+        raise ValueError(f"{where}: its features have no names; leave ignore= out.")
+    left_out = set(label_places(names, ignored, where))
+    kept = [place for place in range(len(names)) if place not in left_out]
+    if not kept:
+        raise ValueError(f"{where} has labels but no features; it needs both.")
+    return replace(table, X=table.X[:, kept], feature_names=tuple(names[k] for k in kept))
+
+
+def _refuse_xml(xml: str | PathLike[str] | None, source: Source) -> None:
+    if xml is not None:
+        raise ValueError(
+            f"{source.where} is not an ARFF file, and only those have labels that an XML file "
+            f"names; leave xml= out."
+        )
+
+
+def _refuse_base(zero_based: bool | None, source: Source) -> None:
+    if zero_based is not None:
+        raise ValueError(
+            f"{source.where} is not an svmlight file, and only those have numbers that count from "
+            f"0 or 1; leave zero_based= out."
+        )

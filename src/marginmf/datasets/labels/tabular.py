@@ -14,7 +14,9 @@ from marginmf.datasets.labels.choice import (
     ignored_places,
     label_places,
     listed,
+    said_by_name,
 )
+from marginmf.datasets.labels.names import refuse_alike
 from marginmf.datasets.labels.table import LabelsTable, joined_features, lean
 
 
@@ -31,6 +33,9 @@ class TableColumns:
         As the caller gave them.
     where : str
         The file, for messages.
+    index : sequence of int
+        Places of columns that only count or name the rows, as those that pandas writes. They are
+        no features, and no labels either unless `labels` says so by name.
     """
 
     def __init__(
@@ -40,6 +45,7 @@ class TableColumns:
         ignore: IgnoredChoice,
         where: str,
         named: bool = True,
+        index: Sequence[int] = (),
     ) -> None:
         self.where, self.named = where, named
         self.names = [name.strip() for name in names]
@@ -55,11 +61,16 @@ class TableColumns:
                 f"{where} has no line of names; say with labels=n that the last n columns are "
                 f"labels, or add a line of names."
             )
-        self.labels = label_places(self.names, labels, where)
-        left_out = {*self.labels, *ignored_places(self.names, ignore, where)}
-        self.features = [place for place in range(len(names)) if place not in left_out]
+        said = said_by_name(labels) | said_by_name(ignore)
+        self.index = [place for place in index if self.names[place] not in said]
+        columns = [place for place in range(len(names)) if place not in self.index]
+        known = [self.names[place] for place in columns]
+        self.labels = [columns[k] for k in label_places(known, labels, where)]
+        left_out = {*self.labels, *(columns[k] for k in ignored_places(known, ignore, where))}
+        self.features = [place for place in columns if place not in left_out]
         if not self.features:
             raise ValueError(f"{where} has labels but no features; it needs both.")
+        refuse_alike(((place + 1, self.names[place]) for place in self.read), where, "columns")
 
     @property
     def read(self) -> list[int]:
@@ -101,13 +112,15 @@ class TableBlocks:
         """Return the table of all rows."""
         columns = self._columns
         X, Y = joined_features(self._X), sparse.vstack(self._Y, format="csr")
+        index = listed([columns.names[place] for place in columns.index])
         return LabelsTable(
             name,
             X,
             Y,
             feature_names=self._named(columns.features),
             label_names=self._named(columns.labels) or (),
-            source=f"read from {columns.where}",
+            source=f"read from {columns.where}"
+            + (f" without its index {index}" if columns.index else ""),
         )
 
     def __len__(self) -> int:

@@ -13,6 +13,7 @@ import numpy as np
 from marginmf._typing import BoolArray, Float64Array, IntArray
 from marginmf.datasets.files.cells import parse_number
 from marginmf.datasets.labels.arff.header import Attribute
+from marginmf.datasets.labels.names import refuse_alike
 
 #: A nominal attribute of more values than this names the rows and is no feature of them.
 MOST_VALUES = 100
@@ -93,6 +94,8 @@ class Columns:
         self.n_features, self.n_labels = counts
         if not self.n_features:
             raise ValueError(f"{where} has labels but no features; it needs both.")
+        made = ((one.attribute.line, name) for one in self.by_place.values() for name in one.names)
+        refuse_alike(made, where, "columns of the lines")
 
     @property
     def label_names(self) -> list[str]:
