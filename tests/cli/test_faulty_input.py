@@ -99,6 +99,16 @@ ARGUMENTS = [
     case("negative-factors", f"fit ratings.csv {FIT} --factors=-3", "Invalid value for '--factors"),
     case("factors-in-words", f"fit ratings.csv {FIT} --factors few", "Invalid value for '--fac"),
     case("no-iterations", f"fit ratings.csv {FIT} --max-iter 0", "Invalid value for '--max-iter'"),
+    case(
+        "predict-over-pairs",
+        "predict good.marginmf pairs.csv --out pairs.csv",
+        "pairs.csv is read by this command",
+    ),
+    case(
+        "compare-over-ratings",
+        "compare ratings.csv --models bias --out ratings.csv",
+        "ratings.csv is read by this command",
+    ),
     case("no-threads", f"fit ratings.csv {FIT} --threads 0", "Invalid value for '--threads'"),
     case("negative-seed", f"fit ratings.csv {FIT} --seed=-1", "Invalid value for '--seed'"),
     case("unknown-rule", f"fit ratings.csv {FIT} --duplicates first", "--duplicates'"),

@@ -43,6 +43,7 @@ def compare(
     """
     from marginmf.cli import comparison
     from marginmf.cli.data import checked_ratings
+    from marginmf.cli.destination import refuse_same
     from marginmf.cli.kept import check_kept, keep_table
     from marginmf.cli.making import names_in
     from marginmf.cli.models import make_models
@@ -51,6 +52,7 @@ def compare(
     from marginmf.cli.steps import steps
     from marginmf.cli.tables import show_scores, summary
 
+    refuse_same(out, data.file)
     check_kept(out)
     models = make_models(names_in(names, "--models", "hmf,als"), model)
     splitter = comparison.make_protocol(protocol, model.seed)

@@ -55,12 +55,13 @@ def predict(
 
     The pairs keep their order. Probabilities are columns p_1, p_2 and so on, by level.
     """
-    from marginmf.cli.destination import check_table
+    from marginmf.cli.destination import check_table, refuse_same
     from marginmf.cli.lists import records
     from marginmf.cli.printing import to_json
     from marginmf.cli.saved import load_ratings_model
     from marginmf.datasets import write_columns
 
+    refuse_same(out, model, pairs)
     check_table(out, "table")
     columns = {"user": user, "item": item}
     named = {key: name for key, name in columns.items() if name is not None}

@@ -48,13 +48,14 @@ def recommend(
     Prints a table for each user, CSV for many users, or writes a file. The score is the expected
     rating, the rating is the level that the model predicts.
     """
-    from marginmf.cli.destination import check_table
+    from marginmf.cli.destination import check_table, refuse_same
     from marginmf.cli.ids import find_ids
     from marginmf.cli.lists import as_columns, in_parts, read_ids, records, show_lists
     from marginmf.cli.printing import to_json
     from marginmf.cli.saved import load_ratings_model
     from marginmf.datasets import write_columns
 
+    refuse_same(out, model)
     check_table(out, "table")
     if not user and users is None:
         raise ValueError("Say whom for: --user ID, --users FILE or --users all.")
