@@ -7,6 +7,7 @@ from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from marginmf.datasets import download
 from marginmf.datasets.npz import read_npz, write_npz
@@ -89,7 +90,7 @@ def load_ratings(
         except Exception as error:  # the same, and whatever a server may send
             failures.append(f"{phrase}: {_reason(error)}")
             continue
-        _keep(table, cached)
+        keep_in_cache(write_npz, table, cached)
         return table
     raise DatasetUnavailable(_unavailable(info, failures))
 
@@ -140,9 +141,10 @@ def cache_folder(cache_dir: str | PathLike[str] | None = None) -> Path:
     return Path(user_cache_dir("marginmf", appauthor=False))
 
 
-def _keep(table: RatingsTable, cached: Path) -> None:
+def keep_in_cache(write: Callable[[Any, Path], None], table: Any, cached: Path) -> None:
+    """Write a dataset that was downloaded; a failure is no more than a warning."""
     try:
-        write_npz(table, cached)
+        write(table, cached)
     except OSError as error:
         warnings.warn(
             f"{table.name} could not be kept in the cache ({error}), and will be downloaded again "

@@ -2,7 +2,6 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from copy import copy
 from dataclasses import KW_ONLY, dataclass
 from numbers import Integral
 from typing import Any, Self
@@ -12,6 +11,8 @@ from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from marginmf._indicators import counts
+from marginmf._parameters import check_choice, unfitted
 from marginmf._saving import Savable
 from marginmf._typing import Array, BoolArray, Float64Array, FloatArray, IntArray
 from marginmf.labels.checks import as_features, check_none_missing, label_names
@@ -26,6 +27,13 @@ from marginmf.labels.targets import Targets, read_targets
 
 #: What the decision rule is made of.
 RULE = ("decision", "tune_for", "top1_if_empty", "cv")
+#: What features may be; `as_features` has a sentence of its own for numbers that are not finite.
+ACCEPTED: dict[str, Any] = {
+    "accept_sparse": "csr",
+    "dtype": [np.float64, np.float32],
+    "order": "C",
+    "ensure_all_finite": False,
+}
 #: Scores are worked on in batches of about this many bytes.
 BATCH_BYTES = 2**25
 
@@ -62,10 +70,7 @@ class LabelsEstimator(Savable, ClassifierMixin, BaseEstimator, ABC):
         self
         """
         # In a copy, so that a fit that fails or is interrupted changes nothing.
-        fitted = copy(self)
-        for name in set(vars(fitted)) - set(fitted.get_params(deep=False)):
-            if name.endswith("_"):
-                delattr(fitted, name)
+        fitted = unfitted(self)
         fitted._check_decision()
         fitted._check()
         names = label_names(y)
@@ -74,11 +79,8 @@ class LabelsEstimator(Savable, ClassifierMixin, BaseEstimator, ABC):
             fitted,
             X,
             y,
-            accept_sparse="csr",
-            dtype=[np.float64, np.float32],
-            order="C",
-            ensure_all_finite=False,
             multi_output=True,
+            **ACCEPTED,
         )
         features = as_features(features, fitted)
         indicator, fitted.targets_ = read_targets(y, names)
@@ -180,7 +182,7 @@ class LabelsEstimator(Savable, ClassifierMixin, BaseEstimator, ABC):
             return
         self.thresholds_ = thresholds
         # A label that nobody has is never predicted, whatever the rule.
-        self.thresholds_[np.bincount(Y.indices, minlength=Y.shape[1]) == 0] = np.inf
+        self.thresholds_[counts(Y, axis=0) == 0] = np.inf
 
     def _tuned(self, X: Any, Y: csr_array) -> tuple[Float64Array, float]:
         """Return thresholds, and the measure that they reach on rows held out in turn."""
@@ -198,16 +200,8 @@ class LabelsEstimator(Savable, ClassifierMixin, BaseEstimator, ABC):
                 yield model._scores(X[rows]), Y[rows].toarray() > 0
 
     def _check_decision(self) -> None:
-        if self.decision not in DECISIONS:
-            raise ValueError(
-                f"decision={self.decision!r} is not known. Choose one of "
-                f"{', '.join(map(repr, DECISIONS))}."
-            )
-        if self.tune_for not in MEASURES:
-            raise ValueError(
-                f"tune_for={self.tune_for!r} is not known. Choose one of "
-                f"{', '.join(map(repr, MEASURES))}."
-            )
+        check_choice(self, "decision", DECISIONS)
+        check_choice(self, "tune_for", MEASURES)
         if not isinstance(self.top1_if_empty, bool | np.bool_):
             raise ValueError(f"top1_if_empty={self.top1_if_empty!r} must be True or False.")
         if not isinstance(self.cv, Integral) or self.cv < 2:
@@ -215,16 +209,7 @@ class LabelsEstimator(Savable, ClassifierMixin, BaseEstimator, ABC):
 
     def _features(self, X: Any) -> Any:
         check_is_fitted(self)
-        features = validate_data(
-            self,
-            X,
-            reset=False,
-            accept_sparse="csr",
-            dtype=[np.float64, np.float32],
-            order="C",
-            ensure_all_finite=False,
-        )
-        return as_features(features, self)
+        return as_features(validate_data(self, X, reset=False, **ACCEPTED), self)
 
     def _batches(self, X: Any) -> Iterator[tuple[slice, Any]]:
         for rows in batches(np.arange(X.shape[0]), self.targets_.n_columns):

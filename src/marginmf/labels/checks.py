@@ -7,11 +7,10 @@ from scipy.sparse import csr_array, issparse
 
 from marginmf._indicators import column_names
 from marginmf._typing import Array
+from marginmf.labels.features import with_small_indices
 
 #: Larger values are refused: their squares, summed over rows and features, would overflow.
 LARGEST = 1e100
-#: The largest number that has 32 bits.
-MOST_INT32 = int(np.iinfo(np.int32).max)
 
 
 def as_features(X: Any, estimator: Any) -> Any:
@@ -27,11 +26,7 @@ def as_features(X: Any, estimator: Any) -> Any:
         features = features.copy()
         features.sum_duplicates()
     _check_finite(features.data, lambda flat: _place(features, flat), estimator)
-    if features.indices.dtype != np.int32 and max(features.nnz, *features.shape) <= MOST_INT32:
-        # Much of scikit-learn takes no others.
-        indices, indptr = (a.astype(np.int32) for a in (features.indices, features.indptr))
-        features = csr_array((features.data, indices, indptr), shape=features.shape)
-    return features
+    return with_small_indices(features)
 
 
 def check_none_missing(y: Any) -> None:

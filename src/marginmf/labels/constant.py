@@ -6,6 +6,7 @@ from typing import Self
 import numpy as np
 from scipy.sparse import csr_array
 
+from marginmf._indicators import counts
 from marginmf._typing import BoolArray, FloatArray
 
 
@@ -27,9 +28,9 @@ class Varying:
     @classmethod
     def of(cls, Y: csr_array) -> Self:
         """Look at the labels of training rows."""
-        counts = np.bincount(Y.indices, minlength=Y.shape[1])
-        always = counts == Y.shape[0]
-        return cls((counts > 0) & ~always, always)
+        having = counts(Y, axis=0)
+        always = having == Y.shape[0]
+        return cls((having > 0) & ~always, always)
 
     def part(self, Y: csr_array) -> csr_array:
         """Return the columns of the labels that vary."""

@@ -55,11 +55,9 @@ class DecisionRule:
         """Return which labels every row has."""
         excess = self.excess(scores)
         above: BoolArray = excess > 0
-        possible = np.flatnonzero(np.isfinite(self.thresholds))
-        if self.top1_if_empty and len(possible):
+        if self.top1_if_empty and np.isfinite(self.thresholds).any():
             empty = np.flatnonzero(~above.any(axis=1))
-            best = possible[np.argmax(excess[np.ix_(empty, possible)], axis=1)]
-            above[empty, best] = True
+            above[empty, np.argmax(excess[empty], axis=1)] = True
         return above
 
 

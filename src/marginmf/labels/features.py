@@ -10,19 +10,34 @@ from marginmf.kernels import get_kernels
 
 
 def take_rows(X: Any, rows: IntArray) -> Any:
-    """Return some rows, without zeros that are stored.
-
-    Sparse ones get 32-bit indices wherever these are enough: scikit-learn's clusterers take no
-    others, and kernels are compiled for each kind anew.
-    """
+    """Return some rows; sparse ones without zeros that are stored, and with small indices."""
     X = X[rows]
     if not issparse(X):
         return X
     X.eliminate_zeros()
-    if max(X.nnz, *X.shape) > np.iinfo(np.int32).max:
+    return with_small_indices(X)
+
+
+def with_small_indices(X: csr_array) -> csr_array:
+    """Return the same matrix with 32-bit indices, wherever these are enough.
+
+    Much of scikit-learn takes no others, and kernels are compiled for each kind anew.
+    """
+    if X.indices.dtype == np.int32 or max(X.nnz, *X.shape) > np.iinfo(np.int32).max:
         return X
     indices, indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
     return csr_array((X.data, indices, indptr), shape=X.shape)
+
+
+def filled_columns(values: FloatArray, columns: IntArray, width: int) -> csr_array:
+    """Return a sparse matrix of that width in which some columns are full.
+
+    >>> filled_columns(np.array([[1.0], [2.0]]), np.array([1]), 3).toarray().tolist()
+    [[0.0, 1.0, 0.0], [0.0, 2.0, 0.0]]
+    """
+    n, n_columns = values.shape
+    indptr = np.arange(0, values.size + 1, n_columns)
+    return csr_array((values.ravel(), np.tile(columns, n), indptr), shape=(n, width))
 
 
 def used_features(X: Any) -> tuple[IntArray, Any]:

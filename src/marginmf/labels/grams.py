@@ -15,6 +15,7 @@ import numpy as np
 from scipy.sparse import csr_array, issparse
 
 from marginmf._typing import Float64Array, FloatArray, IntArray
+from marginmf.labels.features import filled_columns
 
 #: The most bytes that ``X^T X`` may take.
 MOST_BYTES = 2**30
@@ -180,8 +181,7 @@ def ready_for_products(
     kept = np.where(full[X.indices], 0.0, X.data)
     others = csr_array((kept, X.indices, X.indptr), X.shape)
     values = X[:, columns].toarray() - means[columns]
-    places = np.tile(columns, n), np.arange(0, values.size + 1, len(columns))
-    ready = csr_array(others + csr_array((values.ravel(), *places), X.shape))
+    ready = csr_array(others + filled_columns(values, columns, X.shape[1]))
     return ready, (np.where(full, 0.0, means), squares)
 
 

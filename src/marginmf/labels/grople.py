@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
+from marginmf._indicators import counts
 from marginmf._parameters import check_number
 from marginmf._random import as_generator
 from marginmf._typing import IntArray
@@ -146,7 +147,7 @@ class GroPLE(LabelSpaceTransformer):
         self.label_groups_[order] = groups[by_group]
         self.label_factors_ = np.empty_like(labels.point.factors)
         self.label_factors_[:, order] = labels.point.factors
-        self.label_means_ = np.bincount(Y.indices, minlength=n_labels) / Y.shape[0]
+        self.label_means_ = counts(Y, axis=0) / Y.shape[0]
         self.history_ = [labels.history, features.history]
         self.n_iter_ = max(labels.n_iter, features.n_iter)
         self.stop_reason_ = [str(labels.reason), str(features.reason)]

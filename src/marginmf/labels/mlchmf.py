@@ -8,7 +8,7 @@ import numpy as np
 from joblib import effective_n_jobs
 from scipy.sparse import csr_array
 
-from marginmf._parameters import check_number
+from marginmf._parameters import check_choice, check_n_jobs, check_number
 from marginmf._random import as_generator
 from marginmf._typing import FloatArray, IntArray
 from marginmf.kernels.threads import one_blas_thread
@@ -152,14 +152,9 @@ class MLCHMF(LabelsEstimator):
             "max_iter": 1,
         }.items():
             check_number(self, name, int, least)
-        for name, known in (("tolerance_unit", UNITS), ("vote", ("auto", *VOTES))):
-            if getattr(self, name) not in known:
-                raise ValueError(
-                    f"{name}={getattr(self, name)!r} is not known. Choose one of "
-                    f"{', '.join(map(repr, known))}."
-                )
-        if self.n_jobs is not None:
-            check_number(self, "n_jobs", int, -np.inf)
+        check_choice(self, "tolerance_unit", UNITS)
+        check_choice(self, "vote", ("auto", *VOTES))
+        check_n_jobs(self)
         check_splitter(self.splitter)
         two_level_loss(self.loss)
         get_solver(self.solver)

@@ -17,6 +17,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
 from scipy.sparse import csr_array, issparse
 from sklearn.exceptions import ConvergenceWarning
 
+from marginmf._indicators import counts
 from marginmf._typing import Float64Array
 from marginmf.labels.grams import (
     ImplicitNormal,
@@ -152,7 +153,7 @@ class Ridge:
             return cross_product(X, means, Y, M)
         product = Y.T @ X.astype(np.float64, copy=False)
         product = product.toarray() if issparse(product) else product
-        product -= np.outer(np.bincount(Y.indices, minlength=Y.shape[1]), means)
+        product -= np.outer(counts(Y, axis=0), means)
         transposed: Float64Array = product.T
         return transposed
 

@@ -10,6 +10,7 @@ from sklearn.base import clone
 
 from marginmf._typing import Float64Array, FloatArray
 from marginmf.labels.base import RULE, LabelsEstimator
+from marginmf.labels.features import filled_columns
 from marginmf.labels.folds import Fold
 
 
@@ -126,16 +127,8 @@ def scaled(X: Any, offset: Float64Array, factor: Float64Array) -> Any:
     moved = np.flatnonzero(offset)
     if len(moved) == 0:
         return stretched
-    n_rows = X.shape[0]
-    everywhere = csr_array(
-        (
-            np.tile(offset[moved], n_rows),
-            np.tile(moved, n_rows),
-            np.arange(0, n_rows * len(moved) + 1, len(moved)),
-        ),
-        shape=X.shape,
-    )
-    return csr_array(stretched + everywhere)
+    everywhere = np.broadcast_to(offset[moved], (X.shape[0], len(moved)))
+    return csr_array(stretched + filled_columns(everywhere, moved, X.shape[1]))
 
 
 def _extreme(X: Any, kind: str) -> Float64Array:

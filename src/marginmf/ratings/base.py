@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from marginmf._ids import shown
-from marginmf._parameters import check_number
+from marginmf._parameters import check_n_jobs, unfitted
 from marginmf._saving import Savable
 from marginmf._typing import BoolArray, Float64Array, FloatArray, IntArray
 from marginmf.checkpoints import CheckpointLike, Journal, open_journal
@@ -81,10 +81,7 @@ class RatingsEstimator(Newcomers, Recommender, Savable, BaseEstimator, ABC):
 
     def _learned(self, data: Ratings, checkpoint: CheckpointLike = None) -> Self:
         """Return a fitted copy, so that a fit that fails or is interrupted changes nothing."""
-        fitted = copy(self)
-        for name in set(vars(fitted)) - set(fitted.get_params(deep=False)):
-            if name.endswith("_") or name in LEARNED_IN_PRIVATE:
-                delattr(fitted, name)  # what was learned before is forgotten
+        fitted = unfitted(self, LEARNED_IN_PRIVATE)
         fitted._check(data)
         fitted._set_data(data)
         # So that whoever calibrates first, here or after loading, gives the same answer.
@@ -232,8 +229,7 @@ class RatingsEstimator(Newcomers, Recommender, Savable, BaseEstimator, ABC):
 
     def _check(self, data: Ratings) -> None:
         """Raise ValueError if the parameters or the data cannot be used."""
-        if self.n_jobs is not None:
-            check_number(self, "n_jobs", int, -np.inf)
+        check_n_jobs(self)
 
     def _set_data(self, data: Ratings) -> None:
         self.users_ = data.users

@@ -12,7 +12,12 @@ from marginmf.datasets.labels.mirrors import MIRRORS
 from marginmf.datasets.labels.npz import write_labels_npz
 from marginmf.datasets.labels.reading import read_labels
 from marginmf.datasets.labels.table import LabelsTable
-from marginmf.datasets.loading import DATA_FOLDER, DatasetUnavailable, cache_folder
+from marginmf.datasets.loading import (
+    DATA_FOLDER,
+    DatasetUnavailable,
+    cache_folder,
+    keep_in_cache,
+)
 
 
 def load_labels(
@@ -103,14 +108,7 @@ def _fetched(name: str, cached: Path, offline: bool, progress: bool) -> LabelsTa
         raise DatasetUnavailable(
             f"The dataset {name!r} is not to be had: {error} {advice}"
         ) from error
-    try:
-        write_labels_npz(table, cached)
-    except OSError as error:
-        warnings.warn(
-            f"{name} could not be kept in the cache ({error}), and will be downloaded again the "
-            "next time; pass cache_dir=... to use another folder.",
-            stacklevel=3,
-        )
+    keep_in_cache(write_labels_npz, table, cached)
     return table
 
 

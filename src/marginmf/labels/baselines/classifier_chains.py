@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array, hstack, issparse
 
+from marginmf._indicators import counts
 from marginmf._parameters import check_number
 from marginmf._random import as_generator
 from marginmf._typing import Float64Array, FloatArray, IntArray
@@ -138,8 +139,8 @@ class ClassifierChains(OneEach):
         if self.order == "random":
             generator = as_generator(self.random_state)
             return [generator.permutation(labels) for _ in range(self.n_chains)]
-        counts = np.bincount(Y.indices, minlength=n_labels)
-        return [labels[np.argsort(-counts[labels], kind="stable")]]
+        having = counts(Y, axis=0)
+        return [labels[np.argsort(-having[labels], kind="stable")]]
 
     def _scores(self, X: Any) -> FloatArray:
         total = np.zeros((X.shape[0], self.orders_.shape[1]))

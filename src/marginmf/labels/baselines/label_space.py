@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
+from marginmf._indicators import counts
 from marginmf._parameters import check_number
 from marginmf._typing import Float64Array
 from marginmf.kernels.threads import one_blas_thread
@@ -44,7 +45,7 @@ class _PrincipalLabels(LabelSpaceTransformer):
             directions = np.where((directions**3).sum(axis=0) < 0, -directions, directions)
             self.feature_map_ = ridge.solve(labels, directions)
         self.feature_means_ = ridge.means
-        self.label_means_ = np.bincount(Y.indices, minlength=Y.shape[1]) / Y.shape[0]
+        self.label_means_ = counts(Y, axis=0) / Y.shape[0]
         self.label_factors_ = np.empty(directions.T.shape)
         self.label_factors_[:, order] = directions.T
 
@@ -144,7 +145,7 @@ class PredictableGram:
     @cached_property
     def counts(self) -> Float64Array:
         """How many rows have each label."""
-        return np.bincount(self.Y.indices, minlength=self.Y.shape[1]).astype(np.float64)
+        return counts(self.Y, axis=0).astype(np.float64)
 
     @property
     def trace(self) -> float:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
+from marginmf import _indicators
 from marginmf._parameters import check_number
 from marginmf._typing import Float64Array, FloatArray, IntArray
 from marginmf.labels.base import LabelsEstimator
@@ -110,7 +111,7 @@ def _probabilities(
     smoothing : float
         What is added to every count.
     """
-    having = np.bincount(Y.indices, minlength=Y.shape[1])
+    having = _indicators.counts(Y, axis=0)
     lacking = Y.shape[0] - having
     # Rows by label and number of neighbours: those that have the label, and all.
     with_label = _histograms(counts.multiply(Y).tocsr(), having, n_neighbors)

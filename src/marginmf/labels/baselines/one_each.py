@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
-from marginmf._parameters import check_number
+from marginmf._parameters import check_n_jobs
 from marginmf._typing import Float64Array, IntArray
 from marginmf.labels.base import LabelsEstimator
 from marginmf.labels.tuned import check_classifier, scores_of, takes_sparse
@@ -32,8 +32,7 @@ class OneEach(LabelsEstimator):
     def _check(self) -> None:
         if self.estimator is not None:
             check_classifier(self.estimator, "LinearSVC()")
-        if self.n_jobs is not None:
-            check_number(self, "n_jobs", int, -np.inf)
+        check_n_jobs(self)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
+from marginmf._indicators import counts
 from marginmf._parameters import check_number
 from marginmf._typing import FloatArray
 from marginmf.kernels.threads import one_blas_thread
@@ -55,7 +56,7 @@ class RidgeEmbedding(LabelsEstimator):
         ridge = Ridge(X, float(self.reg))
         with one_blas_thread():
             self.coef_ = np.ascontiguousarray(ridge.solve(Y).T)
-        means = np.bincount(Y.indices, minlength=Y.shape[1]) / Y.shape[0]
+        means = counts(Y, axis=0) / Y.shape[0]
         self.intercept_ = means - self.coef_ @ ridge.means - 0.5
 
     def _scores(self, X: Any) -> FloatArray:
