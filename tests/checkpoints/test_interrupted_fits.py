@@ -93,9 +93,12 @@ def test_any_error_leaves_a_checkpoint(path, interrupt_after, error):
 @pytest.mark.parametrize(
     ("solver", "operation"),
     [
-        *((s, o) for s in ("lbfgs", "cg", "gd") for o in ("dot", "axpy", "scale", "accumulate")),
+        *((s, o) for s in ("lbfgs", "cg", "gd") for o in ("dot", "combine", "spread")),
+        ("lbfgs", "dots"),
+        ("lbfgs", "scale"),
+        ("cg", "axpy"),
         ("als", "solve_rows"),
-        ("als", "accumulate"),
+        ("als", "real_gradient"),
     ],
 )
 def test_interrupted_in_the_middle_of_an_iteration(path, monkeypatch, solver, operation):

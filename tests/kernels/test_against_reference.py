@@ -1,6 +1,7 @@
 """The compiled kernels against the ones spelled out in NumPy, on random ragged problems."""
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -9,14 +10,18 @@ from hypothesis import strategies as st
 
 from marginmf.kernels import get_kernels
 from marginmf.kernels.cpu import CpuKernels
+from marginmf.kernels.interface import Entries, Sides
 from marginmf.kernels.reference import ReferenceKernels
-from marginmf.losses import REAL, TWO_LEVEL, RealLoss, TwoLevelLoss, beta_divergence
+from marginmf.losses import REAL, TWO_LEVEL, RealLoss, TwoLevelLoss, beta_divergence, squared
+from marginmf.ratings.rows import Rows
 from marginmf.thresholds import REACH
 
 CPU, REFERENCE = CpuKernels(1), ReferenceKernels()
 
 OWN = TwoLevelLoss("exponential", lambda z: np.exp(-z), lambda z: -np.exp(-z))
 TWO_LEVEL_LOSSES = [*TWO_LEVEL.values(), OWN]
+# Where rounding cannot carry a score across a jump of the derivative.
+SMOOTH_LOSSES = [TWO_LEVEL["smooth_hinge"], TWO_LEVEL["logistic"], TWO_LEVEL["modified_square"]]
 REAL_LOSSES = [*REAL.values(), beta_divergence(1.5)]
 
 sample = settings(max_examples=30, deadline=None)
@@ -41,7 +46,9 @@ class Problem(NamedTuple):
 def problems(draw: st.DrawFn) -> Problem:
     rng = np.random.default_rng(draw(seeds))
     lengths = draw(st.lists(st.integers(0, 12), min_size=1, max_size=8))
-    n_levels, n_factors, dtype = draw(st.integers(2, 6)), draw(st.integers(1, 9)), draw(dtypes)
+    # Factors are worked on in vectors: whole ones, several at a time, and what is left over.
+    n_factors = draw(st.one_of(st.integers(1, 9), st.sampled_from([16, 24, 35, 64, 71])))
+    n_levels, dtype = draw(st.integers(2, 6)), draw(dtypes)
     indptr = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
     n, n_rows, n_columns = int(indptr[-1]), len(lengths), 7
     return Problem(
@@ -151,6 +158,92 @@ def test_real_rows_outside_the_domain_have_no_finite_loss(loss: RealLoss) -> Non
     assert np.isfinite(losses[1])
 
 
+def assert_same_gradient(p: Problem, both: bool, gradient: Callable[..., Any]) -> None:
+    """Compare losses, derivatives by thresholds, and what is added to gradients that are there."""
+    entries, factors = Entries(p.indptr[None], p.columns), Sides(p.U, p.V)
+    results = []
+    for kernels in (CpuKernels(1), CpuKernels(3), REFERENCE):
+        gradients = Sides(p.V[0] + 0 * p.U, p.V.copy() if both else p.V[:0].copy())
+        found = gradient(kernels, entries, factors, gradients)
+        found = found if isinstance(found, tuple) else (found,)
+        results.append((*(part for part in found if part is not None), *gradients))
+    for ours, threads in zip(*results[:2], strict=True):
+        np.testing.assert_array_equal(ours, threads)
+    scale = np.sqrt(p.U.shape[1])
+    assert_same(*(tuple(a / a.dtype.type(scale) for a in found) for found in results[1:]))
+
+
+@given(p=problems(), both=st.booleans())
+@sample
+def test_spread(p: Problem, both: bool) -> None:
+    def gradient(kernels: Any, entries: Entries, factors: Sides, gradients: Sides) -> Any:
+        return kernels.spread(entries, p.scores, factors, gradients)
+
+    assert_same_gradient(p, both, gradient)
+
+
+@pytest.mark.parametrize("loss", SMOOTH_LOSSES, ids=by_name)
+@given(p=problems(), both=st.booleans(), data=st.data())
+@sample
+def test_two_level_gradient(
+    loss: TwoLevelLoss, p: Problem, both: bool, data: st.DataObject
+) -> None:
+    cut = data.draw(st.integers(0, p.thresholds.shape[1] - 1))
+
+    def gradient(kernels: Any, entries: Entries, factors: Sides, gradients: Sides) -> Any:
+        return kernels.two_level_gradient(entries, p.levels, cut, loss, factors, gradients)
+
+    assert_same_gradient(p, both, gradient)
+
+
+@pytest.mark.parametrize("reach", REACH.values(), ids=REACH)
+@pytest.mark.parametrize("loss", SMOOTH_LOSSES, ids=by_name)
+@given(p=problems(), both=st.booleans())
+@sample
+def test_threshold_gradient(loss: TwoLevelLoss, reach: float, p: Problem, both: bool) -> None:
+    def gradient(kernels: Any, entries: Entries, factors: Sides, gradients: Sides) -> Any:
+        return kernels.threshold_gradient(
+            entries, p.levels, p.thresholds, reach, loss, factors, gradients
+        )
+
+    assert_same_gradient(p, both, gradient)
+
+
+@given(p=problems(), both=st.booleans())
+@sample
+def test_real_gradient(p: Problem, both: bool) -> None:
+    targets = p.levels.astype(p.U.dtype)
+
+    def gradient(kernels: Any, entries: Entries, factors: Sides, gradients: Sides) -> Any:
+        return kernels.real_gradient(entries, targets, squared, factors, gradients)
+
+    assert_same_gradient(p, both, gradient)
+
+
+def test_columns_gradient_of_many_parts_does_not_depend_on_threads() -> None:
+    rng = np.random.default_rng(0)
+    n_rows, n_columns, n_factors = 400, 9, 17
+    indptr = np.concatenate(([0], np.cumsum(rng.integers(0, n_columns, n_rows))))
+    columns = rng.integers(n_columns, size=indptr[-1]).astype(np.int32)
+    levels = rng.integers(5, size=len(columns)).astype(np.int32)
+    U, V = (rng.normal(size=(n, n_factors)).astype(np.float32) for n in (n_rows, n_columns))
+    results = []
+    for kernels in (CpuKernels(1), CpuKernels(2), CpuKernels(5), REFERENCE):
+        gradients = Sides(np.zeros_like(U), np.zeros_like(V))
+        kernels.two_level_gradient(
+            Entries(indptr[None], columns),
+            levels,
+            2,
+            TWO_LEVEL["smooth_hinge"],
+            Sides(U, V),
+            gradients,
+        )
+        results.append(gradients.columns)
+    np.testing.assert_array_equal(results[0], results[1])
+    np.testing.assert_array_equal(results[0], results[2])
+    np.testing.assert_allclose(results[0], results[3], atol=2e-3)
+
+
 @given(p=problems(), ridge=st.floats(0.1, 10))
 @sample
 def test_solve_rows(p: Problem, ridge: float) -> None:
@@ -183,3 +276,20 @@ def test_arguments_may_be_read_only() -> None:
     for array in (U, V, rows, columns):
         array.setflags(write=False)
     np.testing.assert_allclose(CPU.scores(rows, columns, U, V), (U * V[::-1]).sum(axis=1))
+
+
+@given(p=problems(), n_blocks=st.integers(2, 4))
+@sample
+def test_gradients_are_the_same_in_blocks_of_columns(p: Problem, n_blocks: int) -> None:
+    order = np.lexsort((p.columns, p.rows))
+    rows = Rows(np.arange(9.0), p.indptr, p.columns[order], p.levels[order])
+    entries, codes = rows.in_blocks(len(p.V), n_blocks)
+    loss = TWO_LEVEL["smooth_hinge"]
+    for kernels in (CPU, REFERENCE):
+        whole, blocked = (Sides(np.zeros_like(p.U), np.zeros_like(p.V)) for _ in range(2))
+        found = [
+            kernels.threshold_gradient(*what, p.thresholds, np.inf, loss, Sides(p.U, p.V), into)
+            for what, into in (((rows.entries, rows.codes), whole), ((entries, codes), blocked))
+        ]
+        for a, b in zip((*found[0], *whole), (*found[1], *blocked), strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-3)

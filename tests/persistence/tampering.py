@@ -114,8 +114,8 @@ def place(name, position, number):
     def tamper(parts):
         tensor(name, change)(parts)
         note = find(parts.document, name)
-        if note.get("dtype") == "<i4":  # so that the number is that of the array itself
-            parts.tensors[name] = parts.tensors[name].astype(np.int32)
+        if note.get("dtype") in ("<i2", "<i4"):  # so that the number is that of the array itself
+            parts.tensors[name] = parts.tensors[name].astype(note["dtype"])
             del note["dtype"]
         if note.get("dtype") == "<i8":
             del note["dtype"]

@@ -24,7 +24,7 @@ def ratings(table):
 def table_of(data):
     """Return a dictionary of the ratings, after checking that the container is as it should be."""
     assert data.indptr.dtype == np.int64
-    assert data.indices.dtype == data.codes.dtype == np.int32
+    assert (data.indices.dtype, data.codes.dtype) == (np.int32, np.int16)
     assert len(data.indptr) == data.n_users + 1
     pairs = data.rows.astype(np.int64) * data.n_items + data.indices
     assert (np.diff(pairs) > 0).all()

@@ -1,5 +1,7 @@
 """Ratings in compressed rows: some of the rows, and the view of the other side."""
 
+from itertools import chain
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -44,3 +46,20 @@ def test_the_view_by_item_holds_the_same_ratings(pairs):
     ]
     assert dict(seen) == pairs
     assert data.by_item.n_rows == data.n_items
+
+
+@given(pairs=PAIRS, n_blocks=st.integers(1, 7))
+def test_blocks_of_columns_hold_each_entry_once(pairs, n_blocks):
+    rows = ratings(pairs)
+    entries, codes = rows.in_blocks(rows.n_items, n_blocks)
+    blocks = [
+        contents(Rows(rows.levels, indptr, entries.indices, codes)) for indptr in entries.indptr
+    ]
+    last = -1
+    for block in blocks:
+        columns = [column for row in block for column, _ in row]
+        assert all(column > last for column in columns)
+        last = max(columns, default=last)
+    joined = [list(chain(*parts)) for parts in zip(*blocks, strict=True)]
+    assert joined == contents(rows)
+    np.testing.assert_array_equal(np.diff(entries.row_ends), np.diff(rows.indptr))

@@ -92,8 +92,7 @@ def test_at_the_limit_zero_is_a_minimum_and_below_it_is_not(model, data):
         objective = FactorObjective(data, row_loss, reg, 3, get_kernels("reference"), np.float64)
         # Along the leading singular vectors, where zero gives way first.
         dense = np.zeros((data.n_users, data.n_items))
-        zero = objective.join(0 * start.users, 0 * start.items, start.thresholds)
-        rows = row_loss(get_kernels("reference"), data, objective.scores(zero), start.thresholds)
+        rows = row_loss(get_kernels("reference"), data, np.zeros(len(data)), start.thresholds)
         dense[data.rows, data.indices] = -rows.by_score
         left, _, right = np.linalg.svd(dense)
         users, items = np.zeros((data.n_users, 3)), np.zeros((data.n_items, 3))

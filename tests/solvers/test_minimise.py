@@ -160,6 +160,15 @@ class Blocks:
     def dot(self, a: list[np.ndarray], b: list[np.ndarray]) -> float:
         return sum(float(x @ y) for x, y in zip(a, b, strict=True))
 
+    def dots(self, vectors: list[list[np.ndarray]], b: list[np.ndarray]) -> list[float]:
+        return [self.dot(a, b) for a in vectors]
+
+    def combine(self, scales: list[float], vectors: list[list[np.ndarray]]) -> list[np.ndarray]:
+        return [
+            sum(scale * part for scale, part in zip(scales, parts, strict=True))
+            for parts in zip(*vectors, strict=True)
+        ]
+
     def axpy(self, scale: float, a: list[np.ndarray], b: list[np.ndarray]) -> None:
         for x, y in zip(a, b, strict=True):
             y += scale * x

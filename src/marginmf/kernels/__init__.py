@@ -1,10 +1,11 @@
 """The heavy arithmetic, behind one interface with several implementations.
 
 For every ratings objective one gradient is: **scores** of the observed pairs; a light **row
-loss** that turns one user's scores into a loss and its derivatives; and **accumulate**, once
-over the rows for the users' gradient and once over the columns for the items'.  `Kernels` is
-that interface.  `marginmf.kernels.reference` spells it out in NumPy (the oracle of the tests)
-and `marginmf.kernels.cpu` compiles it with Numba.
+loss** that turns one user's scores into a loss and its derivatives; and **spread**, which adds
+what they give to the gradients of users and items.  Where a rating's loss does not hang on the
+user's other ratings, the three are done in one pass.  `Kernels` is that interface.
+`marginmf.kernels.reference` spells it out in NumPy (the oracle of the tests) and
+`marginmf.kernels.cpu` compiles it with Numba.
 """
 
 from marginmf.kernels.interface import Kernels

@@ -1,4 +1,4 @@
-"""The functions that Numba compiles.
+"""Row losses, compiled: one kernel for each loss.
 
 Rules that keep them quick to load: signatures of arrays and numbers only (a compiled function as
 an argument would defeat the cache on disk), no parallel twins (see `marginmf.kernels.threads`),
@@ -9,7 +9,8 @@ Each works on the range ``start:stop`` of rows or entries and writes nothing out
 """
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cache, lru_cache
+from pathlib import Path
 from types import FunctionType
 from typing import Any
 from zlib import crc32
@@ -17,21 +18,14 @@ from zlib import crc32
 import numpy as np
 from numba import njit
 
-from marginmf.kernels import ranking
+from marginmf.kernels import passes, ranking
+from marginmf.kernels.code import FASTMATH
+from marginmf.kernels.passes import _inline, _kernel
 from marginmf.losses import REAL, TWO_LEVEL, RealLoss, TwoLevelLoss
 from marginmf.thresholds import prototype_sign, threshold_sign
 
-# Sums may be reordered (that is what makes them vector code), but NaN and infinity keep their
-# meaning: fastmath=True would let the compiler assume that there are none.
-_FASTMATH = {"reassoc", "contract", "nsz"}
-_kernel = njit(cache=True, nogil=True, fastmath=_FASTMATH)
-_inline = njit(nogil=True, forceinline=True)
-
 _threshold_sign = _inline(threshold_sign)
 _prototype_sign = _inline(prototype_sign)
-
-# Entries in one partial sum of `dot`: fixed, so that threads do not change the rounding.
-DOT_BLOCK = 16_384
 
 
 def _dispatcher(losses: list[Any]) -> Any:
@@ -61,51 +55,69 @@ def _key(losses: list[Any], loss: Any) -> int:
     """Return the key of a loss: its place in the table, and a checksum of its definition.
 
     An integer in a closure is part of the key of the cache on disk, which otherwise looks at the
-    kernel's own source alone: with the checksum, a loss that was changed is compiled anew.
+    kernel's own source file alone: with the checksum, a loss that was changed is compiled anew,
+    and so is what the kernels take from the other files here.
     """
     functions = (loss.value, loss.derivative, threshold_sign, prototype_sign)
     codes = (function.__code__ for function in functions)
     definition = [(code.co_code, code.co_consts, code.co_names) for code in codes]
-    return crc32(repr(definition).encode()) << 8 | losses.index(loss)
+    return crc32(repr(definition).encode(), _sources()) << 8 | losses.index(loss)
 
 
-@_kernel
-def scores(start, stop, rows, columns, U, V, out):
-    """Fill ``out`` with the inner products of rows of U and of V."""
-    for k in range(start, stop):
-        i, j = rows[k], columns[k]
-        score = U.dtype.type(0)
-        for p in range(U.shape[1]):
-            score += U[i, p] * V[j, p]
-        out[k] = score
+@cache
+def _sources() -> int:
+    """Return a checksum of the files that the kernels' parts come from."""
+    checksum = 0
+    for module in ("code", "compiled", "passes"):
+        checksum = crc32((Path(__file__).parent / f"{module}.py").read_bytes(), checksum)
+    return checksum
 
 
-@_kernel
-def accumulate(start, stop, indptr, indices, weights, factors, out):
-    """Fill every row of ``out`` with the weighted sum of its columns' factors."""
-    for i in range(start, stop):
-        total = out[i]
-        total[:] = 0
-        for k in range(indptr[i], indptr[i + 1]):
-            weight = weights[k]
-            # Late in training most entries are satisfied: their weight is exactly zero.
-            if weight != 0:
-                row = factors[indices[k]]
-                for p in range(total.shape[0]):
-                    total[p] += weight * row[p]
+# The losses of one row, or of a part of it: they fill in the derivatives by the scores, add to
+# those by the thresholds, and return the loss.  The key is a constant inside the kernels that call
+# them, so the other losses are compiled away.  The loops run over views of one row, which lets the
+# compiler see that nothing overlaps.  Together that turns them into vector code, ten times faster
+# than asking for the loss in the loop.
 
 
-@_kernel
-def gather(start, stop, values, order, out):
-    """Fill ``out`` with values in another order."""
-    for k in range(start, stop):
-        out[k] = values[order[k]]
+@_inline
+def _two_level_row(key, x, level, cut, weight):
+    total = 0.0
+    for k in range(len(x)):
+        y = 1.0 if level[k] > cut else -1.0
+        value, derivative = _two_level_loss(key & _PLACE, y * x[k])
+        total += value
+        weight[k] = y * derivative
+    return total
 
 
-# Each factory below makes the kernel for one loss of the table.  The key is a constant inside, so
-# the other losses are compiled away.  The loops run over views of one row, which lets the compiler
-# see that nothing overlaps.  Together that turns them into vector code, ten times faster than
-# asking for the loss in the loop.
+@_inline
+def _threshold_row(key, x, level, thresholds, reach, weight, by_threshold):
+    weight[:] = 0
+    total = 0.0
+    for r in range(len(thresholds)):
+        threshold, slope = thresholds[r], 0.0
+        for k in range(len(x)):
+            sign = _threshold_sign(level[k], r, reach)
+            value, derivative = _two_level_loss(key & _PLACE, sign * (threshold - x[k]))
+            total += abs(sign) * value
+            slope += sign * derivative
+            weight[k] -= sign * derivative
+        by_threshold[r] += slope
+    return total
+
+
+@_inline
+def _real_row(key, x, target, weight):
+    total = 0.0
+    for k in range(len(x)):
+        value, derivative = _real_loss(key & _PLACE, target[k], x[k])
+        total += value
+        weight[k] = derivative
+    return total
+
+
+# Each factory below makes the kernel for one loss of the table.
 
 
 def make_two_level_rows(key: int) -> Any:
@@ -115,14 +127,7 @@ def make_two_level_rows(key: int) -> Any:
     def two_level_rows(start, stop, indptr, scores, levels, cut, losses, weights):
         for i in range(start, stop):
             row = slice(indptr[i], indptr[i + 1])
-            x, level, weight = scores[row], levels[row], weights[row]
-            total = 0.0
-            for k in range(len(x)):
-                y = 1.0 if level[k] > cut else -1.0
-                value, derivative = _two_level_loss(key & _PLACE, y * x[k])
-                total += value
-                weight[k] = y * derivative
-            losses[i] = total
+            losses[i] = _two_level_row(key, scores[row], levels[row], cut, weights[row])
 
     return two_level_rows
 
@@ -136,19 +141,10 @@ def make_threshold_rows(key: int) -> Any:
     ):
         for i in range(start, stop):
             row = slice(indptr[i], indptr[i + 1])
-            x, level, weight = scores[row], levels[row], weights[row]
-            weight[:] = 0
-            total = 0.0
-            for r in range(thresholds.shape[1]):
-                threshold, slope = thresholds[i, r], 0.0
-                for k in range(len(x)):
-                    sign = _threshold_sign(level[k], r, reach)
-                    value, derivative = _two_level_loss(key & _PLACE, sign * (threshold - x[k]))
-                    total += abs(sign) * value
-                    slope += sign * derivative
-                    weight[k] -= sign * derivative
-                by_threshold[i, r] = slope
-            losses[i] = total
+            by_threshold[i] = 0
+            losses[i] = _threshold_row(
+                key, scores[row], levels[row], thresholds[i], reach, weights[row], by_threshold[i]
+            )
 
     return threshold_rows
 
@@ -200,13 +196,7 @@ def make_real_rows(key: int) -> Any:
     def real_rows(start, stop, indptr, scores, targets, losses, weights):
         for i in range(start, stop):
             row = slice(indptr[i], indptr[i + 1])
-            x, target, weight = scores[row], targets[row], weights[row]
-            total = 0.0
-            for k in range(len(x)):
-                value, derivative = _real_loss(key & _PLACE, target[k], x[k])
-                total += value
-                weight[k] = derivative
-            losses[i] = total
+            losses[i] = _real_row(key, scores[row], targets[row], weights[row])
 
     return real_rows
 
@@ -236,27 +226,7 @@ def make_label_rows(key: int) -> Any:
     return label_rows
 
 
-@_kernel
-def dot(start, stop, a, b, block, out):
-    """Fill ``out`` with the inner products of blocks of two vectors."""
-    for part in range(start, stop):
-        total = 0.0
-        for k in range(part * block, min((part + 1) * block, a.shape[0])):
-            total += np.float64(a[k]) * np.float64(b[k])
-        out[part] = total
-
-
-@_kernel
-def axpy(start, stop, scale, a, b):
-    """Add ``scale * a`` to ``b``."""
-    for k in range(start, stop):
-        b[k] += scale * a[k]
-
-
-_compiled: list[Any] = [
-    *(scores, accumulate, gather, dot, axpy),
-    *(ranking.expected_ratings, ranking.top_n),
-]
+_compiled: list[Any] = [*passes.KERNELS, ranking.expected_ratings, ranking.top_n]
 
 
 def n_compilations() -> int:
@@ -268,9 +238,10 @@ def n_compilations() -> int:
 def for_loss(make: Callable[[int], Any], loss: TwoLevelLoss | RealLoss) -> Any:
     """Return the kernel that the factory makes for a loss.
 
-    A loss of the user's own is not in the table.  It gets a copy of the kernel in which the table
-    holds this loss alone: the same code with one global name bound anew.  The copy must not be
-    cached on disk, where it would be taken for the original.
+    A loss of the user's own is not in the table.  It gets a copy of the kernel, and of the row
+    losses that the kernel calls, in which the table holds this loss alone: the same code with
+    global names bound anew.  The copy must not be cached on disk, where it would be taken for the
+    original.
     """
     real = isinstance(loss, RealLoss)
     losses: list[Any] = list((REAL if real else TWO_LEVEL).values())
@@ -279,10 +250,19 @@ def for_loss(make: Callable[[int], Any], loss: TwoLevelLoss | RealLoss) -> Any:
     else:
         source = make(0).py_func
         names = {
+            **globals(),
             **source.__globals__,
             "_real_loss" if real else "_two_level_loss": _dispatcher([loss]),
         }
-        copy = FunctionType(source.__code__, names, source.__name__, None, source.__closure__)
-        kernel = njit(nogil=True, fastmath=_FASTMATH)(copy)
+        for row_loss in (_two_level_row, _threshold_row, _real_row):
+            names[row_loss.py_func.__name__] = _inline(_rebound(row_loss.py_func, names))
+        kernel = njit(nogil=True, fastmath=set(FASTMATH))(_rebound(source, names))
     _compiled.append(kernel)
     return kernel
+
+
+def _rebound(function: Any, names: dict[str, Any]) -> FunctionType:
+    """Return the same function with other global names."""
+    return FunctionType(
+        function.__code__, names, function.__name__, function.__defaults__, function.__closure__
+    )

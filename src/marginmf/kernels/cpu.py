@@ -1,16 +1,34 @@
 """The kernels on the processor: compiled functions, split over threads."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from marginmf._typing import FloatArray, IntArray
-from marginmf.kernels import compiled, ranking
-from marginmf.kernels.interface import Best
-from marginmf.kernels.threads import even_bounds, one_blas_thread, row_bounds, run
+from marginmf.kernels import compiled, passes, ranking
+from marginmf.kernels import gradients as one_pass
+from marginmf.kernels.interface import Best, Entries, Sides
+from marginmf.kernels.threads import (
+    SMALLEST_TASK,
+    even_bounds,
+    one_blas_thread,
+    row_bounds,
+    row_parts,
+    run,
+)
 from marginmf.losses import RealLoss, TwoLevelLoss
 from marginmf.solvers.vector import NumpyVectors
+
+# Factors of columns that stay in the nearest cache, their gradients beside them.
+_NUMBERS_AT_A_TIME = 3_000
+
+# What fits into the second cache of most processors, the fewest entries that a row should have in
+# a block on average, and the most blocks.
+_BLOCK_BYTES, _SHORTEST, _MOST_BLOCKS = 1 << 18, 8, 32
+
+# Ratings a column that are worth a gradient of their own for the columns, and the most of those.
+_RATINGS_A_PART, _MOST_PARTS = 64, 32
 
 # Rows whose least-squares problems are solved in one call.
 _SOLVE_BLOCK = 64
@@ -39,7 +57,7 @@ class CpuKernels(NumpyVectors):
     def scores(self, rows: IntArray, columns: IntArray, U: FloatArray, V: FloatArray) -> FloatArray:
         """Return ``U[rows[k]] . V[columns[k]]`` for every k."""
         out = np.empty(len(rows), U.dtype)
-        self._over_range(compiled.scores, len(rows), U.shape[1], rows, columns, U, V, out)
+        self._over_range(passes.scores, len(rows), U.shape[1], rows, columns, U, V, out)
         return out
 
     def accumulate(
@@ -52,12 +70,112 @@ class CpuKernels(NumpyVectors):
     ) -> None:
         """Fill every row of ``out`` with the sum of ``weights[k] * factors[indices[k]]``."""
         n_factors = factors.shape[1]
-        self._over_rows(compiled.accumulate, indptr, n_factors, indices, weights, factors, out)
+        self._over_rows(passes.accumulate, indptr, n_factors, indices, weights, factors, out)
+
+    def n_blocks(self, n_columns: int, n_factors: int, row_length: float) -> int:
+        """Return how many blocks of columns suit a matrix with rows of some length."""
+        # A block's factors and their gradient, in float32, and a row's entries in it.
+        fitting, long_enough = 8 * n_columns * n_factors // _BLOCK_BYTES, row_length // _SHORTEST
+        return max(1, int(min(fitting, long_enough, _MOST_BLOCKS)))
+
+    def spread(
+        self, entries: Entries, weights: FloatArray, factors: Sides, gradients: Sides
+    ) -> None:
+        """Add to both sides' gradients what the derivatives by the scores give."""
+        self._gradient(passes.spread, entries, factors, gradients, weights)
+
+    def two_level_gradient(
+        self,
+        entries: Entries,
+        levels: IntArray,
+        cut: int,
+        loss: TwoLevelLoss,
+        factors: Sides,
+        gradients: Sides,
+    ) -> FloatArray:
+        """Do `scores`, `two_level_rows` and `spread` in one pass; return the rows' losses."""
+        kernel = compiled.for_loss(one_pass.make_two_level_gradient, loss)
+        losses = np.zeros(len(factors.rows))
+        self._gradient(kernel, entries, factors, gradients, levels, cut, losses)
+        return losses
+
+    def threshold_gradient(
+        self,
+        entries: Entries,
+        levels: IntArray,
+        thresholds: FloatArray,
+        reach: float,
+        loss: TwoLevelLoss,
+        factors: Sides,
+        gradients: Sides,
+    ) -> tuple[FloatArray, FloatArray]:
+        """Do `scores`, `threshold_rows` and `spread` in one pass."""
+        kernel = compiled.for_loss(one_pass.make_threshold_gradient, loss)
+        losses, by_threshold = np.zeros(len(factors.rows)), np.zeros_like(thresholds)
+        arguments = (levels, thresholds, reach, losses, by_threshold)
+        self._gradient(kernel, entries, factors, gradients, *arguments)
+        return losses, by_threshold
+
+    def real_gradient(
+        self,
+        entries: Entries,
+        targets: FloatArray,
+        loss: RealLoss,
+        factors: Sides,
+        gradients: Sides,
+    ) -> FloatArray:
+        """Do `scores`, `real_rows` and `spread` in one pass; return the rows' losses."""
+        kernel = compiled.for_loss(one_pass.make_real_gradient, loss)
+        losses = np.zeros(len(factors.rows))
+        self._gradient(kernel, entries, factors, gradients, targets, losses)
+        return losses
+
+    def _gradient(
+        self,
+        kernel: Callable[..., Any],
+        entries: Entries,
+        factors: Sides,
+        gradients: Sides,
+        *args: Any,
+    ) -> None:
+        """Run a kernel over parts of the rows, and add the columns' gradients of the parts up.
+
+        Which rows make a part depends on the data alone, so threads do not change the sums.
+        """
+        indptr, indices = entries
+        n_columns, n_factors = gradients.columns.shape
+        at_a_time = max(_NUMBERS_AT_A_TIME // n_factors, 8)
+
+        def work(start: int, stop: int, by_columns: FloatArray) -> None:
+            room = np.empty((2, at_a_time), by_columns.dtype)
+            kernel(start, stop, indptr, indices, *factors, gradients.rows, by_columns, room, *args)
+
+        if not n_columns:
+            bounds = row_bounds(entries.row_ends, self.n_threads, n_factors)
+            run(lambda start, stop: work(start, stop, gradients.columns), bounds, self.n_threads)
+            return
+        n_parts = _n_parts(len(indices), n_columns)
+        bounds = row_parts(entries.row_ends, n_parts)
+        # The first part adds to the gradient itself.
+        others = np.empty((n_parts - 1, n_columns, n_factors), gradients.columns.dtype)
+
+        def task(part: int, _: int) -> None:
+            by_columns = others[part - 1] if part else gradients.columns
+            if part:
+                by_columns[:] = 0
+            work(int(bounds[part]), int(bounds[part + 1]), by_columns)
+
+        work_in_all = len(indices) * n_factors
+        n_threads = self.n_threads if work_in_all > SMALLEST_TASK else 1
+        run(task, np.arange(n_parts + 1), n_threads)
+        if n_parts > 1:
+            each = (n_parts - 1) * n_factors
+            self._over_range(passes.sum_parts, n_columns, each, others, gradients.columns)
 
     def gather(self, values: FloatArray, order: IntArray) -> FloatArray:
         """Return ``values[order]``."""
         out = np.empty(len(order), values.dtype)
-        self._over_range(compiled.gather, len(order), 1, values, order, out)
+        self._over_range(passes.gather, len(order), 1, values, order, out)
         return out
 
     def two_level_rows(
@@ -169,15 +287,44 @@ class CpuKernels(NumpyVectors):
 
     def dot(self, a: FloatArray, b: FloatArray) -> float:
         """Return the inner product of two vectors, summed in float64."""
-        parts = np.empty(-(-len(a) // compiled.DOT_BLOCK))
-        self._over_range(
-            compiled.dot, len(parts), compiled.DOT_BLOCK, a, b, compiled.DOT_BLOCK, parts
-        )
+        parts = np.empty(-(-len(a) // passes.DOT_BLOCK))
+        self._over_range(passes.dot, len(parts), passes.DOT_BLOCK, a, b, passes.DOT_BLOCK, parts)
         return float(parts.sum())
+
+    def dots(self, vectors: Sequence[FloatArray], b: FloatArray) -> list[float]:
+        """Return the inner products of several vectors with one, in one pass over it."""
+        block = passes.PASS_BLOCK
+        parts = np.empty((-(-len(b) // block), len(vectors)))
+        arguments = (_addresses(vectors), b, block, parts)
+        self._over_range(passes.dots, len(parts), block * len(vectors), *arguments)
+        totals: list[float] = parts.sum(axis=0).tolist()
+        return totals
+
+    def combine(self, scales: Sequence[float], vectors: Sequence[FloatArray]) -> FloatArray:
+        """Return the sum of vectors, each times a number; at least one, in one pass."""
+        out, block = np.empty_like(vectors[0]), passes.PASS_BLOCK
+        arguments = (np.array(scales, out.dtype), _addresses(vectors), block, out)
+        n_blocks = -(-len(out) // block)
+        self._over_range(passes.combine, n_blocks, block * len(vectors), *arguments)
+        return out
 
     def axpy(self, scale: float, a: FloatArray, b: FloatArray) -> None:
         """Add ``scale * a`` to ``b`` in place."""
-        self._over_range(compiled.axpy, len(a), 1, a.dtype.type(scale), a, b)
+        self._over_range(passes.axpy, len(a), 1, a.dtype.type(scale), a, b)
+
+
+def _n_parts(n_entries: int, n_columns: int) -> int:
+    """Return in how many parts a gradient is made: a power of two, which suits most machines."""
+    wanted = min(n_entries // (_RATINGS_A_PART * n_columns), _MOST_PARTS)
+    return 1 << max(wanted, 1).bit_length() - 1
+
+
+def _addresses(vectors: Sequence[FloatArray]) -> IntArray:
+    """Return where vectors of one kind and length, without gaps, are in memory."""
+    for vector in vectors:
+        if not vector.flags.c_contiguous or vector.dtype != vectors[0].dtype:
+            raise ValueError("Vectors must be contiguous and of one type.")
+    return np.array([vector.ctypes.data for vector in vectors], np.uintp)
 
 
 def _outputs(indptr: IntArray, scores: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -36,6 +36,36 @@ class Best(NamedTuple):
         return Best(self.columns[part], self.scores[part], self.ties[part])
 
 
+class Entries(NamedTuple):
+    """Which columns every row has entries in, in one or more blocks of compressed rows.
+
+    Row ``i`` owns the entries ``indptr[b, i]:indptr[b, i + 1]`` of every block ``b``.  Blocks of
+    neighbouring columns, whose factors fit into a cache, make passes over large matrices faster.
+    """
+
+    indptr: IntArray
+    indices: IntArray
+
+    @property
+    def row_ends(self) -> IntArray:
+        """How many entries the first rows have together, from no row to all of them."""
+        if len(self.indptr) == 1:
+            first: IntArray = self.indptr[0]
+            return first
+        ends: IntArray = (self.indptr - self.indptr[:, :1]).sum(axis=0)
+        return ends
+
+
+class Sides(NamedTuple):
+    """Factors of rows and of columns, or the gradients by them.
+
+    A gradient without columns (of shape ``(0, n_factors)``) is not wanted.
+    """
+
+    rows: FloatArray
+    columns: FloatArray
+
+
 class Kernels(VectorSpace, Protocol):
     """Array functions that every objective is made of, and the arithmetic that solvers need.
 
@@ -56,6 +86,50 @@ class Kernels(VectorSpace, Protocol):
         out: FloatArray,
     ) -> None:
         """Fill every row of ``out`` with the sum of ``weights[k] * factors[indices[k]]``."""
+
+    def n_blocks(self, n_columns: int, n_factors: int, row_length: float) -> int:
+        """Return how many blocks of columns suit a matrix with rows of some length."""
+
+    def spread(
+        self, entries: Entries, weights: FloatArray, factors: Sides, gradients: Sides
+    ) -> None:
+        """Add to both sides' gradients what the derivatives by the scores give."""
+
+    def two_level_gradient(
+        self,
+        entries: Entries,
+        levels: IntArray,
+        cut: int,
+        loss: TwoLevelLoss,
+        factors: Sides,
+        gradients: Sides,
+    ) -> FloatArray:
+        """Do `scores`, `two_level_rows` and `spread` in one pass; return the rows' losses."""
+
+    def threshold_gradient(
+        self,
+        entries: Entries,
+        levels: IntArray,
+        thresholds: FloatArray,
+        reach: float,
+        loss: TwoLevelLoss,
+        factors: Sides,
+        gradients: Sides,
+    ) -> tuple[FloatArray, FloatArray]:
+        """Do `scores`, `threshold_rows` and `spread` in one pass.
+
+        Returns the rows' losses and their derivatives by the thresholds.
+        """
+
+    def real_gradient(
+        self,
+        entries: Entries,
+        targets: FloatArray,
+        loss: RealLoss,
+        factors: Sides,
+        gradients: Sides,
+    ) -> FloatArray:
+        """Do `scores`, `real_rows` and `spread` in one pass; return the rows' losses."""
 
     def gather(self, values: FloatArray, order: IntArray) -> FloatArray:
         """Return ``values[order]``."""

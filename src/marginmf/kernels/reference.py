@@ -4,7 +4,7 @@ import numpy as np
 from scipy.special import expit
 
 from marginmf._typing import FloatArray, IntArray
-from marginmf.kernels.interface import Best
+from marginmf.kernels.interface import Best, Entries, Sides
 from marginmf.losses import RealLoss, TwoLevelLoss
 from marginmf.solvers.vector import NumpyVectors
 from marginmf.thresholds import ProximalLoss, ThresholdLoss
@@ -29,6 +29,84 @@ class ReferenceKernels(NumpyVectors):
         """Fill every row of ``out`` with the sum of ``weights[k] * factors[indices[k]]``."""
         out[:] = 0
         np.add.at(out, _rows(indptr), weights[:, None] * factors[indices])
+
+    def n_blocks(self, n_columns: int, n_factors: int, row_length: float) -> int:
+        """Return one: NumPy does not care."""
+        return 1
+
+    def spread(
+        self, entries: Entries, weights: FloatArray, factors: Sides, gradients: Sides
+    ) -> None:
+        """Add to both sides' gradients what the derivatives by the scores give."""
+        rows = _rows_of(entries)
+        np.add.at(gradients.rows, rows, weights[:, None] * factors.columns[entries.indices])
+        if len(gradients.columns):
+            np.add.at(gradients.columns, entries.indices, weights[:, None] * factors.rows[rows])
+
+    def two_level_gradient(
+        self,
+        entries: Entries,
+        levels: IntArray,
+        cut: int,
+        loss: TwoLevelLoss,
+        factors: Sides,
+        gradients: Sides,
+    ) -> FloatArray:
+        """Do `scores`, `two_level_rows` and `spread` in one pass; return the rows' losses."""
+        scores = self._scores_of(entries, factors)
+        losses = np.zeros(len(factors.rows))
+        weights = np.zeros_like(scores)
+        for indptr, part in _blocks_of(entries):
+            found, weights[part] = self.two_level_rows(
+                indptr, scores[part], levels[part], cut, loss
+            )
+            losses += found
+        self.spread(entries, weights, factors, gradients)
+        return losses
+
+    def threshold_gradient(
+        self,
+        entries: Entries,
+        levels: IntArray,
+        thresholds: FloatArray,
+        reach: float,
+        loss: TwoLevelLoss,
+        factors: Sides,
+        gradients: Sides,
+    ) -> tuple[FloatArray, FloatArray]:
+        """Do `scores`, `threshold_rows` and `spread` in one pass."""
+        scores = self._scores_of(entries, factors)
+        losses, by_threshold = np.zeros(len(factors.rows)), np.zeros_like(thresholds)
+        weights = np.zeros_like(scores)
+        for indptr, part in _blocks_of(entries):
+            found, weights[part], by_block = self.threshold_rows(
+                indptr, scores[part], levels[part], thresholds, reach, loss
+            )
+            losses += found
+            by_threshold += by_block
+        self.spread(entries, weights, factors, gradients)
+        return losses, by_threshold
+
+    def real_gradient(
+        self,
+        entries: Entries,
+        targets: FloatArray,
+        loss: RealLoss,
+        factors: Sides,
+        gradients: Sides,
+    ) -> FloatArray:
+        """Do `scores`, `real_rows` and `spread` in one pass; return the rows' losses."""
+        scores = self._scores_of(entries, factors)
+        losses = np.zeros(len(factors.rows))
+        weights = np.zeros_like(scores)
+        for indptr, part in _blocks_of(entries):
+            found, weights[part] = self.real_rows(indptr, scores[part], targets[part], loss)
+            losses += found
+        self.spread(entries, weights, factors, gradients)
+        return losses
+
+    def _scores_of(self, entries: Entries, factors: Sides) -> FloatArray:
+        return self.scores(_rows_of(entries), entries.indices, *factors)
 
     def gather(self, values: FloatArray, order: IntArray) -> FloatArray:
         """Return ``values[order]``."""
@@ -169,3 +247,15 @@ def _rows(indptr: IntArray) -> IntArray:
 
 def _row_sums(indptr: IntArray, values: FloatArray) -> FloatArray:
     return np.bincount(_rows(indptr), values, len(indptr) - 1).astype(np.float64)
+
+
+def _blocks_of(entries: Entries) -> list[tuple[IntArray, slice]]:
+    """Return, for every block, where its rows begin in it, and where it is among the entries."""
+    return [
+        (indptr - indptr[0], slice(int(indptr[0]), int(indptr[-1]))) for indptr in entries.indptr
+    ]
+
+
+def _rows_of(entries: Entries) -> IntArray:
+    """Return the row of every entry; blocks follow one another."""
+    return np.concatenate([_rows(indptr) for indptr in entries.indptr])

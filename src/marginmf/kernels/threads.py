@@ -51,9 +51,12 @@ def even_bounds(n: int, n_threads: int, work_each: int = 1) -> IntArray:
 
 def row_bounds(indptr: IntArray, n_threads: int, work_each: int = 1) -> IntArray:
     """Cut the rows into parts with about the same number of entries."""
-    n_entries = int(indptr[-1])
-    parts = _n_parts(n_entries * work_each, n_threads)
-    cuts = np.searchsorted(indptr, np.linspace(0, n_entries, parts + 1)[1:-1])
+    return row_parts(indptr, _n_parts(int(indptr[-1]) * work_each, n_threads))
+
+
+def row_parts(indptr: IntArray, n_parts: int) -> IntArray:
+    """Cut the rows into so many parts with about the same number of entries."""
+    cuts = np.searchsorted(indptr, np.linspace(0, int(indptr[-1]), n_parts + 1)[1:-1])
     return np.concatenate(([0], np.maximum.accumulate(cuts), [len(indptr) - 1]))
 
 

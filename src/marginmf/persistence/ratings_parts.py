@@ -29,7 +29,7 @@ def check_ratings(data: Ratings, name: str = "Ratings") -> None:
     lengths = {"users": data.n_users}
     check_shape(data.indptr, counts("users + 1"), f"{name}.indptr", lengths)
     check_shape(data.indices, Shaped(("int32",), ("ratings",)), f"{name}.indices", lengths)
-    check_shape(data.codes, Shaped(("int32",), ("ratings",)), f"{name}.codes", lengths)
+    check_shape(data.codes, Shaped(("int16", "int32"), ("ratings",)), f"{name}.codes", lengths)
     _check_levels(data.levels, f"{name}.levels")
     if not divides(data.indptr, lengths["ratings"]):
         raise ModelFileError(f"{name} are not divided among the users")

@@ -3,7 +3,7 @@
 import numpy as np
 
 from marginmf._typing import IntArray
-from marginmf.ratings.data import Ratings
+from marginmf.ratings.data import CODE, Ratings
 from marginmf.ratings.ids import IdIndex
 from marginmf.ratings.rows import Side
 
@@ -55,7 +55,10 @@ def observed(data: Ratings) -> Ratings:
     """
     for side in ("user", "item"):
         index = data.users if side == "user" else data.items
-        rated = np.bincount(data.rows if side == "user" else data.indices, minlength=len(index)) > 0
+        if side == "user":
+            rated = np.diff(data.indptr) > 0
+        else:
+            rated = np.bincount(data.indices, minlength=len(index)) > 0
         if not rated.all():
             data = restricted(data, side, IdIndex(index.ids[rated], index.what))
     return data
@@ -77,5 +80,5 @@ def _assemble(
         levels=like.levels,
         indptr=np.concatenate(([0], np.cumsum(counts))).astype(np.int64),
         indices=columns.astype(np.int32, copy=False),
-        codes=codes.astype(np.int32, copy=False),
+        codes=codes.astype(CODE, copy=False),
     )

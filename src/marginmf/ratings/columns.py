@@ -7,7 +7,7 @@ import narwhals as nw
 import numpy as np
 
 from marginmf._ids import as_objects
-from marginmf._typing import Array, Float64Array, IntArray
+from marginmf._typing import Array, FloatArray, IntArray
 
 
 def is_frame(data: Any) -> bool:
@@ -81,8 +81,8 @@ def _split_rows(rows: list[Any]) -> tuple[list[Any], list[Any]]:
     return [row[0] for row in rows], [row[1] for row in rows]
 
 
-def as_values(values: Any) -> Float64Array:
-    """Return ratings as float64, or say which one is not a finite number."""
+def as_values(values: Any) -> FloatArray:
+    """Return ratings as floating-point numbers, or say which one is not a finite number."""
     if is_frame(values):
         names = nw.from_native(values, eager_only=True).columns
         if len(names) != 1:
@@ -101,13 +101,20 @@ def as_values(values: Any) -> Float64Array:
         )
     if values.dtype.kind in "cmM":
         raise ValueError(f"Ratings must be real numbers, but their type is {values.dtype}.")
+    if values.dtype in (np.float32, np.float64):
+        return _finite(values)  # no copy: there may be many of them
     try:
-        numbers: Float64Array = values.astype(np.float64)
+        numbers: FloatArray = values.astype(np.float64)
     except (TypeError, ValueError, OverflowError):
         row = next(k for k, value in enumerate(values) if not _is_number(value))
         raise ValueError(
             f"The rating in row {row} is {values[row]!r}, which is not a number."
         ) from None
+    return _finite(numbers)
+
+
+def _finite(numbers: FloatArray) -> FloatArray:
+    """Return numbers as they are if all are finite, or say which one is not."""
     faulty = ~np.isfinite(numbers)
     if faulty.any():
         row = int(np.argmax(faulty))

@@ -2,19 +2,27 @@
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
 from scipy import sparse
 
 from marginmf._ids import as_id_column, shown
-from marginmf._typing import Array, BoolArray, Float64Array, IntArray
+from marginmf._typing import Array, BoolArray, Float64Array, FloatArray, IntArray
+from marginmf.kernels.threads import row_parts
 from marginmf.ratings.columns import as_values, frame_columns, is_frame, split_pairs
 from marginmf.ratings.ids import IdIndex
 from marginmf.ratings.rows import Rows, Side
 
 #: More distinct values than this are measurements, not levels of a scale.
 MAX_LEVELS = 1000
+
+#: The type of levels' codes: as narrow as `MAX_LEVELS` allows.
+CODE = np.int16
+
+#: Ratings that are worked on at a time where that takes wide temporary arrays.
+BLOCK = 1 << 18
 
 Duplicates = Literal["raise", "last", "mean"]
 
@@ -115,8 +123,8 @@ class Ratings(Rows):
         else:
             user_ids, item_ids = split_pairs(data)
         return cls._build(
-            as_id_column(user_ids, "user"),
-            as_id_column(item_ids, "item"),
+            _id_column(user_ids, "user"),
+            _id_column(item_ids, "item"),
             as_values(values),
             duplicates,
             levels,
@@ -129,7 +137,7 @@ class Ratings(Rows):
         cls,
         user_ids: Array,
         item_ids: Array,
-        values: Float64Array,
+        values: FloatArray,
         duplicates: Duplicates,
         levels: Any,
         users: IdIndex | None,
@@ -142,34 +150,29 @@ class Ratings(Rows):
             )
         if len(values) == 0:
             raise ValueError("There are no ratings at all: nothing can be learned from them.")
-        scale = _scale(values, levels)
-        codes: IntArray = np.searchsorted(scale, values).astype(np.int32)
-        known = np.ones(len(codes), bool)
-        if users is not None:
-            known &= users.encode(user_ids) >= 0
-        if items is not None:
-            known &= items.encode(item_ids) >= 0
-        if not known.all():
+        scale, codes = _coded(values, levels)
+        if users is not None or items is not None:
+            known = np.ones(len(codes), bool)
+            if users is not None:
+                known &= users.encode(user_ids) >= 0
+            if items is not None:
+                known &= items.encode(item_ids) >= 0
             user_ids, item_ids, codes = user_ids[known], item_ids[known], codes[known]
         users = IdIndex(user_ids, "user") if users is None else users
         items = IdIndex(item_ids, "item") if items is None else items
         rows, columns = users.encode(user_ids), items.encode(item_ids)
 
-        shape = (len(users), len(items))
-        position = np.arange(1, len(codes) + 1)
-        matrix = sparse.coo_array((position, (rows, columns)), shape=shape).tocsr()
-        if matrix.nnz < len(codes):  # SciPy has added the positions of equal pairs up.
+        matrix = _in_rows(rows, columns, codes, len(users), len(items))
+        if matrix.nnz < len(codes):  # SciPy has added equal pairs up.
             kept, codes = _without_duplicates(rows, columns, codes, scale, duplicates, users, items)
-            rows, columns = rows[kept], columns[kept]
-            position = np.arange(1, len(codes) + 1)
-            matrix = sparse.coo_array((position, (rows, columns)), shape=shape).tocsr()
+            matrix = _in_rows(rows[kept], columns[kept], codes, len(users), len(items))
         return cls(
             users=users,
             items=items,
             levels=scale,
             indptr=matrix.indptr.astype(np.int64),
             indices=matrix.indices.astype(np.int32, copy=False),
-            codes=codes[matrix.data - 1],
+            codes=matrix.data,
         )
 
     def __repr__(self) -> str:
@@ -203,28 +206,34 @@ class Ratings(Rows):
         }
 
     @cached_property
-    def _columns(self) -> Any:
+    def _by_item(self) -> tuple[IntArray, IntArray, IntArray]:
+        """Where each item's entries begin, their users, and their places in the view by user."""
+        narrow = np.int32 if len(self) < 2**31 else np.int64
+        order = np.arange(len(self), dtype=narrow)
         shape = (self.n_users, self.n_items)
-        order = np.arange(len(self), dtype=np.int32 if len(self) < 2**31 else np.int64)
-        return sparse.csr_array((order, self.indices, self.indptr), shape=shape).tocsc()
+        # SciPy takes one type for both index arrays: the narrow one, or it would make wide copies.
+        rows = sparse.csr_array((order, self.indices, self.indptr.astype(narrow)), shape=shape)
+        columns = rows.tocsc()
+        return (
+            columns.indptr.astype(np.int64),
+            columns.indices.astype(np.int32, copy=False),
+            columns.data,
+        )
 
-    @cached_property
+    @property
     def item_indptr(self) -> IntArray:
         """Where each item's entries begin in the view by item."""
-        offsets: IntArray = self._columns.indptr.astype(np.int64)
-        return offsets
+        return self._by_item[0]
 
-    @cached_property
+    @property
     def item_indices(self) -> IntArray:
         """The user of every entry in the view by item."""
-        users: IntArray = self._columns.indices.astype(np.int32)
-        return users
+        return self._by_item[1]
 
-    @cached_property
+    @property
     def item_order(self) -> IntArray:
         """For every entry in the view by item, its place in the view by user."""
-        order: IntArray = self._columns.data
-        return order
+        return self._by_item[2]
 
     @cached_property
     def by_item(self) -> Rows:
@@ -245,9 +254,21 @@ class Ratings(Rows):
 
     def level_counts(self, side: Side) -> IntArray:
         """Return how often each user used, or each item got, each level."""
-        owner, n = (self.rows, self.n_users) if side == "user" else (self.indices, self.n_items)
-        cells = owner.astype(np.int64) * self.n_levels + self.codes
-        return np.bincount(cells, minlength=n * self.n_levels).reshape(n, self.n_levels)
+        n = self.n_users if side == "user" else self.n_items
+        counts = np.zeros(n * self.n_levels, np.int64)
+        # Many rows at a time, but not all: the numbers of their cells are wide.
+        for first, last in pairwise(row_parts(self.indptr, 1 + len(self) // BLOCK)):
+            entries = slice(int(self.indptr[first]), int(self.indptr[last]))
+            owner = (
+                np.repeat(np.arange(first, last), np.diff(self.indptr[first : last + 1]))
+                if side == "user"
+                else self.indices[entries].astype(np.int64)
+            )
+            cells = owner * self.n_levels + self.codes[entries]
+            low = int(cells.min(initial=0)) if side == "item" else int(first) * self.n_levels
+            found = np.bincount(cells - low)
+            counts[low : low + len(found)] += found
+        return counts.reshape(n, self.n_levels)
 
 
 def _refuse_values(values: Any, what: str) -> None:
@@ -255,11 +276,40 @@ def _refuse_values(values: Any, what: str) -> None:
         raise ValueError(f"{what} holds its own ratings: leave the second argument out.")
 
 
-def _scale(values: Float64Array, levels: Any) -> Float64Array:
+def _id_column(ids: Any, what: str) -> Array:
+    """Return ids as an array; whole numbers stay as they are, because a copy may be large."""
+    whole = isinstance(ids, np.ndarray) and ids.dtype.kind == "i"
+    return ids if whole else as_id_column(ids, what)
+
+
+def _coded(values: FloatArray, levels: Any) -> tuple[Float64Array, IntArray]:
+    """Return the scale, found or given, and every rating's place on it."""
+    found: Float64Array = np.unique(values[:BLOCK].astype(np.float64))
+    codes = np.empty(len(values), CODE)
+    first = 0
+    while first < len(values):
+        block = values[first : first + BLOCK].astype(np.float64)
+        places = np.minimum(np.searchsorted(found, block), len(found) - 1)
+        strange = block[found[places] != block]
+        if not len(strange):
+            codes[first : first + BLOCK] = places
+            first += BLOCK
+            continue
+        # Levels that came late: their places, and those of others, are not what they were.
+        found = np.union1d(found, strange)
+        if len(found) > MAX_LEVELS:
+            break
+        first = 0
+    scale = _scale(found, values, levels)
+    if len(scale) > len(found):
+        codes = np.searchsorted(scale, found).astype(CODE)[codes]
+    return scale, codes
+
+
+def _scale(found: Float64Array, values: FloatArray, levels: Any) -> Float64Array:
     """Return the ordered levels, found or given; refuse what is not a scale."""
-    found = np.unique(values)
     if levels is not None:
-        scale = np.unique(np.asarray(levels, np.float64))
+        scale: Float64Array = np.unique(np.asarray(levels, np.float64))
         if len(scale) < 2 or not np.isfinite(scale).all():
             raise ValueError(f"levels={levels!r} must hold at least two finite numbers.")
         strange = found[~np.isin(found, scale)]
@@ -271,8 +321,9 @@ def _scale(values: Float64Array, levels: Any) -> Float64Array:
             )
         return scale
     if len(found) > MAX_LEVELS:
+        n_distinct = len(np.unique(values))
         raise ValueError(
-            f"The ratings have {len(found)} distinct values, such as {found[0]:g} and "
+            f"The ratings have {n_distinct} distinct values, such as {found[0]:g} and "
             f"{found[1]:g}: that is a measurement, not an ordered scale of levels. Round them to "
             f"a scale of at most {MAX_LEVELS} levels first."
         )
@@ -281,6 +332,13 @@ def _scale(values: Float64Array, levels: Any) -> Float64Array:
             f"Every rating is {found[0]:g}: with one level there is nothing to tell apart."
         )
     return found
+
+
+def _in_rows(
+    rows: IntArray, columns: IntArray, codes: IntArray, n_rows: int, n_columns: int
+) -> Any:
+    """Return a sparse matrix of codes in compressed rows, columns ascending in each."""
+    return sparse.coo_array((codes, (rows, columns)), shape=(n_rows, n_columns)).tocsr()
 
 
 def _without_duplicates(
@@ -315,4 +373,4 @@ def _without_duplicates(
     first[group[::-1]] = np.arange(len(codes))[::-1]
     mean = np.bincount(group, weights=scale[codes]) / counts
     midpoints = (scale[1:] + scale[:-1]) / 2
-    return first, np.searchsorted(midpoints, mean).astype(np.int32)
+    return first, np.searchsorted(midpoints, mean).astype(CODE)

@@ -151,7 +151,6 @@ class MarginEnsemble(RatingsEstimator):
         scope: str,
     ) -> Members:
         """Fit a member of every kind for every row of seeds, side by side."""
-        data.item_order  # noqa: B018  (built once here, not at the same time in every thread)
 
         def fitted(place: tuple[int, int]) -> RatingsEstimator:
             member: RatingsEstimator = clone(kinds[place[1]])

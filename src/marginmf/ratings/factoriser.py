@@ -252,11 +252,11 @@ class Factoriser(RatingsEstimator):
     def _random_start(
         self, data: Ratings, row_loss: RowLoss, rng: np.random.Generator
     ) -> Parameters:
-        return Parameters(
-            START_SCALE * rng.standard_normal((data.n_users, self.n_factors)),
-            START_SCALE * rng.standard_normal((data.n_items, self.n_factors)),
-            first_thresholds(data, row_loss),
+        users, items = (
+            (START_SCALE * rng.standard_normal((n, self.n_factors))).astype(self.dtype)
+            for n in (data.n_users, data.n_items)
         )
+        return Parameters(users, items, first_thresholds(data, row_loss))
 
     def _margin_block(self, users: IntArray, items: Columns) -> MarginBlock:
         return MarginBlock(self._score_block(users, items), self._user_offsets(users))
@@ -299,9 +299,7 @@ class Factoriser(RatingsEstimator):
             callbacks,
             kernels,
         )
-        # Copies: the parts would otherwise keep the whole parameter vector alive.
-        parts = (part.copy() for part in objective.split(result.point))
-        return Solution(Parameters(*parts), result)
+        return Solution(objective.split(result.point), result)
 
     def _check(self, data: Ratings) -> None:
         super()._check(data)

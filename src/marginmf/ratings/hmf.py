@@ -111,7 +111,6 @@ class HMF(MarginFactoriser):
             return [done[q] for q in range(n_stages)]
         # Threads that are left over when every stage has one help inside the stages.
         kernels = get_kernels("cpu", max(1, n_jobs // n_stages))
-        data.item_order  # noqa: B018  (built once here, not at the same time in every thread)
         return self._journal.side_by_side(lambda q: work(q, kernels), range(n_stages), n_jobs)
 
     def _neighbour(self, stage: int, solved: Mapping[int, Solution]) -> Parameters | None:

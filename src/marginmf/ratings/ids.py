@@ -6,7 +6,7 @@ arithmetic; everything else is kept as Python objects and looked up in a diction
 
 import warnings
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -15,6 +15,8 @@ from marginmf._typing import Array, IntArray
 
 #: The code of an id that is not in the vocabulary.
 UNKNOWN = -1
+
+_BLOCK = 1 << 18
 
 # A table over the whole range of integer ids is worth it up to this many slots per id.
 _MAX_SLOTS_PER_ID = 64
@@ -40,10 +42,11 @@ class IdIndex:
     """
 
     def __init__(self, values: Any, what: str = "id") -> None:
-        column = as_id_column(values, what)
         self.what = what
-        if column.dtype == np.int64:
-            self.ids = np.unique(column)
+        column = values if _is_whole(values) else as_id_column(values, what)
+        if _is_whole(column):
+            found = [np.unique(block).astype(np.int64) for block in _blocks(column)]
+            self.ids = np.unique(np.concatenate(found)) if len(found) != 1 else found[0]
         else:
             self.ids = as_objects(_in_order(dict.fromkeys(column.tolist())))
         self._prepare()
@@ -73,11 +76,14 @@ class IdIndex:
 
     def encode(self, values: Any) -> IntArray:
         """Return the code of every id, `UNKNOWN` for ids that are not in the vocabulary."""
-        column = as_id_column(values, self.what)
+        column = values if _is_whole(values) else as_id_column(values, self.what)
         if len(self) == 0:
             return np.full(len(column), UNKNOWN, np.int32)
-        if column.dtype == np.int64 and self.ids.dtype == np.int64:
-            return self._encode_integers(column)
+        if _is_whole(column) and self.ids.dtype == np.int64:
+            codes: IntArray = np.empty(len(column), np.int32)
+            for block, out in zip(_blocks(column), _blocks(codes), strict=True):
+                out[:] = self._encode_integers(block.astype(np.int64, copy=False))
+            return codes
         codes = self._encode_objects(column)
         if len(codes) and column.dtype != self.ids.dtype and (codes < 0).all():
             warnings.warn(
@@ -103,8 +109,12 @@ class IdIndex:
 
     def _encode_integers(self, column: IntArray) -> IntArray:
         if self._table is not None:
-            inside = (column >= self.ids[0]) & (column <= self.ids[-1])
-            slots = np.where(inside, column - self.ids[0], 0)
+            first, last = self.ids[0], self.ids[-1]
+            if len(column) and column.min() >= first and column.max() <= last:
+                inside_table: IntArray = self._table[column - first]
+                return inside_table
+            inside = (column >= first) & (column <= last)
+            slots = np.where(inside, column - first, 0)
             return np.where(inside, self._table[slots], UNKNOWN).astype(np.int32, copy=False)
         places = np.minimum(np.searchsorted(self.ids, column), len(self) - 1)
         return np.where(self.ids[places] == column, places, UNKNOWN).astype(np.int32)
@@ -115,6 +125,16 @@ class IdIndex:
             codes = {value: code for code, value in enumerate(self.ids.tolist())}
         found = (codes.get(value, UNKNOWN) for value in column.tolist())
         return np.fromiter(found, np.int32, len(column))
+
+
+def _is_whole(values: Any) -> TypeGuard[IntArray]:
+    """Whether this is a column of whole numbers already."""
+    return isinstance(values, np.ndarray) and values.dtype.kind in "ib" and values.ndim == 1
+
+
+def _blocks(column: IntArray) -> list[IntArray]:
+    """Return a column in blocks, for work that takes wide temporary arrays."""
+    return [column[first : first + _BLOCK] for first in range(0, max(len(column), 1), _BLOCK)]
 
 
 def _in_order(values: Iterable[Any]) -> list[Any]:

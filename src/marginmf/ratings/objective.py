@@ -14,6 +14,7 @@ import numpy as np
 
 from marginmf._typing import Float64Array, FloatArray, IntArray
 from marginmf.kernels import Kernels
+from marginmf.kernels.interface import Entries, Sides
 from marginmf.losses import RealLoss, TwoLevelLoss
 from marginmf.ratings.data import Ratings
 from marginmf.ratings.rows import Rows
@@ -36,6 +37,13 @@ class RowLosses(NamedTuple):
     by_threshold: FloatArray | None = None
 
 
+class RowGradient(NamedTuple):
+    """The loss of every row, and its derivatives by every threshold."""
+
+    losses: FloatArray
+    by_threshold: FloatArray | None = None
+
+
 class RowLoss(Protocol):
     """Turns each row's scores into a loss; the rows are users unless new items are placed."""
 
@@ -50,6 +58,16 @@ class RowLoss(Protocol):
     ) -> RowLosses:
         """Return the losses of all rows."""
 
+    def gradient(
+        self,
+        kernels: Kernels,
+        data: Rows,
+        factors: Sides,
+        thresholds: FloatArray,
+        gradients: Sides,
+    ) -> RowGradient:
+        """Return the losses of all rows, and add the derivatives by the factors to gradients."""
+
 
 class _Plain:
     """Nothing is learned beside the factors, and nothing is known of single entries."""
@@ -61,6 +79,20 @@ class _Plain:
     def take(self, entries: IntArray) -> Self:
         """Return this loss: it is the same for all entries."""
         return self
+
+    def gradient(
+        self: "RowLoss",
+        kernels: Kernels,
+        data: Rows,
+        factors: Sides,
+        thresholds: FloatArray,
+        gradients: Sides,
+    ) -> RowGradient:
+        """Return the losses, and add the derivatives by the factors: step by step."""
+        scores = kernels.scores(data.rows, data.indices, *factors)
+        rows = self(kernels, data, scores, thresholds)
+        kernels.spread(data.entries, rows.by_score, factors, gradients)
+        return RowGradient(rows.losses, rows.by_threshold)
 
 
 @dataclass(frozen=True)
@@ -76,6 +108,20 @@ class TwoLevelRows(_Plain):
         """Return the losses of all rows."""
         return RowLosses(
             *kernels.two_level_rows(data.indptr, scores, data.codes, self.cut, self.loss)
+        )
+
+    def gradient(
+        self,
+        kernels: Kernels,
+        data: Rows,
+        factors: Sides,
+        thresholds: FloatArray,
+        gradients: Sides,
+    ) -> RowGradient:
+        """Return the losses, and add the derivatives by the factors: in one pass."""
+        entries, codes = _blocked(kernels, data, factors, gradients)
+        return RowGradient(
+            kernels.two_level_gradient(entries, codes, self.cut, self.loss, factors, gradients)
         )
 
 
@@ -97,6 +143,22 @@ class ThresholdRows(_Plain):
         return RowLosses(
             *kernels.threshold_rows(
                 data.indptr, scores, data.codes, thresholds, self.reach, self.loss
+            )
+        )
+
+    def gradient(
+        self,
+        kernels: Kernels,
+        data: Rows,
+        factors: Sides,
+        thresholds: FloatArray,
+        gradients: Sides,
+    ) -> RowGradient:
+        """Return the losses, and add the derivatives by the factors: in one pass."""
+        entries, codes = _blocked(kernels, data, factors, gradients)
+        return RowGradient(
+            *kernels.threshold_gradient(
+                entries, codes, thresholds, self.reach, self.loss, factors, gradients
             )
         )
 
@@ -130,6 +192,19 @@ class RealRows(_Plain):
         """Return the losses of all rows."""
         return RowLosses(*kernels.real_rows(data.indptr, scores, self.targets, self.loss))
 
+    def gradient(
+        self,
+        kernels: Kernels,
+        data: Rows,
+        factors: Sides,
+        thresholds: FloatArray,
+        gradients: Sides,
+    ) -> RowGradient:
+        """Return the losses, and add the derivatives by the factors: in one pass."""
+        return RowGradient(
+            kernels.real_gradient(data.entries, self.targets, self.loss, factors, gradients)
+        )
+
     def take(self, entries: IntArray) -> Self:
         """Return the loss of some entries alone, in the order given."""
         return replace(self, targets=self.targets[entries])
@@ -158,6 +233,21 @@ class AnchoredRows(_Plain):
     def take(self, entries: IntArray) -> Self:
         """Return the loss of some entries alone, in the order given."""
         return replace(self, anchors=self.anchors[entries])
+
+
+def _blocked(
+    kernels: Kernels, data: Rows, factors: Sides, gradients: Sides
+) -> tuple[Entries, IntArray]:
+    """Return the entries and their codes in the order that suits the kernels.
+
+    Dealing entries into blocks pays where many passes follow, as they do where both sides are
+    learned.
+    """
+    if not len(gradients.columns):
+        return data.entries, data.codes
+    n_columns, n_factors = factors.columns.shape
+    n_blocks = kernels.n_blocks(n_columns, n_factors, len(data) / max(data.n_rows, 1))
+    return data.in_blocks(n_columns, n_blocks)
 
 
 class FactorObjective:
@@ -205,7 +295,7 @@ class FactorObjective:
     def join(self, users: FloatArray, items: FloatArray, thresholds: FloatArray) -> FloatArray:
         """Return one parameter vector."""
         parts = (users, items, thresholds)
-        return np.concatenate([np.ravel(part) for part in parts]).astype(self.dtype)
+        return np.concatenate([np.ravel(part) for part in parts], dtype=self.dtype)
 
     def split(self, point: FloatArray) -> Parameters:
         """Return the parameter vector's parts, as views of it."""
@@ -216,27 +306,20 @@ class FactorObjective:
             thresholds=point[n_factors:].reshape(self._threshold_shape),
         )
 
-    def scores(self, point: FloatArray) -> FloatArray:
-        """Return the score of every rating."""
-        users, items, _ = self.split(point)
-        return self.kernels.scores(self.data.rows, self.data.indices, users, items)
-
     def __call__(self, point: FloatArray) -> tuple[float, FloatArray]:
         """Return the value and the gradient at a point."""
-        data, kernels, n_factors = self.data, self.kernels, self.n_factor_parameters
+        kernels, n_factors = self.kernels, self.n_factor_parameters
         users, items, thresholds = self.split(point)
-        rows = self.row_loss(kernels, data, self.scores(point), thresholds)
-
-        gradient = np.empty_like(point)
+        factors, gradient = point[:n_factors], np.empty_like(point)
+        # What the penalty gives; the losses are added to it.
+        np.multiply(factors, self.dtype.type(self.reg), out=gradient[:n_factors])
+        penalty = 0.5 * self.reg * kernels.dot(factors, factors)
         by_users, by_items, by_thresholds = self.split(gradient)
-        kernels.accumulate(data.indptr, data.indices, rows.by_score, items, by_users)
-        by_score = kernels.gather(rows.by_score, data.item_order)
-        kernels.accumulate(data.item_indptr, data.item_indices, by_score, users, by_items)
+        rows = self.row_loss.gradient(
+            kernels, self.data, Sides(users, items), thresholds, Sides(by_users, by_items)
+        )
         if rows.by_threshold is not None:
             by_thresholds[:] = rows.by_threshold
-        factors = point[:n_factors]
-        kernels.axpy(self.reg, factors, gradient[:n_factors])
-        penalty = 0.5 * self.reg * kernels.dot(factors, factors)
         return float(rows.losses.sum()) + penalty, gradient
 
 
@@ -284,14 +367,15 @@ class RowObjective:
 
     def __call__(self, points: FloatArray) -> tuple[Float64Array, FloatArray]:
         """Return the value of every row, and the gradient by every row."""
-        data, kernels = self.data, self.kernels
         factors, thresholds = self.split(points)
-        scores = kernels.scores(data.rows, data.indices, factors, self.given)
-        rows = self.row_loss(kernels, data, scores, thresholds)
-
-        by_factors = np.empty_like(factors)
-        kernels.accumulate(data.indptr, data.indices, rows.by_score, self.given, by_factors)
-        by_factors += factors.dtype.type(self.reg) * factors
+        by_factors = factors.dtype.type(self.reg) * factors
+        rows = self.row_loss.gradient(
+            self.kernels,
+            self.data,
+            Sides(factors, self.given),
+            thresholds,
+            Sides(by_factors, by_factors[:0]),
+        )
         penalty = 0.5 * self.reg * np.einsum("ip,ip->i", factors, factors)
         parts = [by_factors] if rows.by_threshold is None else [by_factors, rows.by_threshold]
         return rows.losses + penalty, np.hstack(parts)

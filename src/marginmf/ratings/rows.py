@@ -7,6 +7,7 @@ from typing import Literal
 import numpy as np
 
 from marginmf._typing import Float64Array, IntArray
+from marginmf.kernels.interface import Entries
 
 #: Whose rows: users and items take the same part, with roles exchanged.
 Side = Literal["user", "item"]
@@ -50,6 +51,47 @@ class Rows:
     def values(self) -> Float64Array:
         """The ratings themselves, in the order of the entries."""
         return self.levels[self.codes]
+
+    @property
+    def entries(self) -> Entries:
+        """Which columns every row has entries in."""
+        return Entries(self.indptr[None], self.indices)
+
+    def in_blocks(self, n_columns: int, n_blocks: int) -> tuple[Entries, IntArray]:
+        """Return the entries in blocks of neighbouring columns, and their codes.
+
+        >>> rows = Rows(np.array([1.0, 2.0]), np.array([0, 2, 3]), np.arange(3), np.zeros(3, int))
+        >>> rows.in_blocks(n_columns=4, n_blocks=2)[0].indptr
+        array([[0, 2, 2],
+               [2, 2, 3]])
+        """
+        if n_blocks == 1:
+            return self.entries, self.codes
+        if n_blocks not in self._blocked:
+            self._blocked[n_blocks] = self._dealt(n_columns, n_blocks)
+        return self._blocked[n_blocks]
+
+    @cached_property
+    def _blocked(self) -> dict[int, tuple[Entries, IntArray]]:
+        return {}
+
+    def _dealt(self, n_columns: int, n_blocks: int) -> tuple[Entries, IntArray]:
+        """Deal the entries into blocks of columns; in a block they keep their order."""
+        block_of: IntArray = (np.arange(n_columns) * n_blocks // n_columns).astype(np.uint8)
+        blocks = block_of[self.indices]
+        indptr = np.empty((n_blocks, self.n_rows + 1), np.int64)
+        indices, codes = np.empty_like(self.indices), np.empty_like(self.codes)
+        start = 0
+        for block in range(n_blocks):
+            inside = blocks == block
+            before = np.cumsum(inside, dtype=np.int32 if len(self) < 2**31 else np.int64)
+            indptr[block] = start
+            started = self.indptr > 0
+            indptr[block, started] += before[self.indptr[started] - 1]
+            stop = int(indptr[block, -1])
+            indices[start:stop], codes[start:stop] = self.indices[inside], self.codes[inside]
+            start = stop
+        return Entries(indptr, indices), codes
 
     @cached_property
     def rows(self) -> IntArray:

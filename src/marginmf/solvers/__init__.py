@@ -1,6 +1,6 @@
 """Where is the minimum?  Solvers that know nothing of ratings, labels or where vectors live.
 
-Each is written once against the four operations of `VectorSpace`.
+Each is written once against the few operations of `VectorSpace`.
 """
 
 from collections.abc import Mapping

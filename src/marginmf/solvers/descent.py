@@ -161,7 +161,7 @@ class Descent(ABC):
         reason: StopReason | None = None
         last: Taken | None = None
         if resume is None:
-            point = space.copy(start)
+            point = start  # never written to: every step is to a new point
             value, gradient = objective(point)
             reason = monitor.record(value, norm(space, gradient), point)
         else:
@@ -224,6 +224,4 @@ def opening_length(space: VectorSpace, point: Vector, direction: Vector) -> floa
 
 def downhill(space: VectorSpace, gradient: Vector) -> Vector:
     """Return the direction of steepest descent."""
-    direction = space.copy(gradient)
-    space.scale(-1.0, direction)
-    return direction
+    return space.combine((-1.0,), (gradient,))

@@ -35,8 +35,7 @@ def along(
     """Return a function from a step length to the `Step` there."""
 
     def walk(length: float) -> Step:
-        there = space.copy(point)
-        space.axpy(length, direction, there)
+        there = space.combine((1.0, length), (point, direction))
         value, gradient = objective(there)
         return Step(length, value, space.dot(gradient, direction), there, gradient)
 

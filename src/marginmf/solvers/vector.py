@@ -1,9 +1,10 @@
-"""The four operations that a solver needs of the vectors it moves.
+"""The few operations that a solver needs of the vectors it moves.
 
 A NumPy array, an array on a GPU and a vector whose parts live on many machines are three
 implementations of `VectorSpace`, and every solver is written once for all of them.
 """
 
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -18,6 +19,12 @@ class VectorSpace(Protocol):
 
     def dot(self, a: Vector, b: Vector) -> float:
         """Return the inner product of two vectors, summed in float64."""
+
+    def dots(self, vectors: Sequence[Vector], b: Vector) -> list[float]:
+        """Return the inner products of several vectors with one, in one pass over it."""
+
+    def combine(self, scales: Sequence[float], vectors: Sequence[Vector]) -> Vector:
+        """Return the sum of vectors, each times a number; at least one, in one pass."""
 
     def axpy(self, scale: float, a: Vector, b: Vector) -> None:
         """Add ``scale * a`` to ``b`` in place."""
@@ -42,6 +49,18 @@ class NumpyVectors:
     def dot(self, a: FloatArray, b: FloatArray) -> float:
         """Return the inner product of two vectors, summed in float64."""
         return float(np.sum(np.multiply(a, b, dtype=np.float64)))
+
+    def dots(self, vectors: Sequence[FloatArray], b: FloatArray) -> list[float]:
+        """Return the inner products of several vectors with one."""
+        return [self.dot(a, b) for a in vectors]
+
+    def combine(self, scales: Sequence[float], vectors: Sequence[FloatArray]) -> FloatArray:
+        """Return the sum of vectors, each times a number."""
+        total = self.copy(vectors[0])
+        self.scale(scales[0], total)
+        for scale, vector in zip(scales[1:], vectors[1:], strict=True):
+            self.axpy(scale, vector, total)
+        return total
 
     def axpy(self, scale: float, a: FloatArray, b: FloatArray) -> None:
         """Add ``scale * a`` to ``b`` in place."""
