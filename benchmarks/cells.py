@@ -35,14 +35,16 @@ def interleaved(
     """Yield all cells: in every repetition each method has its turn.
 
     What else the machine does then hits all methods alike.  Methods that cannot use threads are
-    run with one.
+    run with one, whatever is asked for.
     """
     for repetition in range(1, repeats + 1):
         for data, split in places:
             for n_threads in threads:
                 for method in methods:
-                    if method.threaded or n_threads == 1:
+                    if method.threaded:
                         yield Cell(method, data, split, n_threads, repetition)
+                    elif n_threads == min(threads):
+                        yield Cell(method, data, split, 1, repetition)
 
 
 class Allowance:

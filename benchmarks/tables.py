@@ -45,13 +45,13 @@ def method_table(rows: Sequence[Row], columns: Sequence[Column]) -> str:
     heads = ["method", "n", *(head for head, _ in columns)]
     lines = []
     for row in rows:
+        reason = row.reason.replace("|", "/")  # a bar would end the cell
         if row.n == 0:
-            # A bar would end the cell.
-            reason = row.reason.replace("|", "/")
             cells = [f"failed: {reason}", *[""] * (len(columns) - 1)]
         else:
             cells = [write(row) for _, write in columns]
-        lines.append([row.method, str(row.n), *cells])
+        name = f"{row.method} (stopped: {reason})" if row.n and reason else row.method
+        lines.append([name, str(row.n), *cells])
     return markdown(heads, lines)
 
 

@@ -35,10 +35,14 @@ class MF:
 
 class Server(MF):
     def answer(self, users: np.ndarray, n: np.ndarray) -> dict[str, np.ndarray]:  # type: ignore[override]
-        return best_of_each(
-            users,
-            int(n),
-            lambda user: self.model.recommend(
-                user, k=int(n), remove_seen=True, train_set=self.data
-            ),
-        )
+        # `recommend` does the same with ids, and takes several times as long over what was seen.
+        items, seen = np.array(self.data.item_ids), self.data.csr_matrix
+
+        def best(user: int) -> np.ndarray:
+            row = self.data.uid_map[user]
+            unseen = np.ones(len(items), bool)
+            unseen[seen.indices[seen.indptr[row] : seen.indptr[row + 1]]] = False
+            ranked, _ = self.model.rank(row, np.flatnonzero(unseen), k=int(n))
+            return items[ranked[: int(n)]]
+
+        return best_of_each(users, int(n), best)

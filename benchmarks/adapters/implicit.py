@@ -24,7 +24,7 @@ class Server:
 
     def answer(self, users: np.ndarray, n: np.ndarray) -> dict[str, np.ndarray]:
         codes, _ = self.users(users)
-        found, _ = self.model.recommend(
-            codes, self.matrix[codes], N=int(n), filter_already_liked_items=True
-        )
+        everybody = len(codes) == len(self.users)
+        seen = self.matrix if everybody else self.matrix[codes]
+        found, _ = self.model.recommend(codes, seen, N=int(n), filter_already_liked_items=True)
         return {"users": np.repeat(users, int(n)), "items": self.items.ids[found.ravel()]}
