@@ -16,7 +16,7 @@ from benchmarks.harness import Arrays, Problem
 from benchmarks.methods import GROPLE, GROPLE_SIGN, LABELS, MLCHMF, MLCHMF_SIGN, Method
 from benchmarks.options import add_harness_arguments, chosen_methods, harness_of
 from benchmarks.summaries import LEARNING, Row, megabytes, seconds, summarised
-from benchmarks.tables import brief, method_table, number
+from benchmarks.tables import brief, by_place, method_table, number, publish
 from marginmf.datasets import load_labels, make_labels
 from marginmf.metrics import labels_report
 
@@ -65,9 +65,8 @@ def main(args: Namespace) -> None:
             harness.run(
                 interleaved(methods, section.places, args.threads, args.repeats), label_problem
             )
-    report = "\n\n".join(_tables(summarised(harness.store.records)))
-    print(report)
-    (args.out / "labels.md").write_text(report + "\n")
+    tables = _tables(summarised(harness.store.records))
+    publish(args.out / "labels.md", [*tables, harness.store.colophon()])
 
 
 def _tables(rows: list[Row]) -> list[str]:
@@ -82,12 +81,7 @@ def _tables(rows: list[Row]) -> list[str]:
         ("peak MB", lambda r: f"{r.cost(megabytes).median:.0f}"),
         ("import, s", lambda r: f"{r.cost(seconds('wall', 'import')).median:.2f}"),
     ]
-    tables = []
-    for data, split, threads in dict.fromkeys((r.data, r.split, r.threads) for r in rows):
-        own = [r for r in rows if (r.data, r.split, r.threads) == (data, split, threads)]
-        noun = "thread" if threads == 1 else "threads"
-        tables.append(f"## {data}, {split}, {threads} {noun}\n\n{method_table(own, columns)}")
-    return tables
+    return [f"{title}\n\n{method_table(own, columns)}" for title, own in by_place(rows)]
 
 
 def label_problem(data: str, split: str, repetition: int) -> Problem:

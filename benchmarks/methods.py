@@ -168,6 +168,8 @@ LABELS = (
             "Classifier",
             {"classifier": classifier, **options},
             threaded=False,
+            # Its binary relevance cannot learn a label that nobody has, as in a tiny part.
+            warm_up=classifier != "BinaryRelevance",
         )
         for classifier, options in (
             ("MLkNN", {"k": 10, "s": 1.0}),

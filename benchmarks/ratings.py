@@ -6,6 +6,7 @@ measurement is a process of its own, under the library's own interpreter.
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable
+from functools import partial
 
 from benchmarks.cells import interleaved
 from benchmarks.methods import RATINGS
@@ -13,8 +14,14 @@ from benchmarks.options import add_harness_arguments, chosen_methods, harness_of
 from benchmarks.pareto import Point, unanswered
 from benchmarks.rating_problems import ORDERS, SPLITS, rating_problem
 from benchmarks.summaries import LEARNING, Row, megabytes, seconds, summarised
-from benchmarks.tables import brief, method_table, number, times
+from benchmarks.tables import brief, by_place, method_table, number, publish, times
 
+NAMES = {"ml-100k": "MovieLens 100K", "ml-1m": "MovieLens 1M"}
+NOTE = """\
+Integer predictions are those of a method's own rule, or the nearest star; of a distribution, the
+median for the MAE and the mode for the zero-one error.  Real-valued predictions of methods that
+answer with stars are means of probabilities, which cost another fit that is not in the times.
+Times are medians, with the range; errors are means over n splits."""
 ERRORS = {"mae": "MAE", "zero_one": "zero-one error"}
 LEARNING_CPU = seconds("cpu", *LEARNING)
 
@@ -32,20 +39,19 @@ def main(args: Namespace) -> None:
         args.data, args.split, args.threads, args.repeats = ["ml-100k"], ["80/20"], [1], 1
     methods = chosen_methods(RATINGS, args)
     places = [(data, split) for data in args.data for split in args.split]
-    records = harness_of(args, "ratings", order=args.order).run(
+    harness = harness_of(args, "ratings", order=args.order)
+    records = harness.run(
         interleaved(methods, places, args.threads, args.repeats),
-        lambda data, split, seed: rating_problem(data, split, seed, args.order),
+        partial(rating_problem, order=args.order),
     )
     rows = summarised(records)
-    report = "\n\n".join([*_tables(rows, args.baseline), _verdict(rows)])
-    print(report)
-    (args.out / "ratings.md").write_text(report + "\n")
+    parts = [*_tables(rows, args.baseline), NOTE, _verdict(rows), harness.store.colophon()]
+    publish(args.out / "ratings.md", parts)
     _draw(rows, args)
 
 
 def _tables(rows: list[Row], baseline: str) -> Iterable[str]:
-    for data, split, threads in dict.fromkeys((r.data, r.split, r.threads) for r in rows):
-        own = [r for r in rows if (r.data, r.split, r.threads) == (data, split, threads)]
+    for title, own in by_place(rows):
         columns = [
             ("MAE", lambda r: number(r.error("mae"))),
             ("NMAE", lambda r: number(r.error("nmae"))),
@@ -59,8 +65,7 @@ def _tables(rows: list[Row], baseline: str) -> Iterable[str]:
             ("peak MB", lambda r: f"{r.cost(megabytes).median:.0f}"),
             ("import, s", lambda r: f"{r.cost(seconds('wall', 'import')).median:.2f}"),
         ]
-        noun = "thread" if threads == 1 else "threads"
-        yield f"## {data}, {split}, {threads} {noun}\n\n{method_table(own, columns)}"
+        yield f"{title}\n\n{method_table(own, columns)}"
 
 
 def points(rows: Iterable[Row], data: str, split: str, error: str) -> list[Point]:
@@ -94,7 +99,7 @@ def _draw(rows: list[Row], args: Namespace) -> None:
 
     for error, name in ERRORS.items():
         panels = {
-            f"{data}, {split}": shown
+            f"{NAMES.get(data, data)}, {split}": shown
             for data, split in dict.fromkeys((row.data, row.split) for row in rows)
             if (shown := points(rows, data, split, error))
         }

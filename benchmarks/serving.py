@@ -15,10 +15,9 @@ from benchmarks.harness import Arrays, Problem
 from benchmarks.methods import SERVING
 from benchmarks.options import add_harness_arguments, chosen_methods, harness_of
 from benchmarks.rating_problems import in_order, table_of
-from benchmarks.summaries import megabytes, seconds, summarised
-from benchmarks.tables import brief, method_table, times
+from benchmarks.summaries import Row, megabytes, seconds, summarised
+from benchmarks.tables import Column, brief, by_place, method_table, publish, times
 
-EVERYTHING = "everything"
 WALL, CPU = seconds("wall", "answer"), seconds("cpu", "answer")
 
 
@@ -32,27 +31,25 @@ def add_arguments(parser: ArgumentParser) -> None:
 def main(args: Namespace) -> None:
     if args.quick:
         args.data, args.repeats = "ml-100k", 1
-    cells = interleaved(
-        chosen_methods(SERVING, args), [(args.data, EVERYTHING)], args.threads, args.repeats
-    )
-    harness = harness_of(args, "serving", order=f"top {args.n}", rounds=2)
+    places = [(args.data, f"top {args.n}")]
+    cells = interleaved(chosen_methods(SERVING, args), places, args.threads, args.repeats)
+    harness = harness_of(args, "serving", rounds=2)
     rows = summarised(harness.run(cells, partial(_problem, n=args.n)))
-    tables = []
-    for threads in dict.fromkeys(row.threads for row in rows):
-        own = [row for row in rows if row.threads == threads]
-        columns = [
-            ("seconds", lambda r: brief(r.cost(WALL))),
-            (f"times {args.baseline}", times(own, args.baseline, lambda r: r.cost(WALL).median)),
-            ("CPU seconds", lambda r: brief(r.cost(CPU))),
-            (f"times {args.baseline}", times(own, args.baseline, lambda r: r.cost(CPU).median)),
-            ("peak MB", lambda r: f"{r.cost(megabytes).median:.0f}"),
-        ]
-        noun = "thread" if threads == 1 else "threads"
-        title = f"## Top {args.n} of {args.data}, {threads} {noun}"
-        tables.append(f"{title}\n\n{method_table(own, columns)}")
-    report = "\n\n".join(tables)
-    print(report)
-    (args.out / "serving.md").write_text(report + "\n")
+    tables = [
+        f"{title}\n\n{method_table(own, _columns(own, args.baseline))}"
+        for title, own in by_place(rows)
+    ]
+    publish(args.out / "serving.md", [*tables, harness.store.colophon()])
+
+
+def _columns(rows: list[Row], baseline: str) -> list[Column]:
+    return [
+        ("seconds", lambda r: brief(r.cost(WALL))),
+        (f"times {baseline}", times(rows, baseline, lambda r: r.cost(WALL).median)),
+        ("CPU seconds", lambda r: brief(r.cost(CPU))),
+        (f"times {baseline}", times(rows, baseline, lambda r: r.cost(CPU).median)),
+        ("peak MB", lambda r: f"{r.cost(megabytes).median:.0f}"),
+    ]
 
 
 def _problem(data: str, split: str, repetition: int, n: int) -> Problem:

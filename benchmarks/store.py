@@ -43,6 +43,19 @@ class Store:
         with atomic_write(self.file) as file:
             file.write(json.dumps(whole, indent=1).encode())
 
+    def colophon(self) -> str:
+        """Return a sentence on where, when and with which versions the figures were made."""
+        found = self.machine
+        versions = {}
+        for record in self.records:
+            versions |= dict(list(record.get("versions", {}).items())[1:2])  # the library itself
+        libraries = ", ".join(f"{name} {number}" for name, number in sorted(versions.items()))
+        return (
+            f"Measured on {found['date']} at {found['commit'] or 'no commit'}: "
+            f"{found['processor']}, {found['cores']} cores, {found['system']}, "
+            f"Python {found['python']}; {libraries}."
+        )
+
 
 def load(file: Path) -> list[Record]:
     """Return the records of a file."""

@@ -1,6 +1,7 @@
 """Markdown tables."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
 
 from benchmarks.summaries import Row, Spread
 
@@ -55,10 +56,24 @@ def method_table(rows: Sequence[Row], columns: Sequence[Column]) -> str:
     return markdown(heads, lines)
 
 
+def by_place(rows: Sequence[Row]) -> Iterator[tuple[str, list[Row]]]:
+    """Yield a heading and the rows of each split of each data set, for each number of threads."""
+    for data, split, threads in dict.fromkeys((r.data, r.split, r.threads) for r in rows):
+        own = [r for r in rows if (r.data, r.split, r.threads) == (data, split, threads)]
+        yield f"## {data}, {split}, {threads} thread{'s' if threads > 1 else ''}", own
+
+
 def times(rows: Sequence[Row], name: str, figure: Callable[[Row], float]) -> Callable[[Row], str]:
     """Return a column: how many times the figure of a baseline; empty where that is not there."""
     base = next((figure(row) for row in rows if row.method == name and row.n), None)
     return lambda row: "" if base is None else f"{figure(row) / base:.2f}"
+
+
+def publish(file: Path, parts: Iterable[str]) -> None:
+    """Print the parts of a report, and write them."""
+    report = "\n\n".join(parts)
+    print(report)
+    file.write_text(report + "\n")
 
 
 def print_row(*cells: object) -> None:
