@@ -62,6 +62,9 @@ RATINGS = (
     _ours("BiasOnly", "BiasOnly"),
     *(_ours(f"HMF d={d}", "HMF", HMF_REG, n_factors=d) for d in (8, 16, 32, 100)),
     *(_ours(f"MMMF d={d}", "MMMF", MMMF_REG, n_factors=d, tol=1e-3) for d in (10, 100)),
+    # With a distribution over the levels, learned on a tenth that is held out from a second fit.
+    _ours("MMMF d=10, calibrated", "MMMF", MMMF_REG, n_factors=10, tol=1e-3, calibrated=True),
+    _ours("HMF d=16, calibrated", "HMF", HMF_REG, n_factors=16, calibrated=True),
     _ours("ALS", "ALS", bias=True, reg=25),
     _ours("MarginEnsemble, 4", "MarginEnsemble", n_estimators=4, calibrated=True),
     _ours("MarginEnsemble, 30", "MarginEnsemble", calibrated=True),
@@ -91,7 +94,13 @@ RATINGS = (
         "libmf",
         "libmf",
         "MF",
-        {"k": 100, "nr_iters": 60, "lambda_p2": 0.08, "lambda_q2": 0.08},
+        {
+            "k": 100,
+            "nr_iters": 60,
+            "eta": 0.05,
+            **{"lambda_p1": 0.0, "lambda_q1": 0.0},  # its default has an L1 penalty
+            **{"lambda_p2": 0.08, "lambda_q2": 0.08},
+        },
         warm_up=False,
     ),
     Method("cornac MF k=10", "cornac", "cornac", "MF"),
