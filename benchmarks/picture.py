@@ -5,7 +5,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.pareto import Point, envelope
-from marginmf.plots.style import COLOURS, FAINT, INK, calm, new_figure
+from marginmf.plots.style import COLOURS, FAINT, INK, PALE_INK, calm, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -45,6 +45,8 @@ def pareto_picture(panels: Mapping[str, Sequence[Point]], error: str, columns: i
         _draw_panel(ax, title, points, error)
     for ax in grid[len(panels) :]:
         ax.remove()
+    handles, names = grid[0].get_legend_handles_labels()
+    figure.legend(handles, names, loc="outside upper right", ncols=2, frameon=False, labelcolor=INK)
     # Labels are placed by where things are, so the layout must be settled first, and stay.
     figure.draw_without_rendering()
     figure.set_layout_engine("none")
@@ -54,6 +56,8 @@ def pareto_picture(panels: Mapping[str, Sequence[Point]], error: str, columns: i
 
 
 def _draw_panel(ax: "Axes", title: str, points: Sequence[Point], error: str) -> None:
+    from matplotlib.ticker import LogLocator, NullLocator
+
     ours = [point for point in points if point.ours]
     others = [point for point in points if not point.ours]
     curve = envelope(ours)
@@ -64,8 +68,9 @@ def _draw_panel(ax: "Axes", title: str, points: Sequence[Point], error: str) -> 
     ax.scatter(*_columns(others), s=26, color=THEIRS, marker="D", zorder=3, label="peers")
     ax.scatter(*_columns(ours), s=34, color=OURS, zorder=4, label="marginmf")
     ax.margins(x=0.16, y=0.12)
+    ax.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
     ax.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
-    ax.legend(frameon=False, fontsize=LABEL_SIZE, loc="upper right", labelcolor=INK)
+    ax.xaxis.set_minor_locator(NullLocator())
 
 
 def _columns(points: Sequence[Point]) -> tuple[list[float], list[float]]:
@@ -77,11 +82,9 @@ def _label(ax: "Axes", points: Sequence[Point]) -> None:
     from matplotlib.transforms import Bbox
 
     spots = {point: ax.transData.transform((point.cost, point.error)) for point in points}
-    taken = [Bbox.from_bounds(x - 4, y - 4, 8, 8) for x, y in spots.values()]
-    taken += _along(ax, envelope([point for point in points if point.ours]))
-    legend = ax.get_legend()
-    if legend is not None:
-        taken.append(legend.get_window_extent())
+    # With a margin, so that a name does not seem to be that of a neighbour.
+    around = {point: Bbox.from_bounds(x - 10, y - 10, 20, 20) for point, (x, y) in spots.items()}
+    taken = _along(ax, envelope([point for point in points if point.ours]))
     frame = ax.get_window_extent()
     for point in sorted(points, key=lambda p: _crowd(spots[p], spots.values())):
         text = ax.annotate(
@@ -97,7 +100,8 @@ def _label(ax: "Axes", points: Sequence[Point]) -> None:
         for place in PLACES:
             _move(text, place)
             box = text.get_window_extent().expanded(1.02, 1.05)
-            lost = sum(_overlap(box, other) for other in taken)
+            others = [spot for other, spot in around.items() if other is not point]
+            lost = sum(_overlap(box, other) for other in [*taken, *others])
             lost += box.width * box.height - _overlap(box, frame)
             if lost < least:
                 best, least = place, lost
@@ -111,7 +115,7 @@ def _label(ax: "Axes", points: Sequence[Point]) -> None:
                 (point.cost, point.error),
                 xytext=best[:2],
                 textcoords="offset points",
-                arrowprops={"arrowstyle": "-", "color": FAINT, "linewidth": 0.8},
+                arrowprops={"arrowstyle": "-", "color": PALE_INK, "linewidth": 0.6},
                 zorder=1,
             )
 
