@@ -22,7 +22,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.report import add_report_arguments, markdown, save, saved
+from benchmarks.report import add_report_arguments, save, saved
+from benchmarks.tables import markdown
 
 RATING_METHODS = ("HMF", "MMMF", "PMMMF", "ALS", "MarginEnsemble")
 LABEL_METHODS = ("GroPLE", "MLCHMF")

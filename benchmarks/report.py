@@ -1,17 +1,13 @@
-"""What the commands have in common: where results go, and how a table looks."""
+"""Where results of measurements without peers go, and the way back from there to tables."""
 
 import json
-import os
-import platform
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterable, Sequence
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from benchmarks.options import OUT
+from benchmarks.store import machine
 from marginmf._atomic import atomic_write
-
-OUT = Path("build/benchmarks")
 
 
 def add_report_arguments(parser: ArgumentParser) -> None:
@@ -37,37 +33,3 @@ def save(args: Namespace, name: str, results: dict[str, Any]) -> None:
     args.out.mkdir(parents=True, exist_ok=True)
     with atomic_write(args.out / f"{name}.json") as file:
         file.write(json.dumps({"machine": machine(), **results}, indent=1).encode())
-
-
-def machine() -> dict[str, Any]:
-    """Return what is needed to read the figures."""
-    return {
-        "date": datetime.now().astimezone().isoformat(timespec="seconds"),
-        "system": f"{platform.system()} {platform.release()}",
-        "processor": _processor(),
-        "cores": os.cpu_count(),
-        "load": os.getloadavg(),
-        "python": platform.python_version(),
-    }
-
-
-def _processor() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        return platform.processor()
-    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-    return next(names, platform.processor())
-
-
-def markdown(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a table; the first column is text and the others are numbers.
-
-    >>> print(markdown(["method", "seconds"], [["HMF", "0.66"]]))
-    | method | seconds |
-    |---|---:|
-    | HMF | 0.66 |
-    """
-    rule = "|---|" + "---:|" * (len(heads) - 1)
-    lines = ["| " + " | ".join(cells) + " |" for cells in [heads, *rows]]
-    return "\n".join([lines[0], rule, *lines[1:]])

@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 
 from benchmarks import roofline_gradient, synthetic
-from benchmarks.report import add_report_arguments, markdown, save, saved
+from benchmarks.report import add_report_arguments, save, saved
 from benchmarks.roofline_loops import Loops, NoCompiler, plain_gradients
+from benchmarks.tables import markdown
 from marginmf.datasets import DatasetUnavailable, load_ratings
 from marginmf.ratings.data import Ratings
 
@@ -226,9 +227,3 @@ def _kernels(results: dict[str, Any]) -> str:
         for kernel in results["kernels"]
     ]
     return markdown(["kernel", "GFLOP/s", "ns a rating"], rows)
-
-
-if __name__ == "__main__":
-    parser = ArgumentParser(description=__doc__)
-    add_arguments(parser)
-    main(parser.parse_args())

@@ -9,6 +9,7 @@ ratings as given are part of it.
 
 import sys
 from argparse import ArgumentParser, Namespace
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
@@ -38,6 +39,10 @@ AXES: dict[str, dict[int, Place]] = {
     },
     "factors": {d: Place(USUAL.shape, d) for d in (2, 4, 8, 16, 32, 64, 128, 256)},
     "levels": {n: Place(USUAL.shape._replace(n_levels=n), 32) for n in (2, 3, 5, 10, 20)},
+    # The same, but a fit stops when it is done: what stages learn from each other counts.
+    "levels, until done": {
+        n: Place(USUAL.shape._replace(n_levels=n), 32) for n in (2, 3, 5, 10, 20)
+    },
     "users": {
         n: Place(Shape(n, 1_000, 300_000), 32) for n in (1_000, 3_000, 10_000, 30_000, 100_000)
     },
@@ -92,6 +97,8 @@ def laws(args: Namespace) -> dict[str, Any]:
                 for repetition in range(repeats):
                     for method in args.methods:
                         point = Point(method, folder, place.n_factors, args.max_iter)
+                        if axis.endswith("until done"):
+                            point = replace(point, max_iter=100, stops=True)
                         found = measured(point, place, axis=axis, value=value)
                         results["points"].append({**found, "repetition": repetition})
     for name, place in TRACED.items():
@@ -135,9 +142,3 @@ def measured(point: Point, place: Place, **more: Any) -> dict[str, Any]:
     shown = {key: value for key, value in found.items() if key != "sites"}
     print(shown, file=sys.stderr, flush=True)
     return found
-
-
-if __name__ == "__main__":
-    parser = ArgumentParser(description=__doc__)
-    add_arguments(parser)
-    main(parser.parse_args())

@@ -5,11 +5,11 @@ from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
-from benchmarks.report import markdown
 from benchmarks.scaling_law import Law, fit_law, memory_ratio, needed_bytes, upper_half
+from benchmarks.tables import markdown
 
 #: The exponents and the memory that HMF is to stay below.
-GOALS = {"ratings": 1.05, "factors": 1.1, "levels": 1.0}
+GOALS = {"ratings": 1.05, "factors": 1.1, "levels": 1.0, "levels, until done": 1.0}
 MEMORY_GOAL = 2.5
 LARGE_GOAL_BYTES = 12e9
 
@@ -18,6 +18,7 @@ TITLES = {
     "ratings": "ratings",
     "factors": "factors d",
     "levels": "levels R",
+    "levels, until done": "levels R, until done",
     "users": "users N",
     "items": "items M",
 }

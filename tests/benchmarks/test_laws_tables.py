@@ -1,7 +1,6 @@
 import pytest
 
 from benchmarks import cold_start, roofline, scaling_report
-from benchmarks.report import markdown
 
 
 def point(axis: str, value: int, cpu: float, peak: int, repetition: int = 0) -> dict[str, object]:
@@ -27,11 +26,6 @@ def points() -> dict[str, list[dict[str, object]]]:
 def cells(table: str, start: str) -> list[str]:
     (line,) = (line for line in table.splitlines() if line.startswith(f"| {start}"))
     return [cell.strip() for cell in line.strip("|").split("|")]
-
-
-def test_a_table_has_a_cell_for_every_head() -> None:
-    table = markdown(["a", "b"], [["x", "1"], ["y", "2"]])
-    assert table == "| a | b |\n|---|---:|\n| x | 1 |\n| y | 2 |"
 
 
 def test_laws_go_through_the_medians() -> None:
