@@ -12,6 +12,7 @@ COMMANDS = {
     "roofline": "benchmarks.roofline",
     "scaling": "benchmarks.scaling",
     "cold-start": "benchmarks.cold_start",
+    "performance-page": "benchmarks.performance_page",
     "accuracy": "benchmarks.accuracy",
     "label-accuracy": "benchmarks.label_accuracy",
     "fold-in": "benchmarks.fold_in",

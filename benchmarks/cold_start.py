@@ -126,6 +126,11 @@ def versions() -> dict[str, list[str]]:
 
 def tables(results: dict[str, Any]) -> str:
     """Return the results as Markdown."""
+    return "\n\n".join(parts(results).values())
+
+
+def parts(results: dict[str, Any]) -> dict[str, str]:
+    """Return the tables by name."""
     rows = []
     fits = results["fits"]
     for method, cache in dict.fromkeys((fit["method"], fit["cache"]) for fit in fits):
@@ -143,7 +148,8 @@ def tables(results: dict[str, Any]) -> str:
         f"{len(together['versions'])} kernels, {together['compile or load']:.1f} CPU seconds to "
         "compile them."
     )
-    return "\n\n".join([markdown(heads, rows), summary, repeated(together["versions"])])
+    versions = f"{summary}\n\n{repeated(together['versions'])}"
+    return {"fits": markdown(heads, rows), "versions": versions}
 
 
 def repeated(kernels: dict[str, list[str]]) -> str:

@@ -158,11 +158,15 @@ def of_shape(
 
 def tables(results: dict[str, Any]) -> str:
     """Return the results as Markdown."""
-    parts = [_rates(results)]
+    return "\n\n".join(parts(results).values())
+
+
+def parts(results: dict[str, Any]) -> dict[str, str]:
+    """Return the tables by name."""
+    found = {"rates": _rates(results)}
     if results["compiler"]:
-        parts += [f"The plain loops are compiled by {results['compiler']}.", _loops(results)]
-    parts += [_gradients(results), _kernels(results)]
-    return "\n\n".join(parts)
+        found["loops"] = _loops(results)
+    return {**found, "gradients": _gradients(results), "kernels": _kernels(results)}
 
 
 def _rates(results: dict[str, Any]) -> str:
@@ -184,7 +188,8 @@ def _loops(results: dict[str, Any]) -> str:
     rows = []
     for place, form in dict.fromkeys((place, form) for place, form, _ in found):
         rows.append([f"{place}, {form}", *(_rate(found.get((place, form, d))) for d in factors)])
-    return markdown(["plain C loop, GFLOP/s", *(f"d = {d}" for d in factors)], rows)
+    table = markdown(["plain C loop, GFLOP/s", *(f"d = {d}" for d in factors)], rows)
+    return f"{table}\n\nThe loops were compiled by {results['compiler']}."
 
 
 def _gradients(results: dict[str, Any]) -> str:

@@ -29,6 +29,7 @@ class Place(NamedTuple):
     n_factors: int
 
 
+LEVELS = (2, 3, 5, 7, 10, 14, 20)
 USUAL = Place(Shape(5_000, 5_000, 500_000), 32)
 
 #: The axes, and the places on each; what is not on the axis stays as it is at its start.
@@ -38,11 +39,9 @@ AXES: dict[str, dict[int, Place]] = {
         for n in (10_000, 30_000, 100_000, 300_000, 1_000_000, 3_000_000, 10_000_000)
     },
     "factors": {d: Place(USUAL.shape, d) for d in (2, 4, 8, 16, 32, 64, 128, 256)},
-    "levels": {n: Place(USUAL.shape._replace(n_levels=n), 32) for n in (2, 3, 5, 10, 20)},
+    "levels": {n: Place(USUAL.shape._replace(n_levels=n), 32) for n in LEVELS},
     # The same, but a fit stops when it is done: what stages learn from each other counts.
-    "levels, until done": {
-        n: Place(USUAL.shape._replace(n_levels=n), 32) for n in (2, 3, 5, 10, 20)
-    },
+    "levels, until done": {n: Place(USUAL.shape._replace(n_levels=n), 32) for n in LEVELS},
     "users": {
         n: Place(Shape(n, 1_000, 300_000), 32) for n in (1_000, 3_000, 10_000, 30_000, 100_000)
     },
@@ -51,6 +50,8 @@ AXES: dict[str, dict[int, Place]] = {
     },
 }
 LARGE = Place(Shape(200_000, 50_000, 50_000_000), 64)
+#: Where threads are compared: the shape of MovieLens 1M.
+THREADED, N_JOBS = Place(Shape(6_040, 3_706, 1_000_209), 100), (1, 2)
 #: The place whose memory is traced to the lines that ask for it: few and many parameters.
 TRACED = {"many ratings": AXES["ratings"][3_000_000], "many parameters": AXES["factors"][256]}
 
@@ -87,7 +88,7 @@ def main(args: Namespace) -> None:
 
 def laws(args: Namespace) -> dict[str, Any]:
     """Measure every method at every place of every axis, in turn; trace the memory of two."""
-    results: dict[str, Any] = {"points": [], "traces": []}
+    results: dict[str, Any] = {"points": [], "threads": [], "traces": []}
     repeats = 1 if args.quick else args.repeats
     for axis in args.axes:
         for value, place in AXES[axis].items():
@@ -101,6 +102,12 @@ def laws(args: Namespace) -> dict[str, Any]:
                             point = replace(point, max_iter=100, stops=True)
                         found = measured(point, place, axis=axis, value=value)
                         results["points"].append({**found, "repetition": repetition})
+    with made(THREADED.shape) as folder:
+        for _ in range(repeats):
+            for method in args.methods:
+                for n_jobs in N_JOBS:
+                    point = Point(method, folder, THREADED.n_factors, args.max_iter, n_jobs)
+                    results["threads"].append(measured(point, THREADED))
     for name, place in TRACED.items():
         if args.quick and place.shape.n_ratings > 1_000_000:
             continue

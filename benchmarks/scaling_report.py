@@ -77,10 +77,35 @@ def _ratio(point: dict[str, Any]) -> float:
 
 def tables(results: dict[str, Any]) -> str:
     """Return the results as Markdown."""
+    return "\n\n".join(parts(results).values())
+
+
+def parts(results: dict[str, Any]) -> dict[str, str]:
+    """Return the tables by name."""
     if "large" in results:
-        return _large(results["large"])
-    parts = [_exponents(results), _points(results)]
-    return "\n\n".join([*parts, *(_trace(trace) for trace in results["traces"])])
+        return {"large": _large(results["large"])}
+    found = {"exponents": _exponents(results), "points": _points(results)}
+    if results["threads"]:
+        found["threads"] = _threads(results)
+    return {**found, "traces": "\n\n".join(_trace(trace) for trace in results["traces"])}
+
+
+def _threads(results: dict[str, Any]) -> str:
+    """Show the wall seconds on one and on several threads, and what that saves."""
+    found = results["threads"]
+    rows = []
+    for method in dict.fromkeys(fit["method"] for fit in found):
+        own = [fit for fit in found if fit["method"] == method]
+        seconds = {
+            n_jobs: median(fit["wall"] for fit in own if fit["n_jobs"] == n_jobs)
+            for n_jobs in sorted({fit["n_jobs"] for fit in own})
+        }
+        one = seconds[min(seconds)]
+        rows += [
+            [f"{method}, n_jobs={n_jobs}", f"{wall:.2f}", f"{wall / one:.2f}"]
+            for n_jobs, wall in seconds.items()
+        ]
+    return markdown(["fit", "wall seconds", "times one thread"], rows)
 
 
 def _exponents(results: dict[str, Any]) -> str:
@@ -183,7 +208,7 @@ def picture(results: dict[str, Any], file: Path) -> None:
     found = list(curves(results))
     axes_of = list(dict.fromkeys(curve.axis for curve in found))
     colours = dict(zip(dict.fromkeys(curve.method for curve in found), COLOURS, strict=False))
-    figure = new_figure(3.1 * len(axes_of), 5.6)
+    figure = new_figure(2.9 * len(axes_of), 6.0)
     panels = figure.subplots(2, len(axes_of), sharex="col", sharey="row", squeeze=False)
     for row, label in enumerate(("CPU seconds", "peak memory, MB")):
         for column, axis in enumerate(axes_of):
@@ -200,7 +225,10 @@ def picture(results: dict[str, Any], file: Path) -> None:
                 ax.plot(curve.x, y, "o", color=colour, markersize=4.5, alpha=0.85)
             calm(ax, TITLES[axis] if row == 0 else None, "", label if column == 0 else "")
             ax.grid(True, color=FAINT, linewidth=0.6, alpha=0.7)
-            ax.tick_params(which="minor", length=0)
-            ax.legend(fontsize=8, frameon=False, labelcolor=INK, handlelength=1.2)
+            ax.minorticks_off()
+            values = next(curve.x for curve in found if curve.axis == axis)
+            if max(values) < 1000:  # powers of ten would be few
+                ax.set_xticks(values, [f"{value:g}" for value in values])
+            ax.legend(loc="upper left", fontsize=8, frameon=False, labelcolor=INK)
     file.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(file, metadata={"Date": None} if file.suffix == ".svg" else None)

@@ -7,7 +7,7 @@ from benchmarks.__main__ import COMMANDS, main
 
 DOCUMENTED = (
     *("environments", "pareto", "rating_problems", "tables"),
-    *("cold_start", "scaling_law", "scaling_report", "synthetic"),
+    *("cold_start", "performance_page", "scaling_law", "scaling_report", "synthetic"),
 )
 
 

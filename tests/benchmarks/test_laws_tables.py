@@ -20,7 +20,7 @@ def points() -> dict[str, list[dict[str, object]]]:
     found = [point("ratings", n, 1e-6 * n, 40 * n) for n in (1000, 10_000, 100_000)]
     slow = [point("ratings", n, 9.0, 40 * n, 1) for n in (1000, 10_000, 100_000)]
     quick = [point("ratings", n, 1e-6 * n, 40 * n, 2) for n in (1000, 10_000, 100_000)]
-    return {"points": found + slow + quick, "traces": []}
+    return {"points": found + slow + quick, "threads": [], "traces": []}
 
 
 def cells(table: str, start: str) -> list[str]:
@@ -60,10 +60,21 @@ def test_memory_is_laid_at_somebodys_door() -> None:
             "ratings/data.py:1": 2000,
         },
     }
-    table = scaling_report.tables({"points": [], "traces": [trace]})
+    table = scaling_report.tables({"points": [], "threads": [], "traces": [trace]})
     assert "1.50 times ratings + parameters" in table
     assert cells(table, "data container") == ["data container", "0.0", "14.0", "3.50"]
     assert cells(table, "solver vectors") == ["solver vectors", "0.0", "8.0", "2.00"]
+
+
+def test_threads_are_compared_with_one() -> None:
+    walls = {1: (4.0, 5.0, 9.0), 2: (3.0, 2.5, 8.0)}
+    fits = [
+        {"method": "HMF", "n_jobs": n_jobs, "wall": wall}
+        for n_jobs, seconds in walls.items()
+        for wall in seconds
+    ]
+    table = scaling_report.tables({"points": [], "threads": fits, "traces": []})
+    assert cells(table, "HMF, n_jobs=2") == ["HMF, n_jobs=2", "3.00", "0.60"]
 
 
 def test_a_picture_of_the_laws_is_drawn(tmp_path) -> None:
