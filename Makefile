@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/installed
 INSTALLED_DOCS := $(VENV)/installed-docs
 
-.PHONY: demo test lint format docs clean
+.PHONY: demo test lint format docs bench clean
 
 demo: $(INSTALLED)
 	$(BIN)/marginmf demo
@@ -26,6 +26,12 @@ format: $(INSTALLED)
 docs: $(INSTALLED_DOCS)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 	@echo "The documentation is in site/index.html"
+
+# Beside all peers, each in an environment of its own: hours.  BENCH="--quick" takes minutes.
+bench: $(INSTALLED)
+	$(BIN)/python -m benchmarks ratings --threads 1 2 $(BENCH)
+	$(BIN)/python -m benchmarks labels $(BENCH)
+	$(BIN)/python -m benchmarks serving $(BENCH)
 
 clean:
 	rm -rf $(VENV) build dist site .mypy_cache .pytest_cache .ruff_cache .hypothesis

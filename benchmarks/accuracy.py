@@ -1,131 +1,131 @@
-"""Accuracy of every ratings method on MovieLens, beside the thesis and, on request, peers.
+"""Accuracy of every ratings method on MovieLens, beside the thesis and peers.
 
 Run by hand, for example::
 
-    python -m benchmarks.accuracy                    # everything, a few minutes
-    python -m benchmarks.accuracy ml-100k --peers    # one section, with the peers installed here
+    python -m benchmarks accuracy                        # everything, a few minutes
+    python -m benchmarks accuracy ml-100k --peers none   # one section, ours alone
 
-Each section prints a Markdown table.
+Each section prints a Markdown table.  The sections ``ml-100k`` and ``probabilities`` measure in
+processes of their own, as the command ``ratings`` does.
 """
 
-import argparse
 import time
-from collections.abc import Callable, Iterable
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from benchmarks import peers
+from benchmarks.cells import interleaved
+from benchmarks.methods import HMF_REG, RATINGS, Method
+from benchmarks.options import add_harness_arguments, chosen_methods, harness_of
+from benchmarks.rating_problems import rating_problem, split_rows, table_of
+from benchmarks.summaries import LEARNING, Row, seconds, summarised
+from benchmarks.tables import brief, method_table, number, print_header, print_row
 from marginmf.datasets import load_ratings
-from marginmf.metrics import (
-    expected_calibration_error,
-    log_loss,
-    mean_absolute_error,
-    normalised_mean_absolute_error,
-    ratings_report,
-    root_mean_squared_error,
-    zero_one_error,
-)
+from marginmf.metrics import normalised_mean_absolute_error, ratings_report, zero_one_error
 from marginmf.protocols import StrongGeneralisation, WeakGeneralisation, evaluate
-from marginmf.ratings import ALS, HMF, MMMF, PMMMF, BiasOnly, MarginEnsemble
+from marginmf.ratings import ALS, HMF, MMMF, PMMMF, MarginEnsemble
 
 SEEDS = (1, 2, 3)
-REG_1M = (10, 15, 24, 24)
-
-
-def splits_100k() -> Iterable[tuple[Any, Any, Any, Any]]:
-    """Yield the three 80/20 splits of MovieLens 100K: train pairs, ratings, test pairs, ratings."""
-    table = load_ratings("ml-100k")
-    for seed in SEEDS:
-        order = np.random.default_rng(seed).permutation(len(table))
-        train, test = order[:80_000], order[80_000:]
-        yield table.pairs[train], table.ratings[train], table.pairs[test], table.ratings[test]
+REG_1M = HMF_REG["ml-1m"]["reg"]
 
 
 def measure(make: Callable[[], Any]) -> dict[str, float]:
-    """Return test errors, the training MAE and the seconds to fit, averaged over the splits."""
-    runs = []
-    for pairs, ratings, test_pairs, test_ratings in splits_100k():
+    """Return errors, the training MAE and the seconds to fit, averaged over three 80/20 splits."""
+    table, runs = table_of("ml-100k"), []
+    for seed in SEEDS:
+        train, test = split_rows(table, "80/20", seed)
+        pairs, ratings = table.pairs[train], table.ratings[train]
         if not runs:  # nobody is charged for imports and compilation
-            make().fit(pairs[:5000], ratings[:5000]).predict(test_pairs[:1])
+            make().fit(pairs[:5000], ratings[:5000]).predict(pairs[:1])
         begin = time.perf_counter()
         model = make().fit(pairs, ratings)
-        seconds = time.perf_counter() - begin
-        report = ratings_report(test_ratings, model.predict(test_pairs))
-        if hasattr(model, "estimate"):
-            estimates = model.estimate(test_pairs)
-            report["estimate"] = root_mean_squared_error(test_ratings, estimates)
+        elapsed = time.perf_counter() - begin
+        report = ratings_report(table.ratings[test], model.predict(table.pairs[test]))
         report["train"] = float(np.abs(model.predict(pairs) - ratings).mean())
-        runs.append({**report, "seconds": seconds})
+        runs.append({**report, "seconds": elapsed})
     return {key: float(np.mean([run[key] for run in runs])) for key in runs[0]}
 
 
-def measure_probabilities(make: Callable[[], Any]) -> dict[str, Any]:
-    """Return the errors of every answer that probabilities allow, averaged over the splits."""
-    runs = []
-    for pairs, ratings, test_pairs, test_ratings in splits_100k():
-        wall, cpu = time.perf_counter(), time.process_time()
-        model = make().fit(pairs, ratings)
-        wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-        distribution, levels = model.predict_proba(test_pairs), model.levels_
-        answers = {
-            name: model.predict(test_pairs, output=name)
-            for name in ("rule", "median", "mode", "mean")
-        }
-        runs.append(
-            {
-                "rule": mean_absolute_error(test_ratings, answers["rule"]),
-                "mae": mean_absolute_error(test_ratings, answers["median"]),
-                "zero_one": zero_one_error(test_ratings, answers["mode"]),
-                "rmse": root_mean_squared_error(test_ratings, answers["mean"]),
-                "log_loss": log_loss(test_ratings, distribution, levels),
-                "ece": expected_calibration_error(test_ratings, distribution, levels),
-                "seconds": wall,
-                "cpu": cpu,
-            }
-        )
-    means = {key: float(np.mean([run[key] for run in runs])) for key in runs[0]}
-    return {**means, "worst_ece": max(run["ece"] for run in runs), "first": runs[0]}
+def _ours(name: str, estimator: str, **options: Any) -> Method:
+    return Method(name, "", "marginmf", "Estimator", {"estimator": estimator, **options})
 
 
-def print_row(*cells: object) -> None:
-    """Print one row of a Markdown table, numbers with four digits."""
-    shown = (f"{cell:.4f}" if isinstance(cell, float) else str(cell) for cell in cells)
-    print("|", " | ".join(shown), "|", flush=True)
+FIXED = (
+    _ours("HMF(reg=[6, 10, 17, 14])", "HMF", reg=[6, 10, 17, 14]),
+    _ours("MMMF(reg=15)", "MMMF", reg=15),
+    _ours("PMMMF(reg=40)", "PMMMF", reg=40),
+    _ours("ALS(reg=25, bias=True)", "ALS", reg=25, bias=True),
+    _ours("ALS(reg=25)", "ALS", reg=25),
+    _ours("BiasOnly()", "BiasOnly"),
+)
+WITH_PROBABILITIES = (
+    _ours("MarginEnsemble()", "MarginEnsemble", calibrated=True),
+    _ours(
+        'MarginEnsemble(["mmmf"], ensemble="seeds")',
+        "MarginEnsemble",
+        members=["mmmf"],
+        ensemble="seeds",
+        calibrated=True,
+    ),
+    _ours("HMF()", "HMF", calibrated=True),
+    _ours("MMMF()", "MMMF", calibrated=True),
+    _ours("PMMMF()", "PMMMF", calibrated=True),
+    _ours("ALS(bias=True)", "ALS", bias=True, calibrated=True),
+    _ours("BiasOnly()", "BiasOnly", calibrated=True),
+)
+PEERS = tuple(method for method in RATINGS if not method.ours)
+PEERS_WITH_PROBABILITIES = tuple(m for m in PEERS if m.kind == "OrderedProbit")
 
 
-def print_header(*names: str) -> None:
-    """Print the head of a Markdown table."""
-    print_row(*names)
-    print_row(*["---"] * len(names))
+def measured(methods: Sequence[Method], args: Namespace, section: str) -> list[Row]:
+    """Return a row for each method on 80/20 splits of MovieLens 100K."""
+    cells = interleaved(
+        chosen_methods(methods, args), [("ml-100k", "80/20")], args.threads[:1], args.repeats
+    )
+    harness = harness_of(args, f"accuracy-{section}")
+    return summarised(harness.run(cells, rating_problem))
 
 
-def section_100k(args: argparse.Namespace) -> None:
+def section_100k(args: Namespace) -> None:
     """80/20, three splits, 100 factors; integer predictions."""
-    methods: dict[str, Callable[[], Any]] = {
-        "HMF(reg=[6, 10, 17, 14])": lambda: HMF(reg=[6, 10, 17, 14], random_state=0),
-        "MMMF(reg=15)": lambda: MMMF(reg=15, random_state=0),
-        "PMMMF(reg=40)": lambda: PMMMF(reg=40, random_state=0),
-        "ALS(reg=25, bias=True)": lambda: ALS(reg=25, bias=True, random_state=0),
-        "ALS(reg=25)": lambda: ALS(reg=25, random_state=0),
-        "BiasOnly()": BiasOnly,
-    }
-    if args.peers:
-        methods |= peers.available()
-    print_header("method", "MAE", "zero-one error", "RMSE", "RMSE of estimates", "seconds")
-    for name, make in methods.items():
-        r = measure(make)
-        estimate = r.get("estimate", "")
-        print_row(name, r["mae"], r["zero_one"], r["rmse"], estimate, f"{r['seconds']:.2f}")
+    columns = [
+        ("MAE", lambda r: number(r.error("rule_mae"))),
+        ("zero-one error", lambda r: number(r.error("rule_zero_one"))),
+        ("RMSE", lambda r: number(r.error("rule_rmse"))),
+        ("RMSE of estimates", lambda r: number(r.error("rmse_real"))),
+        ("prepare + fit, s", lambda r: brief(r.cost(seconds("wall", *LEARNING)))),
+    ]
+    print(method_table(measured(FIXED + PEERS, args, "ml-100k"), columns))
 
 
-def section_defaults(args: argparse.Namespace) -> None:
+def section_probabilities(args: Namespace) -> None:
+    """Median, mode and mean of the predicted distributions; MarginEnsemble."""
+    methods = WITH_PROBABILITIES + PEERS_WITH_PROBABILITIES
+    columns = [
+        ("MAE (rule)", lambda r: number(r.error("rule_mae"))),
+        ("MAE (median)", lambda r: number(r.error("mae"))),
+        ("zero-one error (mode)", lambda r: number(r.error("zero_one"))),
+        ("RMSE (mean)", lambda r: number(r.error("rmse_real"))),
+        ("log loss", lambda r: number(r.error("log_loss"))),
+        ("ECE", lambda r: number(r.error("ece"))),
+        ("worst ECE", lambda r: number(max(one["errors"]["ece"] for one in r.records))),
+        ("seconds", lambda r: brief(r.cost(seconds("wall", *LEARNING)))),
+        ("CPU seconds", lambda r: brief(r.cost(seconds("cpu", *LEARNING)))),
+    ]
+    print(method_table(measured(methods, args, "probabilities"), columns))
+
+
+def section_defaults(args: Namespace) -> None:
     """No argument but the seed: reg="auto"; integer predictions; against a fit with that reg."""
     print_header("method", "MAE", "zero-one error", "reg", "seconds", "times one fit")
+    table = table_of("ml-100k")
     for method in (HMF, MMMF, PMMMF, ALS):
         name, options = method.__name__, {"bias": True} if method is ALS else {}
         r = measure(lambda method=method, options=options: method(random_state=0, **options))
-        pairs, ratings, *_ = next(iter(splits_100k()))
+        rows, _ = split_rows(table, "80/20", SEEDS[0])
+        pairs, ratings = table.pairs[rows], table.ratings[rows]
         auto, given, regs = [], [], None
         for _ in range(3):
             begin = time.perf_counter()
@@ -139,48 +139,7 @@ def section_defaults(args: argparse.Namespace) -> None:
         print_row(f"{name}()", r["mae"], r["zero_one"], shown, f"{r['seconds']:.2f}", times)
 
 
-def section_probabilities(args: argparse.Namespace) -> None:
-    """Median, mode and mean of the predicted distributions; MarginEnsemble."""
-    methods: dict[str, Callable[[], Any]] = {
-        "MarginEnsemble()": lambda: MarginEnsemble(random_state=0, n_jobs=args.threads),
-        'MarginEnsemble(["mmmf"], ensemble="seeds")': lambda: MarginEnsemble(
-            ["mmmf"], ensemble="seeds", random_state=0, n_jobs=args.threads
-        ),
-        "HMF()": lambda: HMF(random_state=0),
-        "MMMF()": lambda: MMMF(random_state=0),
-        "PMMMF()": lambda: PMMMF(random_state=0),
-        "ALS(bias=True)": lambda: ALS(bias=True, random_state=0),
-        "BiasOnly()": BiasOnly,
-    }
-    if args.peers:
-        methods |= peers.with_probabilities()
-    names = ("rule", "mae", "zero_one", "rmse", "log_loss", "ece", "worst_ece")
-    print_header(
-        "method",
-        "MAE (rule)",
-        "MAE (median)",
-        "zero-one error (mode)",
-        "RMSE (mean)",
-        "log loss",
-        "ECE",
-        "worst ECE",
-        "seconds",
-        "CPU seconds",
-    )
-    for name, make in methods.items():
-        r = measure_probabilities(make)
-        print_row(name, *(r[key] for key in names), f"{r['seconds']:.1f}", f"{r['cpu']:.1f}")
-        first: Any = r["first"]
-        print_row(
-            "- its first split",
-            *(first[key] for key in names[:-1]),
-            "",
-            f"{first['seconds']:.1f}",
-            f"{first['cpu']:.1f}",
-        )
-
-
-def section_ensemble_1m(args: argparse.Namespace) -> None:
+def section_ensemble_1m(args: Namespace) -> None:
     """Weak generalisation on MovieLens 1M with MarginEnsemble, no argument but the seed."""
     table = load_ratings("ml-1m")
     print_header("split", "NMAE (median)", "zero-one error (mode)", "seconds", "CPU seconds")
@@ -188,7 +147,7 @@ def section_ensemble_1m(args: argparse.Namespace) -> None:
     for seed in range(1, args.splits + 1):
         train, test = next(WeakGeneralisation(n_splits=1, random_state=seed).split(table.pairs))
         wall, cpu = time.perf_counter(), time.process_time()
-        model = MarginEnsemble(random_state=0, n_jobs=args.threads)
+        model = MarginEnsemble(random_state=0, n_jobs=args.threads[0])
         model.fit(table.pairs[train], table.ratings[train])
         wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
         true, pairs = table.ratings[test], table.pairs[test]
@@ -199,7 +158,7 @@ def section_ensemble_1m(args: argparse.Namespace) -> None:
     print_row("mean", *map(float, np.mean(found, axis=0)), "", "")
 
 
-def section_matched(args: argparse.Namespace) -> None:
+def section_matched(args: Namespace) -> None:
     """The thesis's comparison: reg chosen so that the training MAE is in [0.07, 0.09]."""
     print_header("method", "reg", "train MAE", "test MAE", "test RMSE", "thesis MAE")
     for method, reg, published in (
@@ -211,11 +170,11 @@ def section_matched(args: argparse.Namespace) -> None:
         print_row(method.__name__, f"{reg:g}", r["train"], r["mae"], r["rmse"], published)
 
 
-def section_1m(args: argparse.Namespace) -> None:
+def section_1m(args: Namespace) -> None:
     """Weak and strong generalisation on MovieLens 1M; HMF's warm schedule against long runs."""
     table = load_ratings("ml-1m")
-    hmf = HMF(reg=REG_1M, random_state=0, n_jobs=args.threads)
-    long = HMF(reg=REG_1M, random_state=0, n_jobs=args.threads, schedule="independent", tol=0.0)
+    hmf = HMF(reg=REG_1M, random_state=0, n_jobs=args.threads[0])
+    long = HMF(reg=REG_1M, random_state=0, n_jobs=args.threads[0], schedule="independent", tol=0.0)
     seeds = range(1, args.splits + 1)
     weak = [WeakGeneralisation(n_splits=1, random_state=seed) for seed in seeds]
     strong = [StrongGeneralisation(5000, n_splits=1, random_state=seed) for seed in seeds]
@@ -251,19 +210,18 @@ SECTIONS = {
 }
 
 
-def main() -> None:
-    """Run the sections that were asked for."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("sections", nargs="*", choices=[*SECTIONS, []], default=[])
-    parser.add_argument("--peers", action="store_true", help="also run the peers installed here")
+def add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("sections", nargs="*", metavar="SECTION", help=", ".join(SECTIONS))
+    add_harness_arguments(parser, RATINGS, repeats=len(SEEDS))
     parser.add_argument("--splits", type=int, default=3, help="splits of MovieLens 1M")
-    parser.add_argument("--threads", type=int, default=1)
-    args = parser.parse_args()
+
+
+def main(args: Namespace) -> None:
+    if args.quick:
+        args.repeats = args.splits = 1
     for name in args.sections or SECTIONS:
+        if name not in SECTIONS:
+            raise SystemExit(f"There is no section {name!r}: {', '.join(SECTIONS)}.")
         section = SECTIONS[name]
         print(f"\n## {name}: {(section.__doc__ or '').splitlines()[0]}\n", flush=True)
         section(args)
-
-
-if __name__ == "__main__":
-    main()

@@ -2,25 +2,27 @@
 
 Run by hand::
 
-    python -m benchmarks.fold_in --threads 2       # a few minutes, most of them in the refits
+    python -m benchmarks fold-in --threads 2       # a few minutes, most of them in the refits
 
 Of 6,040 users 1,040 are new.  A model of the other 5,000 folds them in, and is compared on their
 held-out ratings with a model that was fitted to everybody's.  Each section prints a Markdown table.
 """
 
-import argparse
 import time
+from argparse import ArgumentParser, Namespace
 from typing import Any
 
 import numpy as np
 
-from benchmarks.accuracy import REG_1M, print_header, print_row
+from benchmarks.methods import HMF_REG
+from benchmarks.tables import print_header, print_row
 from marginmf.datasets import load_ratings
 from marginmf.metrics import normalised_mean_absolute_error
 from marginmf.protocols import StrongGeneralisation
 from marginmf.ratings import ALS, HMF, MMMF, PMMMF, BiasOnly
 
 LEVELS = np.arange(1.0, 6.0)
+REG_1M = HMF_REG["ml-1m"]["reg"]
 
 
 def timed(task: Any, repeats: int = 1) -> tuple[Any, float]:
@@ -39,7 +41,7 @@ def split(table: Any, held_out: int, seed: int) -> Any:
     return next(protocol.split(table.pairs))
 
 
-def section_accuracy(table: Any, args: argparse.Namespace) -> None:
+def section_accuracy(table: Any, args: Namespace) -> None:
     """NMAE of HMF on the new users' held-out ratings."""
 
     def fit(rows: Any) -> HMF:
@@ -65,7 +67,7 @@ def section_accuracy(table: Any, args: argparse.Namespace) -> None:
         print_row(held_out, "mean", *(float(mean) for mean in np.mean(figures, axis=0)))
 
 
-def section_speed(table: Any, args: argparse.Namespace) -> None:
+def section_speed(table: Any, args: Namespace) -> None:
     """Seconds, and how far a user's margins are from those of the user folded in alone."""
     train, new, _ = split(table, 1, 1)
     new_users = table.pairs[new], table.ratings[new]
@@ -104,17 +106,13 @@ def section_speed(table: Any, args: argparse.Namespace) -> None:
         )
 
 
-def main() -> None:
-    """Run both sections."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--threads", type=int, default=2)
-    args = parser.parse_args()
+
+
+def main(args: Namespace) -> None:
     table = load_ratings("ml-1m")
     for section in (section_accuracy, section_speed):
         print(f"\n## {(section.__doc__ or '').splitlines()[0]}\n", flush=True)
         section(table, args)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,167 +1,88 @@
-"""Seconds and memory for the ten best unseen items of every user, beside `implicit`.
+"""Seconds and memory for the ten best unseen items of every user, beside peers.
 
-Run by hand, where ``implicit`` is installed, for example::
-
-    python -m benchmarks.serving --repeats 9
-
-Every method is fitted once and saved; then each is served from a process of its own, so that
-memory is its own, and the processes take turns, so that what else the machine does hits all of
-them.  Prints a Markdown table of medians.
+Every measurement is a process of its own: it fits with 100 factors and few iterations, makes all
+lists once without being watched, and then once more.  The lists are checked: as long as asked,
+and nothing in them that the user has rated.
 """
 
-import argparse
-import json
-import os
-import pickle
-import resource
-import subprocess
-import sys
-import tempfile
-import time
-from collections.abc import Callable
-from importlib.util import find_spec
-from pathlib import Path
-from statistics import median
-from typing import Any
+from argparse import ArgumentParser, Namespace
+from functools import partial
 
 import numpy as np
 
-from benchmarks.accuracy import print_header, print_row
-from marginmf.datasets import load_ratings
-from marginmf.ratings import ALS, HMF, MMMF, PMMMF, BiasOnly, Ratings
+from benchmarks.cells import interleaved
+from benchmarks.harness import Arrays, Problem
+from benchmarks.methods import SERVING
+from benchmarks.options import add_harness_arguments, chosen_methods, harness_of
+from benchmarks.rating_problems import in_order, table_of
+from benchmarks.summaries import Row, megabytes, seconds, summarised
+from benchmarks.tables import Column, brief, by_place, method_table, publish, times
 
-METHODS: dict[str, Callable[[], Any]] = {
-    "MMMF(reg=15)": lambda: MMMF(reg=15, max_iter=30, random_state=0),
-    "HMF(reg=[10, 15, 24, 24])": lambda: HMF(reg=[10, 15, 24, 24], max_iter=15, random_state=0),
-    "PMMMF(reg=40)": lambda: PMMMF(reg=40, max_iter=20, random_state=0),
-    "ALS(reg=25, bias=True)": lambda: ALS(reg=25, bias=True, max_iter=3, random_state=0),
-    "BiasOnly()": BiasOnly,
-}
-PEER = "implicit ALS(factors=100)"
+WALL, CPU = seconds("wall", "answer"), seconds("cpu", "answer")
 
 
-def fit(name: str, file: Path, data: str) -> None:
-    """Fit one method and save it."""
-    table = load_ratings(data)
-    if name == PEER:
-        from implicit.als import AlternatingLeastSquares
-        from scipy.sparse import csr_matrix
-
-        ratings = Ratings.of(table.pairs, table.ratings)
-        shape = (ratings.n_users, ratings.n_items)
-        values = ratings.values.astype(np.float32)
-        matrix = csr_matrix((values, ratings.indices, ratings.indptr), shape=shape)
-        peer = AlternatingLeastSquares(factors=100, iterations=3, random_state=0, use_gpu=False)
-        peer.fit(matrix, show_progress=False)
-        model = peer.user_factors, peer.item_factors, matrix
-    else:
-        model = METHODS[name]().fit(table.pairs, table.ratings).calibrate()
-    file.write_bytes(pickle.dumps(model))
-
-
-def make_server(name: str, file: Path, threads: int, n: int) -> Callable[[], int]:
-    """Return a function that makes all lists and says how many items they hold."""
-    model = pickle.loads(file.read_bytes())
-    if name == PEER:
-        from implicit.als import AlternatingLeastSquares
-
-        peer = AlternatingLeastSquares(factors=100, num_threads=threads, use_gpu=False)
-        peer.user_factors, peer.item_factors, matrix = model
-        users = np.arange(matrix.shape[0])
-        return lambda: peer.recommend(users, matrix, N=n, filter_already_liked_items=True)[0].size
-    model.set_params(n_jobs=threads)
-    return lambda: len(model.recommend(n=n))
-
-
-def serve(name: str, file: Path, threads: int, n: int) -> None:
-    """Make the lists whenever a line comes in; answer with seconds, CPU seconds and memory."""
-    serve_all = make_server(name, file, threads, n)
-    for _ in sys.stdin:
-        begin, begin_cpu = time.perf_counter(), time.process_time()
-        n_found = serve_all()
-        answer = {
-            "seconds": time.perf_counter() - begin,
-            "cpu": time.process_time() - begin_cpu,
-            "megabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
-            "found": n_found,
-        }
-        print(json.dumps(answer), flush=True)
-
-
-def start(mode: str, name: str, file: Path, args: argparse.Namespace) -> "subprocess.Popen[str]":
-    """Start a process that fits or serves one method."""
-    command = [sys.executable, "-m", "benchmarks.serving", "--mode", mode, "--name", name]
-    command += ["--file", str(file), "--data", args.data]
-    command += ["--threads", str(args.threads), "--n", str(args.n)]
-    # One BLAS thread for `implicit`, which asks for that; our own code sees to it by itself.
-    environment = {**os.environ, **({"OPENBLAS_NUM_THREADS": "1"} if name == PEER else {})}
-    pipe = subprocess.PIPE if mode == "serve" else None
-    return subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, env=environment)
-
-
-def ask(process: "subprocess.Popen[str]") -> dict[str, float]:
-    """Have a process make all lists once."""
-    assert process.stdin is not None
-    assert process.stdout is not None
-    process.stdin.write("go\n")
-    process.stdin.flush()
-    answer: dict[str, float] = json.loads(process.stdout.readline())
-    return answer
-
-
-def compare(args: argparse.Namespace) -> None:
-    """Fit, serve in turns, and print the table."""
-    names = [name for name in METHODS if not args.only or name.startswith(tuple(args.only))]
-    if find_spec("implicit") is not None:
-        names = [PEER, *names]
-    else:
-        print("(implicit is not installed: no comparison)\n")
-    with tempfile.TemporaryDirectory() as folder:
-        files = {name: Path(folder) / f"{k}.pickle" for k, name in enumerate(names)}
-        for name, file in files.items():
-            if start("fit", name, file, args).wait() != 0:
-                sys.exit(f"{name} could not be fitted.")
-        servers = {name: start("serve", name, file, args) for name, file in files.items()}
-        answers: dict[str, list[dict[str, float]]] = {name: [] for name in names}
-        for k in range(args.repeats + 1):
-            for name, server in servers.items():
-                answer = ask(server)
-                if k > 0:  # nobody is charged for compilation and first pages
-                    answers[name].append(answer)
-        for server in servers.values():
-            server.communicate()
-    medians = {
-        name: {key: median(answer[key] for answer in given) for key in given[0]}
-        for name, given in answers.items()
-    }
-    base = medians[names[0]]
-    times = f"times {names[0]}"
-    print_header(f"top {args.n} of {args.data}", "seconds", times, "CPU seconds", times, "peak MB")
-    for name, m in medians.items():
-        shares = {key: f"{m[key] / base[key]:.2f}" for key in ("seconds", "cpu")}
-        memory = f"{m['megabytes']:.0f}"
-        print_row(name, m["seconds"], shares["seconds"], m["cpu"], shares["cpu"], memory)
-
-
-def main() -> None:
-    """Run what the command line asks for."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--repeats", type=int, default=7)
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--n", type=int, default=10)
+def add_arguments(parser: ArgumentParser) -> None:
+    add_harness_arguments(parser, SERVING, threads=2)
     parser.add_argument("--data", default="ml-1m")
-    parser.add_argument("--only", nargs="*", help="beginnings of the names of our methods")
-    parser.add_argument("--mode", choices=["compare", "fit", "serve"], default="compare")
-    parser.add_argument("--name", help=argparse.SUPPRESS)
-    parser.add_argument("--file", type=Path, help=argparse.SUPPRESS)
-    args = parser.parse_args()
-    if args.mode == "fit":
-        fit(args.name, args.file, args.data)
-    elif args.mode == "serve":
-        serve(args.name, args.file, args.threads, args.n)
-    else:
-        compare(args)
+    parser.add_argument("--n", type=int, default=10, help="the length of the lists")
+    parser.add_argument("--baseline", default="implicit ALS", help="what others are compared with")
 
 
-if __name__ == "__main__":
-    main()
+def main(args: Namespace) -> None:
+    if args.quick:
+        args.data, args.repeats = "ml-100k", 1
+    places = [(args.data, f"top {args.n}")]
+    cells = interleaved(chosen_methods(SERVING, args), places, args.threads, args.repeats)
+    harness = harness_of(args, "serving", rounds=2)
+    rows = summarised(harness.run(cells, partial(_problem, n=args.n)))
+    tables = [
+        f"{title}\n\n{method_table(own, _columns(own, args.baseline))}"
+        for title, own in by_place(rows)
+    ]
+    publish(args.out / "serving.md", [*tables, harness.store.colophon()])
+
+
+def _columns(rows: list[Row], baseline: str) -> list[Column]:
+    return [
+        ("seconds", lambda r: brief(r.cost(WALL))),
+        (f"times {baseline}", times(rows, baseline, lambda r: r.cost(WALL).median)),
+        ("CPU seconds", lambda r: brief(r.cost(CPU))),
+        (f"times {baseline}", times(rows, baseline, lambda r: r.cost(CPU).median)),
+        ("peak MB", lambda r: f"{r.cost(megabytes).median:.0f}"),
+    ]
+
+
+def _problem(data: str, split: str, repetition: int, n: int) -> Problem:
+    table = table_of(data)
+    rows = in_order(table, np.arange(len(table)), "sorted", 0)
+    # Whole users: someone with few ratings must still have unseen items to be shown.
+    few = rows[np.isin(table.users[rows], np.unique(table.users)[:20])]
+    train, tiny = (
+        {"users": table.users[k], "items": table.items[k], "ratings": table.ratings[k]}
+        for k in (rows, few)
+    )
+    test, tiny_test = (
+        {"users": np.unique(part["users"]), "n": np.array(n)} for part in (train, tiny)
+    )
+    return Problem(train, test, tiny, tiny_test, partial(check_lists, train, n))
+
+
+def check_lists(seen: Arrays, n: int, answers: Arrays) -> dict[str, float]:
+    """Raise ValueError unless every user has ``n`` different items, none of them seen."""
+    users, items = answers["users"], answers["items"]
+    everybody = np.unique(seen["users"])
+    who, lengths = np.unique(users, return_counts=True)
+    if not np.array_equal(who, everybody) or not (lengths == n).all():
+        raise ValueError(
+            f"there are {len(who)} lists of {lengths.min()} to {lengths.max()} items, not "
+            f"{len(everybody)} lists of {n}"
+        )
+    # One number for each pair.
+    base = int(max(seen["items"].max(), items.max())) + 1
+    shown = users.astype(np.int64) * base + items
+    if len(np.unique(shown)) < len(shown):
+        raise ValueError("an item is twice in the list of a user")
+    known = seen["users"].astype(np.int64) * base + seen["items"]
+    if np.isin(shown, known).any():
+        raise ValueError("a list has an item that its user has rated")
+    return {"lists": float(len(who))}

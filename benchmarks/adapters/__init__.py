@@ -1,0 +1,15 @@
+"""One module for each library: what the worker calls to prepare data, to fit and to answer.
+
+These modules are imported by the interpreter of the library's own environment, so they may use
+NumPy, the library and what that depends on, and nothing else.  Each says in ``PACKAGES`` which
+versions to report.  An adapter is made with ``threads`` and the method's options, and has
+
+- ``prepare(**arrays)``: build the library's own form of the training data,
+- ``fit()``: learn from it,
+- ``answer(**arrays)``: return arrays by name,
+- optionally ``also(**arrays)``: further answers that are not charged to the method.
+
+For ratings, answers are ``estimate`` (a real number for each pair), ``rule`` (a level, where the
+method has a rule of its own for that) and ``distribution`` (over the levels, where there is one).
+For serving, they are ``users`` and ``items`` of all lists.  For labels, ``labels`` as 0 and 1.
+"""

@@ -1,0 +1,62 @@
+"""What several adapters need; NumPy alone."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+
+class Codes:
+    """Ids as 0, 1, 2, ... in ascending order."""
+
+    def __init__(self, ids: np.ndarray) -> None:
+        self.ids = np.unique(ids)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __call__(self, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the code of every id, and whether the id is known."""
+        codes = np.minimum(np.searchsorted(self.ids, ids), len(self.ids) - 1)
+        return codes, self.ids[codes] == ids
+
+
+class Scale:
+    """The range of the ratings and their mean, for peers that leave those to the caller."""
+
+    def __init__(self, ratings: np.ndarray) -> None:
+        self.low, self.high, self.mean = ratings.min(), ratings.max(), ratings.mean()
+
+    def __call__(self, estimates: np.ndarray) -> np.ndarray:
+        """Return estimates within the range, the mean for those that are missing."""
+        known = np.where(np.isnan(estimates), self.mean, estimates)
+        return np.clip(known, self.low, self.high)
+
+
+def user_item_matrix(users: np.ndarray, items: np.ndarray, ratings: np.ndarray) -> Any:
+    """Return the codes of users and items, and their ratings as a CSR matrix."""
+    from scipy.sparse import csr_matrix
+
+    rows, columns = Codes(users), Codes(items)
+    places = rows(users)[0], columns(items)[0]
+    shape = len(rows), len(columns)
+    return rows, columns, csr_matrix((ratings.astype(np.float32), places), shape=shape)
+
+
+def best_of_each(
+    users: np.ndarray, n: int, one: Callable[[Any], np.ndarray]
+) -> dict[str, np.ndarray]:
+    """Return lists for all users from a function that makes one."""
+    lists = [np.asarray(one(user))[:n] for user in users.tolist()]
+    lengths = [len(items) for items in lists]
+    return {"users": np.repeat(users, lengths), "items": np.concatenate(lists)}
+
+
+def sparse(name: str, parts: dict[str, np.ndarray]) -> Any:
+    """Return a CSR matrix from its parts in an npz file."""
+    from scipy.sparse import csr_matrix
+
+    data, indices, indptr, shape = (
+        parts[f"{name}_{part}"] for part in ("data", "indices", "indptr", "shape")
+    )
+    return csr_matrix((data, indices, indptr), shape=tuple(shape.tolist()))

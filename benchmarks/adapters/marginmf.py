@@ -1,0 +1,65 @@
+"""Our own ratings methods."""
+
+from typing import Any
+
+import numpy as np
+
+import marginmf.ratings
+
+PACKAGES = ("marginmf", "numpy", "scipy", "numba", "scikit-learn")
+
+
+class Estimator:
+    """An estimator by name.  With ``calibrated``, `fit` includes learning probabilities."""
+
+    def __init__(
+        self, threads: int, estimator: str, calibrated: bool = False, **options: Any
+    ) -> None:
+        made = getattr(marginmf.ratings, estimator)(**options)
+        free = {"n_jobs": threads, "random_state": 0}
+        self.model = made.set_params(
+            **{name: value for name, value in free.items() if name in made.get_params()}
+        )
+        self.calibrated = calibrated
+
+    def prepare(self, users: np.ndarray, items: np.ndarray, ratings: np.ndarray) -> None:
+        self.pairs, self.ratings = np.column_stack([users, items]), ratings
+
+    def fit(self) -> None:
+        self.model.fit(self.pairs, self.ratings)
+        if self.calibrated:
+            self.model.calibrate()
+
+    def answer(self, users: np.ndarray, items: np.ndarray) -> dict[str, np.ndarray]:
+        pairs = np.column_stack([users, items])
+        rule = {"rule": self.model.predict(pairs)}
+        if not self.calibrated:
+            return rule
+        distribution = self.model.predict_proba(pairs)
+        return {**rule, "distribution": distribution, "estimate": self._mean(distribution)}
+
+    def also(self, users: np.ndarray, items: np.ndarray) -> dict[str, np.ndarray]:
+        """Return real-valued predictions of methods whose own answers are levels.
+
+        They are the means of probabilities, and those may cost another fit.
+        """
+        if self.calibrated:
+            return {}
+        return {"estimate": self._mean(self.model.predict_proba(np.column_stack([users, items])))}
+
+    def _mean(self, distribution: np.ndarray) -> np.ndarray:
+        return np.asarray(distribution @ self.model.levels_)
+
+
+class Server(Estimator):
+    """Lists of the best items."""
+
+    def __init__(self, threads: int, estimator: str, **options: Any) -> None:
+        super().__init__(threads, estimator, calibrated=True, **options)
+
+    def answer(self, users: np.ndarray, n: np.ndarray) -> dict[str, np.ndarray]:  # type: ignore[override]
+        lists = self.model.recommend(users, n=int(n))
+        return {"users": np.asarray(lists["user"]), "items": np.asarray(lists["item"])}
+
+    def also(self, **arrays: np.ndarray) -> dict[str, np.ndarray]:  # type: ignore[override]
+        return {}

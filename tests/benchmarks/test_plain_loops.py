@@ -1,0 +1,38 @@
+"""The plain C loops do what our gradient does: a roofline of other work would prove nothing."""
+
+import shutil
+
+import numpy as np
+import pytest
+
+from benchmarks.roofline_gradient import ROW_LOSSES
+from benchmarks.roofline_loops import Loops, NoCompiler, PlainGradient
+from marginmf.kernels import get_kernels
+from marginmf.ratings.data import Ratings
+from marginmf.ratings.objective import FactorObjective
+
+
+@pytest.mark.parametrize("form", ["one_pass", "three_passes"])
+@pytest.mark.parametrize("known", [False, True])
+def test_plain_loops_and_kernels_agree(form: str, known: bool) -> None:
+    if not any(map(shutil.which, ("cc", "gcc", "clang"))):
+        with pytest.raises(NoCompiler, match="no C compiler"):
+            Loops.compiled()
+        return
+    generator = np.random.default_rng(0)
+    pairs = np.argwhere(generator.random((20, 30)) < 0.4)
+    data = Ratings.of(pairs, generator.integers(1, 5, len(pairs), endpoint=True))
+    plain = PlainGradient(Loops.compiled(7 if known else 0).library, data, 7)
+    # Scores of all sizes, so that every branch of the loss is taken.
+    plain.U *= 10
+    plain.V *= 10
+    getattr(plain, form)()
+
+    objective = FactorObjective(
+        data, ROW_LOSSES["HMF"](data.n_levels), 0.0, 7, get_kernels("reference")
+    )
+    point = objective.join(plain.U, plain.V, np.empty((data.n_users, 0)))
+    _, gradient = objective(point)
+    users, items, _ = objective.split(gradient)
+    np.testing.assert_allclose(plain.by_users, users, rtol=1e-3, atol=1e-4)
+    np.testing.assert_allclose(plain.by_items, items, rtol=1e-3, atol=1e-4)
