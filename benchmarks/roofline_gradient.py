@@ -7,6 +7,7 @@ import numpy as np
 
 from benchmarks.roofline_clock import seconds_each
 from marginmf.kernels import get_kernels
+from marginmf.kernels.interface import Sides
 from marginmf.losses import smooth_hinge
 from marginmf.ratings.data import Ratings
 from marginmf.ratings.objective import (
@@ -67,30 +68,26 @@ def kernels(data: Ratings, n_factors: int) -> Iterator[dict[str, Any]]:
     The operations are those of the arithmetic on factors; the rest of a gradient has next to none,
     and is shown in nanoseconds a rating.
     """
-    cpu: Any = get_kernels("cpu", 1)
+    cpu = get_kernels("cpu", 1)
     generator = np.random.default_rng(0)
     U, V = (
         generator.standard_normal((n, n_factors), np.float32) for n in (data.n_users, data.n_items)
     )
     weights = generator.standard_normal(len(data), np.float32)
     cut = (data.n_levels - 1) // 2
-    by_users = np.empty_like(U)
+    gradients = Sides(np.zeros_like(U), np.zeros_like(V))
     calls: dict[str, tuple[int, Callable[[], Any]]] = {
         "scores": (2, lambda: cpu.scores(data.rows, data.indices, U, V)),
-        "accumulate": (
-            2,
-            lambda: cpu.accumulate(data.indptr, data.indices, weights, V, by_users),
-        ),
+        "spread": (4, lambda: cpu.spread(data.entries, weights, Sides(U, V), gradients)),
         "two_level_rows": (
             0,
             lambda: cpu.two_level_rows(data.indptr, weights, data.codes, cut, smooth_hinge),
         ),
     }
     for name, (operations, call) in calls.items():
-        if hasattr(cpu, name):
-            seconds = seconds_each(call)
-            rate = 1e-9 * operations * n_factors * len(data) / seconds
-            yield {"kernel": name, "seconds": seconds, "gflops": rate}
+        seconds = seconds_each(call)
+        rate = 1e-9 * operations * n_factors * len(data) / seconds
+        yield {"kernel": name, "seconds": seconds, "gflops": rate}
 
 
 def vectors(n_bytes: int) -> dict[str, float]:
