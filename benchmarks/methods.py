@@ -61,13 +61,15 @@ def _ours(name: str, estimator: str, by_data: Any = None, **options: Any) -> Met
 RATINGS = (
     _ours("BiasOnly", "BiasOnly"),
     *(_ours(f"HMF d={d}", "HMF", HMF_REG, n_factors=d) for d in (8, 16, 32, 100)),
-    *(_ours(f"MMMF d={d}", "MMMF", MMMF_REG, n_factors=d, tol=1e-3) for d in (10, 100)),
+    *(_ours(f"MMMF d={d}", "MMMF", MMMF_REG, n_factors=d, tol=1e-3) for d in (8, 100)),
     # With a distribution over the levels, learned on a tenth that is held out from a second fit.
-    _ours("MMMF d=10, calibrated", "MMMF", MMMF_REG, n_factors=10, tol=1e-3, calibrated=True),
-    _ours("HMF d=16, calibrated", "HMF", HMF_REG, n_factors=16, calibrated=True),
+    _ours("MMMF d=8, calibrated", "MMMF", MMMF_REG, n_factors=8, tol=1e-3, calibrated=True),
+    _ours("HMF d=32, calibrated", "HMF", HMF_REG, n_factors=32, calibrated=True),
     _ours("ALS", "ALS", bias=True, reg=25),
-    _ours("MarginEnsemble, 4", "MarginEnsemble", n_estimators=4, calibrated=True),
-    _ours("MarginEnsemble, 30", "MarginEnsemble", calibrated=True),
+    *(
+        _ours(f"MarginEnsemble, {n}", "MarginEnsemble", n_estimators=n, calibrated=True)
+        for n in (2, 4, 10, 30)
+    ),
     Method("Surprise SVD", "surprise", "surprise", "SVD", threaded=False),
     Method(
         "Surprise SVD, tuned",
