@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -17,6 +17,7 @@ SHAPE = (7, 4)
 # On a grid, so that subtracting a threshold makes no ties that were not there.
 SCORES = arrays(np.int64, SHAPE, elements=st.integers(-32, 32)).map(lambda a: a / 16)
 PRESENT = arrays(np.bool_, SHAPE)
+patient = settings(deadline=None)  # the first example may have to compile
 
 
 def f1(right, predicted, present):
@@ -40,6 +41,7 @@ def measured(measure, present, predicted):
 @pytest.mark.parametrize("top1", [False, True])
 @pytest.mark.parametrize("measure", MEASURES)
 @given(scores=SCORES, present=PRESENT)
+@patient
 def test_the_search_counts_what_the_rule_would_reach(measure, top1, scores, present) -> None:
     candidates = np.linspace(-1.5, 1.5, 13)
     search = ThresholdSearch(SHAPE[1], top1, candidates)
@@ -52,6 +54,7 @@ def test_the_search_counts_what_the_rule_would_reach(measure, top1, scores, pres
 
 @pytest.mark.parametrize("measure", MEASURES)
 @given(scores=SCORES, present=PRESENT)
+@patient
 def test_the_best_common_threshold_is_no_worse_than_any_candidate(measure, scores, present) -> None:
     candidates = candidate_thresholds(scores, present)
     search = ThresholdSearch(SHAPE[1], False, candidates)
@@ -143,3 +146,54 @@ def test_without_rows_the_threshold_is_zero() -> None:
 
 def test_no_scores_of_present_labels_leave_zero_as_the_only_candidate() -> None:
     assert candidate_thresholds(np.ones((2, 2)), np.zeros((2, 2), bool)).tolist() == [0.0]
+
+
+@given(
+    scores=arrays(np.float64, SHAPE, elements=st.floats(-1e3, 1e3)),
+    present=PRESENT,
+    own=st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=9, unique=True),
+)
+@patient
+def test_candidates_far_and_near_are_told_apart_exactly(scores, present, own) -> None:
+    # Neighbouring numbers, and the scores themselves: a score equal to a candidate is not above it.
+    candidates = np.unique([*own, *np.nextafter(own, 9e9), *scores[0]])
+    search = ThresholdSearch(SHAPE[1], False, candidates)
+    search.add(scores, present)
+    right = [(present & (scores > candidate)).sum() for candidate in candidates]
+    predicted = [(scores > candidate).sum() for candidate in candidates]
+    expected = [f1(r, p, present.sum()) for r, p in zip(right, predicted, strict=True)]
+    np.testing.assert_allclose(search.value("micro_f1"), expected)
+
+
+def test_scores_of_float32_and_in_another_order_count_the_same() -> None:
+    rng = np.random.default_rng(3)
+    scores, present = rng.integers(-8, 8, (50, 6)) / 8, rng.random((50, 6)) < 0.3
+    found = []
+    for form in (scores, scores.astype(np.float32), np.asfortranarray(scores)):
+        search = ThresholdSearch(6, False)
+        search.add(form, present)
+        found.append(search.best("global", "accuracy"))
+    for thresholds, value in found[1:]:
+        assert value == found[0][1]
+        np.testing.assert_allclose(thresholds, found[0][0], atol=1e-6)
+
+
+def test_infinite_scores_are_above_all_candidates_or_none() -> None:
+    scores = np.array([[np.inf, -np.inf, 0.5]])
+    for candidates in (np.zeros(1), np.array([0.0, 1.0])):
+        search = ThresholdSearch(3, False, candidates)
+        search.add(scores, np.array([[True, True, False]]))
+        predicted = (scores[0] > candidates[:, None]).sum(axis=1)
+        np.testing.assert_allclose(search.value("micro_f1"), 2.0 / (predicted + 2.0))
+
+
+@given(scores=SCORES, present=PRESENT)
+@patient
+def test_the_even_candidates_begin_at_the_middle_absent_score_or_the_least_present(
+    scores, present
+) -> None:
+    candidates = candidate_thresholds(scores, present)
+    if present.any():
+        middle = np.median(scores[~present]) if not present.all() else 0.0
+        least = np.nextafter(scores[present].min(), -9)
+        assert candidates[0] == min(least, middle, 0.0)

@@ -465,3 +465,29 @@ def test_very_large_features_do_not_overflow() -> None:
     X, Y = data(3)
     fitted = model().fit(1e25 * X, Y)
     assert np.isfinite(fitted.decision_function(1e25 * X)).all()
+
+
+@pytest.mark.parametrize("n_jobs", [2, 3, 5])
+@pytest.mark.parametrize("decision", ["sign", "global", "per_label"])
+def test_threads_do_not_change_a_bit(decision, n_jobs) -> None:
+    X, Y = data(11, n=90)
+    one = GroPLE(3, 2, decision=decision, random_state=0).fit(X, Y)
+    several = GroPLE(3, 2, decision=decision, random_state=0, n_jobs=n_jobs).fit(X, Y)
+    for name in ("label_factors_", "feature_map_", "label_groups_", "thresholds_"):
+        np.testing.assert_array_equal(getattr(several, name), getattr(one, name))
+    assert several.n_iter_ == one.n_iter_
+
+
+def test_an_error_in_one_of_the_threads_is_told() -> None:
+    class Failing(KMeans):
+        def fit_predict(self, X, y=None):
+            raise RuntimeError("no clusters today")
+
+    X, Y = data(12)
+    with pytest.raises(RuntimeError, match="no clusters today"):
+        GroPLE(3, 2, grouping=Failing(2), n_jobs=4).fit(X, Y)
+
+
+def test_an_impossible_number_of_threads_is_refused() -> None:
+    with pytest.raises(ValueError, match="n_jobs='two' must be a whole number"):
+        GroPLE(n_jobs="two").fit(*data(13))

@@ -31,6 +31,12 @@ if hasattr(os, "register_at_fork"):
 
 def run(task: Callable[..., Any], bounds: IntArray, n_threads: int) -> None:
     """Call ``task(start, stop)`` for every pair of neighbouring bounds."""
+    if n_threads == 1 and len(bounds) == 2:
+        # Solvers come here for every small vector operation: no lists, no pools.
+        start, stop = int(bounds[0]), int(bounds[1])
+        if start < stop:
+            task(start, stop)
+        return
     ranges = [(int(a), int(b)) for a, b in pairwise(bounds) if a < b]
     if n_threads == 1 or len(ranges) == 1:
         for start, stop in ranges:
@@ -45,7 +51,7 @@ def run(task: Callable[..., Any], bounds: IntArray, n_threads: int) -> None:
 def even_bounds(n: int, n_threads: int, work_each: int = 1) -> IntArray:
     """Cut ``range(n)`` into parts of equal length."""
     parts = _n_parts(n * work_each, n_threads)
-    # Solvers come here for every small vector operation, and linspace takes its time.
+    # linspace takes its time, and small vectors come here often.
     return np.array([0, n]) if parts == 1 else np.linspace(0, n, parts + 1).astype(np.int64)
 
 
@@ -56,6 +62,8 @@ def row_bounds(indptr: IntArray, n_threads: int, work_each: int = 1) -> IntArray
 
 def row_parts(indptr: IntArray, n_parts: int) -> IntArray:
     """Cut the rows into so many parts with about the same number of entries."""
+    if n_parts == 1:
+        return np.array([0, len(indptr) - 1])
     cuts = np.searchsorted(indptr, np.linspace(0, int(indptr[-1]), n_parts + 1)[1:-1])
     return np.concatenate(([0], np.maximum.accumulate(cuts), [len(indptr) - 1]))
 

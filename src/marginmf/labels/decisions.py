@@ -11,11 +11,13 @@ array([[1, 1],
        [0, 1]])
 """
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from marginmf._typing import BoolArray, Float64Array, FloatArray, IntArray
+from marginmf._typing import BoolArray, Float64Array, FloatArray
 
 #: The rules and the measures that they can be chosen for.
 DECISIONS = ("sign", "global", "per_label")
@@ -23,6 +25,8 @@ MEASURES = ("accuracy", "micro_f1", "macro_f1", "hamming")
 
 #: How many thresholds are tried: at quantiles of the scores of labels that are there, and evenly.
 N_QUANTILES, N_EVEN = 192, 64
+#: Into how many cells the range of the candidates is cut, to find a score's place among them.
+N_CELLS = 4096
 #: So many scores are held until candidates are chosen.
 MOST_HELD = 2**24
 
@@ -74,15 +78,30 @@ def candidate_thresholds(scores: FloatArray, present: BoolArray) -> Float64Array
     >>> bool((candidates < 0).any()), bool((scores[scores > 0] > candidates.min()).all())
     (True, True)
     """
-    right = scores[present].astype(np.float64)
+    return _candidates([(scores, present)])
+
+
+def _candidates(batches: Sequence[tuple[FloatArray, BoolArray]]) -> Float64Array:
+    """Return the same of several batches, which need not be put together for it."""
+    right = np.concatenate([scores[present] for scores, present in batches]).astype(np.float64)
     if right.size == 0:
         return np.zeros(1)
     quantiles = np.quantile(right, np.linspace(0.0, 1.0, N_QUANTILES))
-    absent = scores[~present]
-    low = min(float(quantiles[0]), float(np.median(absent)) if absent.size else 0.0)
-    even = np.linspace(low, quantiles[-1], N_EVEN)
+    even = np.linspace(_lowest(batches, float(quantiles[0])), quantiles[-1], N_EVEN)
     # A score equal to the threshold is not above it: stay just below the scores themselves.
     return np.unique(np.concatenate([np.nextafter(quantiles, -np.inf), even, [0.0]]))
+
+
+def _lowest(batches: Sequence[tuple[FloatArray, BoolArray]], least: float) -> float:
+    """Return the middle score of absent labels, or the least of present ones if that is lower."""
+    n_absent = sum(present.size - np.count_nonzero(present) for _, present in batches)
+    if n_absent == 0:
+        return min(least, 0.0)
+    # To count is quicker than to find the middle, which is seldom the lower one.  Of an even
+    # number of scores it is between two.
+    if sum(np.count_nonzero(scores < least) for scores, _ in batches) <= (n_absent - 1) // 2:
+        return least
+    return float(np.median(np.concatenate([scores[~present] for scores, present in batches])))
 
 
 class ThresholdSearch:
@@ -125,6 +144,14 @@ class ThresholdSearch:
         self._predicted = np.zeros((n, n_labels))
         self._right = np.zeros((n, n_labels))
         self._present = np.zeros(n_labels)
+        # Of many equal cells between the first and the last candidate, how many candidates are in
+        # those before each one.
+        width = float(candidates[-1] - candidates[0])
+        scale = (N_CELLS - 1) / width if width > 0 else math.inf
+        # Candidates that are nearly equal are all in the first one.
+        self._scale = scale if math.isfinite(scale) else 0.0
+        cell_of = ((candidates - candidates[0]) * self._scale).astype(np.int64)
+        self._cells = np.searchsorted(cell_of, np.arange(N_CELLS), side="left")
 
     def add(self, scores: FloatArray, present: BoolArray) -> None:
         """Count rows whose scores and labels are given."""
@@ -140,42 +167,32 @@ class ThresholdSearch:
         """Choose the candidates, and count what was held until then."""
         if not self._held:
             self._held = [(np.zeros((0, self.n_labels)), np.zeros((0, self.n_labels), bool))]
-        columns = list(zip(*self._held, strict=True))
-        self._begin(candidate_thresholds(*map(np.concatenate, columns)))
+        self._begin(_candidates(self._held))
         for held in self._held:
             self._count(*held)
         self._held = []
 
     def _count(self, scores: FloatArray, present: BoolArray) -> None:
-        n, n_labels = scores.shape
-        # How many candidates each score is above: it is predicted under all of those.
-        above = np.searchsorted(self.candidates, scores.ravel(), side="left").reshape(n, n_labels)
-        rows, labels = np.nonzero(present)
-        of_row = _under_each(above, self._rows_of(above), n, len(self.candidates))
-        right_of_row = _under_each(above[rows, labels], rows, n, len(self.candidates))
-        self._predicted += _under_each(
-            above, np.broadcast_to(np.arange(n_labels), above.shape), n_labels, len(self.candidates)
-        ).T
-        self._right += _under_each(above[rows, labels], labels, n_labels, len(self.candidates)).T
-        if self.top1_if_empty:
-            self._fill_empty(scores, present, of_row, right_of_row)
-        self._present += np.bincount(labels, minlength=n_labels)
-        union = of_row + np.bincount(rows, minlength=n)[:, None] - right_of_row
-        # Nothing predicted where nothing is there: 0/0 counts as 0, as in the metric.
-        self._jaccard += (right_of_row / np.maximum(union, 1.0)).sum(axis=0)
-        self._n_rows += n
+        from marginmf.kernels.counting import count_above
 
-    def _fill_empty(
-        self, scores: FloatArray, present: BoolArray, of_row: FloatArray, right_of_row: FloatArray
-    ) -> None:
-        """Add each row's best label under the candidates that leave the row empty."""
-        best = np.argmax(scores, axis=1)
-        hit = present[np.arange(len(best)), best]
-        empty = of_row == 0
-        of_row += empty
-        right_of_row += empty & hit[:, None]
-        for counts, rows in ((self._predicted, slice(None)), (self._right, hit)):
-            np.add.at(counts.T, best[rows], empty[rows])
+        counts = np.zeros((2, self.n_labels, len(self.candidates) + 1), np.int64)
+        overlap = np.zeros(len(self.candidates))
+        count_above(
+            *(
+                0,
+                len(scores),
+                np.ascontiguousarray(scores, np.float64),
+                np.ascontiguousarray(present),
+            ),
+            *(self.top1_if_empty, self.candidates, self._cells, self._scale, *counts, overlap),
+        )
+        # By how many candidates a score is above, to: by candidates that it is above.
+        predicted, right = np.cumsum(counts[:, :, :0:-1], axis=2)[:, :, ::-1].transpose(0, 2, 1)
+        self._predicted += predicted
+        self._right += right
+        self._present += np.count_nonzero(present, axis=0)
+        self._jaccard += overlap
+        self._n_rows += len(scores)
 
     def value(self, measure: str) -> Float64Array:
         """Return a measure under every candidate, larger is better."""
@@ -220,15 +237,3 @@ class ThresholdSearch:
         first = int(np.argmax(best))
         run = int(np.argmin(np.append(best[first:], False)))
         return float(0.5 * (self.candidates[first] + self.candidates[first + run - 1]))
-
-    @staticmethod
-    def _rows_of(matrix: IntArray) -> IntArray:
-        return np.broadcast_to(np.arange(len(matrix))[:, None], matrix.shape)
-
-
-def _under_each(above: IntArray, group: IntArray, n_groups: int, n: int) -> Float64Array:
-    """Return, for each group and candidate, how many entries are above the candidate."""
-    counts = np.bincount(group.ravel() * (n + 1) + above.ravel(), minlength=n_groups * (n + 1))
-    by_number = counts.reshape(n_groups, n + 1)[:, 1:]
-    # An entry above k candidates is above the first k of them.
-    return np.cumsum(by_number[:, ::-1], axis=1)[:, ::-1].astype(np.float64)

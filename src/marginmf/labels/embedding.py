@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import NamedTuple, Protocol
 
 import numpy as np
+from scipy.linalg import eigh
 from scipy.sparse.linalg import LinearOperator, eigsh
 
 from marginmf._typing import Float64Array
@@ -207,7 +208,8 @@ def leading_eigenvectors(gram: Gram, n: int) -> Float64Array:
     """
     n_labels = len(gram.counts)
     if n_labels <= MOST_DENSE_LABELS or n >= n_labels - 1:
-        values, vectors = np.linalg.eigh(gram.matrix)
+        wanted = (max(0, n_labels - n), n_labels - 1)
+        values, vectors = eigh(gram.matrix, subset_by_index=wanted, check_finite=False)
     else:
         operator = LinearOperator(
             (n_labels, n_labels),
@@ -222,4 +224,5 @@ def leading_eigenvectors(gram: Gram, n: int) -> Float64Array:
     rank = int(np.sum(values > ZERO * max(gram.trace, 0.0)))
     if rank == 0 or gram.trace <= 0.0:
         return np.zeros((n_labels, 1))
-    return vectors[:, :rank]
+    leading: Float64Array = vectors[:, :rank]
+    return leading

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.sparse import csr_array, issparse
 
 from marginmf._typing import FloatArray, IntArray
-from marginmf.kernels import get_kernels
+from marginmf.labels.products import sparse_times
 
 
 def take_rows(X: Any, rows: IntArray) -> Any:
@@ -76,7 +76,5 @@ def embed(X: Any, features: IntArray, weights: FloatArray) -> FloatArray:
     places = np.full(X.shape[1], len(weights), np.int32)
     places[features] = np.arange(len(weights))
     padded = np.vstack([weights, np.zeros((1, weights.shape[1]), weights.dtype)])
-    embedded = np.empty((X.shape[0], weights.shape[1]), weights.dtype)
-    data = X.data.astype(weights.dtype, copy=False)
-    get_kernels().accumulate(X.indptr, places[X.indices], data, padded, embedded)
-    return embedded
+    shape = (X.shape[0], len(padded))
+    return sparse_times(csr_array((X.data, places[X.indices], X.indptr), shape), padded)

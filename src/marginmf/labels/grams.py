@@ -16,20 +16,24 @@ from scipy.sparse import csr_array, issparse
 
 from marginmf._typing import Float64Array, FloatArray, IntArray
 from marginmf.labels.features import filled_columns
+from marginmf.labels.products import mirror, sparse_times, upper_gram
 
 #: The most bytes that ``X^T X`` may take.
 MOST_BYTES = 2**30
 #: Work that has to be cut in pieces is cut in pieces of about this many numbers.
 PIECE = 2**22
+#: Sparse features are cut into blocks that are small with so many columns to multiply them with.
+MOST_COLUMNS = 256
 #: More labels than this have a sparse ``Y^T Y``.
 MOST_DENSE_LABELS = 4096
 #: A mean whose square is so many times the mean square around it is taken off before products.
 FAR_OFF = 100.0
 #: About how many times `Normal.apply` is called in a fit.
 APPLICATIONS = 50
-#: How much slower than dense products a multiplication is, in a product of a sparse with a dense
-#: matrix, and of two sparse ones (measured; their ratio is all that matters).
-SPARSE_DENSE, SPARSE_SPARSE = 16, 650
+#: How much slower than in dense products a multiplication is, in the product of a sparse matrix
+#: with a dense one, and with itself; and how many multiplications every number of the latter takes
+#: besides (measured; their ratios are all that matters).
+SPARSE_DENSE, SPARSE_SPARSE, EACH_FORMED = 5, 60, 250
 
 
 class Normal(Protocol):
@@ -64,13 +68,24 @@ class ImplicitNormal:
     means: Float64Array
     diagonal: Float64Array
 
+    @cached_property
+    def _sparse_blocks(self) -> list[tuple[csr_array, csr_array]]:
+        """Blocks of rows as they are, and lying on their side: so each product goes along rows."""
+        return [(rows, csr_array(rows.T)) for rows in row_blocks(self.X, MOST_COLUMNS)]
+
     def apply(self, Z: FloatArray) -> FloatArray:
         """Return ``X^T X Z``."""
         shift = (self.means @ Z).astype(Z.dtype)
         product = np.zeros(Z.shape, Z.dtype)
-        for rows in row_blocks(self.X, Z.shape[1]):
-            # The columns of what is multiplied add up to zero, so X^T need not be centred.
-            product += rows.T @ (rows @ Z - shift)
+        # The columns of what is multiplied add up to zero, so X^T need not be centred.
+        if issparse(self.X):
+            for rows, on_side in self._sparse_blocks:
+                embedded = sparse_times(rows, Z)
+                embedded -= shift
+                product += sparse_times(on_side, embedded)
+        else:
+            for rows in row_blocks(self.X, Z.shape[1]):
+                product += rows.T @ (rows @ Z - shift)
         return product
 
 
@@ -231,7 +246,7 @@ def is_formed(X: Any, dtype: Any, n_columns: int) -> bool:
         if width**2 * np.dtype(dtype).itemsize > MOST_BYTES:
             return False
         lengths = np.diff(X.indptr).astype(np.float64)
-        forming = SPARSE_SPARSE * float(lengths @ lengths)
+        forming = SPARSE_SPARSE * float(lengths @ lengths) + EACH_FORMED * float(width) ** 2
         twice = 2.0 * SPARSE_DENSE * float(X.nnz)
     else:
         if width**2 * 8 > MOST_BYTES:
@@ -250,10 +265,10 @@ def cross_product(
     sums = np.zeros(M.shape[1])
     start = 0
     for rows in row_blocks(X, max(X.shape[1] if not issparse(X) else 0, M.shape[1])):
-        embedded = Y[start : start + rows.shape[0]] @ M
+        embedded = sparse_times(Y[start : start + rows.shape[0]], M)
         start += rows.shape[0]
         if issparse(X):
-            product += rows.T @ embedded
+            product += sparse_times(csr_array(rows.T), embedded)
             sums += embedded.sum(axis=0)
         else:
             product += (rows - feature_means).T @ embedded
@@ -281,14 +296,9 @@ def _formed_dense(X: FloatArray, means: Float64Array, dtype: Any) -> FloatArray:
 
 def _formed_sparse(X: csr_array, means: Float64Array, dtype: Any) -> FloatArray:
     width = X.shape[1]
-    # Products of two sparse matrices add up in their own precision.
-    X = X.astype(np.float64, copy=False)
-    columns = X.T.tocsr()
     matrix = np.empty((width, width), dtype)
-    size = max(1, PIECE // max(1, width))
-    for start in range(0, width, size):
-        part = slice(start, start + size)
-        products = (columns[part] @ X).toarray()
-        products -= np.outer(X.shape[0] * means[part], means)
-        matrix[part] = products
+    for rows, products in upper_gram(X, max(1, PIECE // max(1, width))):
+        products -= np.outer(X.shape[0] * means[rows], means)
+        matrix[rows] = products
+    mirror(matrix)
     return matrix

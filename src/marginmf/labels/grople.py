@@ -1,18 +1,24 @@
 """GroPLE: labels embedded so that groups stay together, and features mapped onto them."""
 
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import KW_ONLY, dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
+from joblib import effective_n_jobs
 from scipy.sparse import csr_array, issparse
 
 from marginmf._indicators import counts
-from marginmf._parameters import check_number
+from marginmf._parameters import check_n_jobs, check_number
 from marginmf._random import as_generator
 from marginmf._typing import IntArray
 from marginmf.kernels.threads import one_blas_thread
+from marginmf.labels.base import LabelsEstimator
 from marginmf.labels.embedding import Embedding, LabelEmbedding
 from marginmf.labels.feature_map import fit_feature_map
+from marginmf.labels.folds import Fold
 from marginmf.labels.grams import (
     LabelGram,
     cross_product,
@@ -76,6 +82,9 @@ class GroPLE(LabelSpaceTransformer):
         The precision in which the map from the features is found.
     random_state : int, Generator or None
         Seeds the spectral clustering; everything else is deterministic.
+    n_jobs : int or None
+        Threads, as in scikit-learn: None is one, -1 is all.  Thresholds are chosen on folds, whose
+        models are learned side by side with the final one; the result does not depend on it.
     verbose : bool
         Show a progress bar.
     decision : {"sign", "global", "per_label"}
@@ -129,7 +138,31 @@ class GroPLE(LabelSpaceTransformer):
     tol: float = 1e-3
     dtype: str = "float32"
     random_state: Any = None
+    n_jobs: int | None = None
     verbose: bool = False
+
+    def _learn(self, X: Any, Y: csr_array, tuned: bool) -> None:
+        if not tuned or self._n_threads() == 1:
+            super()._learn(X, Y, tuned)
+            return
+        # All rows in one thread, the folds of them in the others.
+        with ThreadPoolExecutor(1) as pool:
+            whole = pool.submit(self._fit, X, Y)
+            thresholds, _ = self._tuned(X, Y)
+            whole.result()
+        self._take_thresholds(thresholds, Y)
+
+    def _fit_each(self, X: Any, Y: csr_array, folds: list[Fold]) -> Iterator[LabelsEstimator]:
+        if self._n_threads() <= 2:
+            yield from super()._fit_each(X, Y, folds)
+            return
+        with ThreadPoolExecutor(min(self._n_threads() - 1, len(folds))) as pool:
+            fit_one = partial(super()._fit_each, X, Y)
+            yield from pool.map(lambda fold: next(iter(fit_one([fold]))), folds)
+
+    def _n_threads(self) -> int:
+        """How many fits are made side by side: one, if each of them shows a progress bar."""
+        return 1 if self.verbose else effective_n_jobs(self.n_jobs)
 
     def _fit(self, X: Any, Y: csr_array) -> None:
         n_labels = Y.shape[1]
@@ -195,6 +228,7 @@ class GroPLE(LabelSpaceTransformer):
         check_number(self, "max_iter", int, 1)
         for name in ("reg_basis", "reg_group", "reg_corr", "reg_sparse", "tol"):
             check_number(self, name, float, 0)
+        check_n_jobs(self)
         check_grouping(self.grouping)
         as_generator(self.random_state)
         if str(self.dtype) not in ("float32", "float64"):

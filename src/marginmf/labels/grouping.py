@@ -1,5 +1,6 @@
 """Which labels belong together?  Groups from the counts of how often labels occur together."""
 
+import threading
 import warnings
 from collections.abc import Iterator
 from typing import Any
@@ -19,6 +20,8 @@ SCALE_NEIGHBOUR = 7
 #: More different labels than this are connected with their nearest ones alone.
 MOST_CONNECTED = 2000
 N_NEIGHBOURS = 20
+
+_quiet = threading.Lock()
 
 
 def group_labels(gram: LabelGram, n_groups: int, grouping: Any, random_state: Any) -> IntArray:
@@ -165,7 +168,8 @@ def clustered(gram: LabelGram, clusterer: Any) -> IntArray:
 
 def _quietly(clusterer: Any, table: Any) -> IntArray:
     """Cluster; that labels fall apart into unconnected parts is nothing to warn of."""
-    with warnings.catch_warnings():
+    # What is to be ignored is the same for all threads: one after the other.
+    with _quiet, warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Graph is not fully connected")
         warnings.simplefilter("ignore", ConvergenceWarning)
         return np.asarray(clusterer.fit_predict(table), np.int64)

@@ -16,6 +16,7 @@ from scipy.sparse import csr_array, issparse
 from marginmf._typing import FloatArray, IntArray
 from marginmf.kernels import get_kernels
 from marginmf.kernels.threads import run
+from marginmf.labels.products import sparse_times
 from marginmf.losses import TwoLevelLoss
 
 #: Scores that are worked on together: few enough for a processor's own cache.  However many
@@ -159,7 +160,7 @@ class LabelObjective:
         """Return XU, with the intercept."""
         X, embedded = self.X, np.empty((self.X.shape[0], U.shape[1]), self.dtype)
         if issparse(X):
-            self.kernels.accumulate(X.indptr, X.indices, X.data, U, embedded)
+            sparse_times(X, U, embedded, self.n_threads)
         else:
 
             def work(start: int, stop: int) -> None:
@@ -173,7 +174,7 @@ class LabelObjective:
         """Fill the gradient by U with ``X^T by_embedded``; the constant feature is one."""
         X, Xt = self.X, self._transposed
         if Xt is not None:
-            self.kernels.accumulate(Xt.indptr, Xt.indices, Xt.data, by_embedded, by_U[:-1])
+            sparse_times(Xt, by_embedded, by_U[:-1], self.n_threads)
         else:
 
             def work(start: int, stop: int) -> None:

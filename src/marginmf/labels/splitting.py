@@ -1,18 +1,22 @@
 """Dividing instances in two with any clusterer that has scikit-learn's ``fit_predict``."""
 
 import inspect
+from functools import cache
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.base import clone
 from sklearn.cluster import KMeans
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from marginmf._typing import BoolArray, IntArray
 from marginmf.labels.order import row_keys
 
 #: What clusterers and mixtures call the number of clusters.
 COUNTS = ("n_clusters", "n_components")
+#: So many numbers are few: to divide them is a matter of overhead alone.
+FEW = 2**16
 #: Random starts of k-means, of which the best is taken.
 N_STARTS = 5
 
@@ -65,8 +69,9 @@ def divide(X: Any, splitter: Any, seed: int) -> list[IntArray]:
     clusterer = _ready(splitter, seed)
     # Sums that several threads share come out otherwise rounded.  For OpenMP this limits the
     # calling thread alone, so that trees that grow side by side do not disturb one another.
-    with threadpool_limits(1, "openmp"):
-        found = np.asarray(clusterer.fit_predict(X))
+    libraries = _libraries() if splitter is None else ThreadpoolController()
+    with libraries.limit(limits=1, user_api="openmp"):
+        found = np.asarray(clusterer.fit_predict(_as_is_quickest(X) if splitter is None else X))
     if len(np.unique(found)) > 2:
         raise ValueError(
             f"splitter={splitter!r} has divided {len(keys)} instances into "
@@ -75,6 +80,25 @@ def divide(X: Any, splitter: Any, seed: int) -> list[IntArray]:
         )
     first: BoolArray = found == found[0]
     return [part for part in (np.flatnonzero(first), np.flatnonzero(~first)) if len(part)]
+
+
+def _as_is_quickest(X: Any) -> Any:
+    """Return the same instances in the form that k-means divides soonest.
+
+    It adds up in float64, and converts a part of float32 features again for every start; and of
+    few instances, SciPy's handling of sparse ones takes longer than the arithmetic.
+    """
+    if not issparse(X):
+        return X.astype(np.float64, copy=False) if X.size <= FEW else X
+    if X.shape[0] * X.shape[1] <= FEW:
+        X = X.toarray()
+    return X.astype(np.float64, copy=False)
+
+
+@cache
+def _libraries() -> ThreadpoolController:
+    """Return the libraries that k-means runs on: to find them takes as long as to divide."""
+    return ThreadpoolController()
 
 
 def _ready(splitter: Any, seed: int) -> Any:

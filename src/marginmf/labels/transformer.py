@@ -5,6 +5,7 @@ from typing import Any
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from marginmf._typing import Float64Array, FloatArray
+from marginmf.kernels.threads import one_blas_thread
 from marginmf.labels.base import LabelsEstimator
 
 
@@ -38,8 +39,11 @@ class LabelSpaceTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, L
         return embedded
 
     def _scores(self, X: Any) -> FloatArray:
+        # One thread, because products that BLAS shares out come otherwise rounded.
+        with one_blas_thread():
+            scores: FloatArray = self._embedded(X) @ self.label_factors_
         # Labels are 0 or 1 inside: rather there is above one half.
-        scores: FloatArray = self._embedded(X) @ self.label_factors_ + (self.label_means_ - 0.5)
+        scores += self.label_means_ - 0.5
         return scores
 
     @property
