@@ -77,6 +77,9 @@ class HMF(MarginFactoriser):
         How many gradients all stages took together.
     stop_reason_ : list of str
         Why the solver stopped, for every stage.
+    validation_errors_ : list of list of float
+        For every stage: the zero-one error on held-out ratings at the start and after every
+        iteration (with ``early_stopping``).
 
     Examples
     --------
