@@ -33,7 +33,7 @@ from marginmf.ratings.objective import (
 )
 from marginmf.ratings.placing import solve_rows
 from marginmf.ratings.rows import Rows, Side
-from marginmf.ratings.selection import PATH_TOL, Trial, calibrated_on, choose_reg
+from marginmf.ratings.selection import PATH_TOL, Choice, Trial, calibrated_on, choose_reg
 from marginmf.solvers import Callback, EarlyStopped, Result, Solver, Stopping, get_solver
 from marginmf.tuning import USUAL_LENGTH, candidates_below
 
@@ -137,9 +137,14 @@ class Factoriser(RatingsEstimator):
         trials = [self._trial(HeldOut.at_random(data, rngs[-1])) for _ in range(self.holdouts)]
         # Copies, so that the final fit starts where it would with the chosen reg given.
         rngs = deepcopy(rngs)
-        choices = self._each_stage(
-            data, lambda stage, kernels: choose_reg(trials, stage, rngs[stage], kernels, report)
-        )
+        chosen: dict[int, Choice] = {}
+
+        def choose(stage: int, kernels: Kernels) -> Choice:
+            near = self._neighbour(stage, chosen)
+            chosen[stage] = choose_reg(trials, stage, rngs[stage], kernels, report, near)
+            return chosen[stage]
+
+        choices = self._each_stage(data, choose)
         self.reg_path_: Any = self._of_stages([choice.path for choice in choices])
         margins = [
             np.hstack([choice.best.margins[k] for choice in choices]) for k in range(len(trials))
@@ -160,7 +165,8 @@ class Factoriser(RatingsEstimator):
 
         def train(stage: int, kernels: Kernels) -> Solution:
             row_loss, name = self._row_loss(data, stage), self._stage_name(stage)
-            start = self._neighbour(stage, solved)
+            near = self._neighbour(stage, solved)
+            start = near and near.parameters
             if start is None:
                 start = self._random_start(data, row_loss, rngs[stage])
             callbacks = [*self.callbacks, *report(name)]
@@ -179,8 +185,8 @@ class Factoriser(RatingsEstimator):
     def _stage_name(self, stage: int) -> str:
         return ""
 
-    def _neighbour(self, stage: int, solved: Mapping[int, Solution]) -> Parameters | None:
-        """Return another stage's solution to start from, if there is one."""
+    def _neighbour(self, stage: int, done: Mapping[int, Work]) -> Work | None:
+        """Return what was done for another stage, to start from, if there is any."""
         return None
 
     def _of_stages(self, values: list[Any]) -> Any:

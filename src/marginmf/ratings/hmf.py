@@ -17,7 +17,6 @@ from marginmf.ratings.decoders import first_below
 from marginmf.ratings.factoriser import (
     LOW_RANK,
     MarginFactoriser,
-    Solution,
     Work,
     is_auto,
 )
@@ -117,11 +116,10 @@ class HMF(MarginFactoriser):
         data.item_order  # noqa: B018  (built once here, not at the same time in every thread)
         return self._journal.side_by_side(lambda q: work(q, kernels), range(n_stages), n_jobs)
 
-    def _neighbour(self, stage: int, solved: Mapping[int, Solution]) -> Parameters | None:
+    def _neighbour(self, stage: int, done: Mapping[int, Work]) -> Work | None:
         if self.schedule == "independent":
             return None
-        near = (solved[q].parameters for q in (stage - 1, stage + 1) if q in solved)
-        return next(near, None)
+        return next((done[q] for q in (stage - 1, stage + 1) if q in done), None)
 
     def _of_stages(self, values: list[Any]) -> Any:
         return values

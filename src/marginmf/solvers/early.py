@@ -34,7 +34,9 @@ class EarlyStopped:
     >>> bowl = lambda x: (float(x @ (x * [1, 9])), 2 * x * [1, 9])
     >>> solver = EarlyStopped(LBFGS(), lambda x: float(np.abs(x - target).sum()), patience=2)
     >>> result = solver.minimise(bowl, np.array([3.0, 4.0]))
-    >>> result.errors.index(min(result.errors)) < result.n_iter
+    >>> len(result.errors) == result.n_iter + 1
+    True
+    >>> solver.error_at(result.point) == min(result.errors)
     True
     """
 
