@@ -8,14 +8,14 @@ from hypothesis import strategies as st
 from marginmf.tuning import RegularisationPath, candidates_below, follow_path
 
 
-def path_to(target, candidates, noise=0.0, seed=0):
+def path_to(target, candidates, noise=0.0, seed=0, begin=None):
     rng, tried = np.random.default_rng(seed), []
 
     def errors_at(reg):
         tried.append(reg)
         return np.array([0.3 + 0.05 * np.log10(reg / target) ** 2 + noise * rng.normal()])
 
-    return follow_path(errors_at, "error", candidates), tried
+    return follow_path(errors_at, "error", candidates, begin), tried
 
 
 @given(st.floats(2.0, 150.0))
@@ -31,6 +31,35 @@ def test_the_path_goes_from_strong_to_weak_and_stops_when_it_is_clearly_past():
     assert coarse == sorted(coarse, reverse=True)
     assert min(tried) > 5.0
     assert path.regs.tolist() == sorted(tried)
+
+
+@given(st.floats(2.0, 150.0), st.floats(1.0, 300.0))
+def test_the_walk_finds_the_best_from_wherever_it_begins(target, begin):
+    path, tried = path_to(target, candidates_below(400.0), begin=begin)
+    assert abs(np.log10(path.best / target)) <= 0.5 / 16 + 1e-9
+    assert abs(np.log10(tried[0] / np.clip(begin, 1.8, 200.0))) <= 1 / 16
+    assert len(tried) == len(set(tried)) <= 13
+
+
+def test_a_good_guess_saves_trials():
+    guessed, far = (path_to(20.0, candidates_below(400.0), begin=b)[1] for b in (20.0, None))
+    assert len(guessed) < len(far)
+
+
+def test_one_hopeless_candidate_ends_the_walk_and_one_that_is_merely_worse_does_not():
+    def regs_below_ten(excess):
+        tried = []
+
+        def errors_at(reg):
+            tried.append(reg)
+            return np.array([0.5 if reg > 10 else 0.5 * (1 + excess)])
+
+        follow_path(errors_at, "error", candidates_below(200.0), 15.0)
+        return sum(reg < 8 for reg in tried)
+
+    assert regs_below_ten(0.05) == 0
+    assert regs_below_ten(0.03) == 1
+    assert regs_below_ten(0.01) == 2
 
 
 def test_noise_is_smoothed_away():

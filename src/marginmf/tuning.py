@@ -1,9 +1,9 @@
 """Regularisation paths: which weight of the penalty predicts held-out entries best.
 
-The candidates are tried from strong to weak, because the solution for one is a good start for the
-next weaker one.  The search is coarse first: every fourth candidate, until the error is clearly
-past its minimum; then the candidates between it and its neighbours.  Finer than that, the noise of
-a hold-out is larger than any difference.
+The candidates are tried one after the other, because the solution for one is a good start for the
+next.  The search is coarse first: every fourth candidate, from strong to weak until the error is
+clearly past its minimum, and the other way if it began there; then the candidates between the best
+and its neighbours.  Finer than that, the noise of a hold-out is larger than any difference.
 """
 
 import math
@@ -27,13 +27,18 @@ REACH = 30.0
 STRIDES = (4, 2)
 
 #: About so many candidates are tried: for progress bars.
-USUAL_LENGTH = 8
+USUAL_LENGTH = 6
 
-#: So many coarse candidates in a row that are clearly worse than the best one end the descent.
+#: So many coarse candidates in a row that are clearly worse than the best one end a walk ...
 PATIENCE = 2
 
 #: What is clearly worse: an error larger by this share.
 CLEARLY = 0.02
+
+#: ... and so does a single one whose error is larger by this share.
+HOPELESSLY = 0.04
+
+TINY = 1e-300
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,9 +116,15 @@ def candidates_below(limit: float) -> Float64Array:
 
 
 def follow_path(
-    errors_at: Callable[[float], Float64Array], metric: str, candidates: Float64Array
+    errors_at: Callable[[float], Float64Array],
+    metric: str,
+    candidates: Float64Array,
+    begin: float | None = None,
 ) -> RegularisationPath:
-    """Try candidates from strong to weak, then around the best one.
+    """Walk along the candidates to where the error is smallest, then look around there.
+
+    The walk goes from strong to weak, and from weak to strong if nothing weaker than the first
+    one was better.
 
     Parameters
     ----------
@@ -124,6 +135,9 @@ def follow_path(
         What the errors are.
     candidates : array
         The weights to choose from, ascending.
+    begin : float, optional
+        A guess where the best one is: the walk begins at the candidate nearest to this.  By
+        default it is the strongest.
 
     Examples
     --------
@@ -133,9 +147,14 @@ def follow_path(
     ...     return np.array([abs(np.log(reg / 20.0))])
     >>> path = follow_path(errors_at, "distance to twenty", candidates_below(200.0))
     >>> round(path.best, 2), len(tried)
-    (20.54, 8)
+    (20.54, 7)
+    >>> tried.clear()
+    >>> path = follow_path(errors_at, "distance", candidates_below(200.0), begin=30.0)
+    >>> round(path.best, 2), len(tried)
+    (20.54, 5)
     """
     last = len(candidates) - 1
+    first = last if begin is None else int(np.abs(np.log(candidates / begin)).argmin())
     tried: dict[int, Float64Array] = {}
 
     def error_at(place: int) -> float:
@@ -143,13 +162,22 @@ def follow_path(
             tried[place] = np.asarray(errors_at(float(candidates[place])), np.float64)
         return float(tried[place].mean())
 
-    best, worse = last, 0
-    for place in range(last, -1, -STRIDES[0]):
-        worse = worse + 1 if error_at(place) > (1 + CLEARLY) * error_at(best) else 0
-        if error_at(place) < error_at(best):
-            best = place
-        if worse == PATIENCE:
-            break
+    best = first
+
+    def walk(places: range) -> None:
+        nonlocal best
+        worse = 0
+        for place in places:
+            excess = error_at(place) / max(error_at(best), TINY) - 1
+            worse = worse + 1 if excess > CLEARLY else 0
+            if error_at(place) < error_at(best):
+                best = place
+            if excess > HOPELESSLY or worse == PATIENCE:
+                break
+
+    walk(range(first, -1, -STRIDES[0]))
+    if best == first:
+        walk(range(first + STRIDES[0], last + 1, STRIDES[0]))
     for stride in STRIDES[1:]:
         near = [place for place in (best + stride, best - stride) if 0 <= place <= last]
         best = min([best, *near], key=lambda place: (error_at(place), -place))

@@ -173,4 +173,4 @@ def test_objective_without_a_value_at_the_start_is_an_error(name: str, value: fl
 
 def test_reasons_read_as_sentences() -> None:
     assert str(StopReason.MAX_ITER) == "max_iter iterations were done"
-    assert len({str(reason) for reason in StopReason}) == len(StopReason) == 7
+    assert len({str(reason) for reason in StopReason}) == len(StopReason) == 8

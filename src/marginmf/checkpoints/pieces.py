@@ -68,8 +68,13 @@ def _taken_apart(piece: Piece) -> tuple[str, dict[str, Any], dict[str, Array]]:
         return "generator", vars(piece), {}
     history = [list(map(float, record)) for record in piece.history]
     if isinstance(piece, Result):
-        details = {"reason": piece.reason.name, "n_evaluations": piece.n_evaluations}
-        return "result", {"history": history, **details}, {"point": _contiguous(piece.point)}
+        details = {
+            "history": history,
+            "reason": piece.reason.name,
+            "n_evaluations": piece.n_evaluations,
+            "errors": piece.errors,
+        }
+        return "result", details, {"point": _contiguous(piece.point)}
     numbers = {name: list(map(float, values)) for name, values in piece.numbers.items()}
     groups = {name: len(group) for name, group in piece.vectors.items()}
     vectors = {
@@ -91,7 +96,8 @@ def _put_together(kind: str, details: dict[str, Any], vectors: Mapping[str, Arra
     ]
     if kind == "result":
         reason = StopReason[details["reason"]]
-        return Result(vectors["point"], history, reason, details["n_evaluations"])
+        n_evaluations, errors = details["n_evaluations"], details["errors"]
+        return Result(vectors["point"], history, reason, n_evaluations, errors)
     groups = {
         name: [vectors[f"{name} {place}"] for place in range(size)]
         for name, size in details["groups"].items()

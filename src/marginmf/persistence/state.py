@@ -37,6 +37,7 @@ STATE: dict[str, dict[str, Any]] = {
     },
     "Factoriser": {
         **TRAINING,
+        "validation_errors_": Optional(list),
         "reg_": float,
         "reg_path_": Optional("RegularisationPath"),
         "user_factors_": floats("users", "factors"),

@@ -31,6 +31,12 @@ solver : str or solver
 max_iter, tol
     When to stop: after so many iterations, or when one of them (on the average of the last three)
     lowers the objective by less than this share of it.
+early_stopping : bool
+    Whether to hold ratings out, stop when their error no longer falls, and keep the factors with
+    the smallest one.  A few iterations with all ratings come last.
+validation_fraction, n_iter_no_change
+    With ``early_stopping``: which share of the ratings is held out, and after how many iterations
+    in a row without a new smallest error to stop.
 random_state : int, Generator or None
     Seeds the start.
 n_jobs : int or None
@@ -53,7 +59,10 @@ history_ : list of Record
 n_iter_, n_evaluations_ : int
     How many iterations were made, and how many gradients they took.
 stop_reason_ : str
-    Why the solver stopped.""",
+    Why the solver stopped.
+validation_errors_ : list of float
+    The error on held-out ratings at the start and after every iteration (with
+    ``early_stopping``).""",
 }
 
 

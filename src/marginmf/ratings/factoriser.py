@@ -5,7 +5,8 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy, deepcopy
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar, NamedTuple, TypeVar
+from functools import partial
+from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -20,6 +21,7 @@ from marginmf.ratings.base import RatingsEstimator
 from marginmf.ratings.blocks import Columns, as_stages, block_product
 from marginmf.ratings.data import Ratings
 from marginmf.ratings.docstrings import filled
+from marginmf.ratings.early_stopping import check_early_stopping, train_and_stop_early
 from marginmf.ratings.expected import MarginBlock
 from marginmf.ratings.holdout import HeldOut
 from marginmf.ratings.objective import (
@@ -31,8 +33,8 @@ from marginmf.ratings.objective import (
 )
 from marginmf.ratings.placing import solve_rows
 from marginmf.ratings.rows import Rows, Side
-from marginmf.ratings.selection import PATH_TOL, Trial, calibrated_on, choose_reg
-from marginmf.solvers import Callback, Result, Solver, Stopping, get_solver
+from marginmf.ratings.selection import PATH_TOL, Choice, Trial, calibrated_on, choose_reg
+from marginmf.solvers import Callback, EarlyStopped, Result, Solver, Stopping, get_solver
 from marginmf.tuning import USUAL_LENGTH, candidates_below
 
 Work = TypeVar("Work")
@@ -67,6 +69,9 @@ class Factoriser(RatingsEstimator):
     holdouts: int = 1
     max_iter: int = 100
     tol: float = 1e-4
+    early_stopping: bool = False
+    validation_fraction: float = 0.1
+    n_iter_no_change: int = 5
     random_state: Any = None
     n_jobs: int | None = None
     dtype: str = "float32"
@@ -109,12 +114,19 @@ class Factoriser(RatingsEstimator):
     def _fit(self, data: Ratings) -> None:
         n_stages, auto = self._n_stages(data), is_auto(self.reg)
         rngs = self._journal.generator("random start", self.random_state).spawn(n_stages + 1)
-        n_parts = n_stages * (1 + auto * self.holdouts * USUAL_LENGTH)
+        # From a copy, so that the same ratings are held out whether reg is chosen or given.
+        share, rng = self.validation_fraction, deepcopy(rngs[-1])
+        held_out = HeldOut.at_random(data, rng, share) if self.early_stopping else None
+        n_parts = n_stages * (1 + auto * self.holdouts * USUAL_LENGTH + self.early_stopping)
         self._prepare(data)
         with progress_bar(type(self).__name__, n_parts, bool(self.verbose)) as report:
             regs = self._selected(data, rngs, report) if auto else self._given_regs(n_stages)
             self.reg_: Any = self._of_stages(regs)
-            solutions = self._train(data, rngs, report)
+            if held_out is None:
+                solutions = self._train(data, rngs, report)
+            else:
+                solutions, calibrator = train_and_stop_early(self, held_out, rngs, report)
+                self._calibrator = self._calibrator or calibrator
         self._adopt(data, [solution.parameters for solution in solutions])
         self._record([solution.result for solution in solutions])
 
@@ -125,9 +137,14 @@ class Factoriser(RatingsEstimator):
         trials = [self._trial(HeldOut.at_random(data, rngs[-1])) for _ in range(self.holdouts)]
         # Copies, so that the final fit starts where it would with the chosen reg given.
         rngs = deepcopy(rngs)
-        choices = self._each_stage(
-            data, lambda stage, kernels: choose_reg(trials, stage, rngs[stage], kernels, report)
-        )
+        chosen: dict[int, Choice] = {}
+
+        def choose(stage: int, kernels: Kernels) -> Choice:
+            near = self._neighbour(stage, chosen)
+            chosen[stage] = choose_reg(trials, stage, rngs[stage], kernels, report, near)
+            return chosen[stage]
+
+        choices = self._each_stage(data, choose)
         self.reg_path_: Any = self._of_stages([choice.path for choice in choices])
         margins = [
             np.hstack([choice.best.margins[k] for choice in choices]) for k in range(len(trials))
@@ -136,20 +153,26 @@ class Factoriser(RatingsEstimator):
         return [choice.path.best for choice in choices]
 
     def _train(
-        self, data: Ratings, rngs: Sequence[np.random.Generator], report: Report
+        self,
+        data: Ratings,
+        rngs: Sequence[np.random.Generator],
+        report: Report,
+        held_out: HeldOut | None = None,
     ) -> list[Solution]:
-        """Find every stage's factorisation."""
+        """Find every stage's factorisation; with a hold-out, its error says when to stop."""
         regs = self._regs(data)
         solved: dict[int, Solution] = {}
 
         def train(stage: int, kernels: Kernels) -> Solution:
             row_loss, name = self._row_loss(data, stage), self._stage_name(stage)
-            start = self._neighbour(stage, solved)
+            near = self._neighbour(stage, solved)
+            start = near and near.parameters
             if start is None:
                 start = self._random_start(data, row_loss, rngs[stage])
             callbacks = [*self.callbacks, *report(name)]
+            error_at = partial(self._error_at, held_out, stage) if held_out else None
             solved[stage] = self._factorise(
-                data, row_loss, regs[stage], kernels, start, callbacks, name
+                data, row_loss, regs[stage], kernels, start, callbacks, name, error_at
             )
             return solved[stage]
 
@@ -162,8 +185,8 @@ class Factoriser(RatingsEstimator):
     def _stage_name(self, stage: int) -> str:
         return ""
 
-    def _neighbour(self, stage: int, solved: Mapping[int, Solution]) -> Parameters | None:
-        """Return another stage's solution to start from, if there is one."""
+    def _neighbour(self, stage: int, done: Mapping[int, Work]) -> Work | None:
+        """Return what was done for another stage, to start from, if there is any."""
         return None
 
     def _of_stages(self, values: list[Any]) -> Any:
@@ -193,6 +216,8 @@ class Factoriser(RatingsEstimator):
         self.n_iter_: Any = self._of_stages([result.n_iter for result in results])
         self.n_evaluations_ = sum(result.n_evaluations for result in results)
         self.stop_reason_: Any = self._of_stages([str(result.reason) for result in results])
+        if self.early_stopping:
+            self.validation_errors_: Any = self._of_stages([result.errors for result in results])
 
     def _place(self, side: Side, data: Ratings) -> None:
         (reg,) = self._regs(data)
@@ -230,13 +255,23 @@ class Factoriser(RatingsEstimator):
 
     def _trial(self, held_out: HeldOut) -> Trial:
         """Return a model like this one that learns from all but the ratings held out."""
-        model = copy(self)
+        model = self._learning_from(held_out.train)
         model.callbacks, model.verbose = (), 0
         model.tol = max(self.tol, PATH_TOL)
         model.n_factors = min(self.n_factors, self._path_rank)
-        model._set_data(held_out.train)
-        model._prepare(held_out.train)
         return Trial(model, held_out)
+
+    def _learning_from(self, data: Ratings) -> Self:
+        """Return a model like this one whose factorisations build on other ratings."""
+        model = copy(self)
+        model._set_data(data)
+        model._prepare(data)
+        return model
+
+    def _error_at(self, held_out: HeldOut, stage: int, parameters: Parameters) -> float:
+        """Return the error of a stage's solution on the held-out ratings."""
+        margins = self._held_out_margins(held_out, stage, parameters)
+        return self._held_out_error(held_out, stage, margins)
 
     def _held_out_margins(
         self, held_out: HeldOut, stage: int, parameters: Parameters
@@ -282,17 +317,24 @@ class Factoriser(RatingsEstimator):
         start: Parameters,
         callbacks: Sequence[Callback],
         name: str,
+        error_at: Callable[[Parameters], float] | None = None,
     ) -> Solution:
         """Find users', items' and thresholds' part together.
 
-        The name is what a checkpoint keeps it under: another one for each in a fit.
+        The name is what a checkpoint keeps it under: another one for each in a fit.  An error
+        that is given says when to stop, and where it was smallest is the solution.
         """
         objective = FactorObjective(
             data, row_loss, reg, self.n_factors, kernels, np.dtype(self.dtype).type
         )
+        solver = self._solver()
+        if error_at is not None:
+            solver = EarlyStopped(
+                solver, lambda point: error_at(objective.split(point)), self.n_iter_no_change
+            )
         result = self._journal.minimise(
             name,
-            self._solver(),
+            solver,
             objective,
             objective.join(*start),
             Stopping(max_iter=self.max_iter, tol=self.tol),
@@ -307,6 +349,7 @@ class Factoriser(RatingsEstimator):
         check_number(self, "max_iter", int, 1)
         check_number(self, "tol", float, 0)
         check_number(self, "holdouts", int, 1)
+        check_early_stopping(self)
         self._check_reg(data)
         if str(self.dtype) not in ("float32", "float64"):
             raise ValueError(f"dtype={self.dtype!r} is not known. Choose 'float32' or 'float64'.")

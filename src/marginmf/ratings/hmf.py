@@ -17,7 +17,6 @@ from marginmf.ratings.decoders import first_below
 from marginmf.ratings.factoriser import (
     LOW_RANK,
     MarginFactoriser,
-    Solution,
     Work,
     is_auto,
 )
@@ -77,6 +76,9 @@ class HMF(MarginFactoriser):
         How many gradients all stages took together.
     stop_reason_ : list of str
         Why the solver stopped, for every stage.
+    validation_errors_ : list of list of float
+        For every stage: the zero-one error on held-out ratings at the start and after every
+        iteration (with ``early_stopping``).
 
     Examples
     --------
@@ -113,11 +115,10 @@ class HMF(MarginFactoriser):
         kernels = get_kernels("cpu", max(1, n_jobs // n_stages))
         return self._journal.side_by_side(lambda q: work(q, kernels), range(n_stages), n_jobs)
 
-    def _neighbour(self, stage: int, solved: Mapping[int, Solution]) -> Parameters | None:
+    def _neighbour(self, stage: int, done: Mapping[int, Work]) -> Work | None:
         if self.schedule == "independent":
             return None
-        near = (solved[q].parameters for q in (stage - 1, stage + 1) if q in solved)
-        return next(near, None)
+        return next((done[q] for q in (stage - 1, stage + 1) if q in done), None)
 
     def _of_stages(self, values: list[Any]) -> Any:
         return values

@@ -21,10 +21,11 @@ class HeldOut:
     codes: IntArray
 
     @classmethod
-    def at_random(cls, data: Ratings, rng: np.random.Generator) -> "HeldOut":
-        """Set a random tenth of the ratings aside."""
+    def at_random(cls, data: Ratings, rng: np.random.Generator, share: float = SHARE) -> "HeldOut":
+        """Set a random share of the ratings aside: at least one, and not all."""
         held = np.zeros(len(data), bool)
-        held[rng.permutation(len(data))[: max(1, round(SHARE * len(data)))]] = True
+        n = min(max(1, round(share * len(data))), max(1, len(data) - 1))
+        held[rng.permutation(len(data))[:n]] = True
         return cls.of(data, held)
 
     @classmethod

@@ -28,6 +28,10 @@ STIR = 0.5
 #: Errors along the path need no more precision than this; the final fit has its own.
 PATH_TOL = 3e-3
 
+#: Paths begin at this share of the weight that leaves nothing but zeros: the best one is seldom
+#: above it, and the walk turns round where it is.
+BEGIN_SHARE = 0.15
+
 POWER_ITERATIONS = 20
 TINY = 1e-300
 
@@ -61,6 +65,7 @@ def choose_reg(
     rng: np.random.Generator,
     kernels: Kernels,
     report: Report,
+    near: Choice | None = None,
 ) -> Choice:
     """Follow the regularisation path of one stage on all hold-outs.
 
@@ -76,6 +81,8 @@ def choose_reg(
         Who does the arithmetic.
     report : callable
         From the name of a part to the callbacks that report its iterations.
+    near : Choice, optional
+        What was chosen for a stage that is like this one: the path begins there.
     """
     first: Any = trials[0].model
     train = trials[0].held_out.train
@@ -86,6 +93,8 @@ def choose_reg(
     def errors_at(reg: float) -> Float64Array:
         nonlocal best, last
         known = [tried for tried in (best, last) if tried is not None]
+        if near is not None and not known:
+            known = [near.best]
         nearest = min(known, key=lambda tried: abs(np.log(tried.reg / reg)), default=None)
         errors, solutions, margins = [], [], []
         for k, (trial, held_out) in enumerate(trials):
@@ -110,8 +119,10 @@ def choose_reg(
             best = last
         return np.array(errors)
 
-    candidates = first._candidate_regs(train, _limit(first, train, stage, start))
-    path = follow_path(errors_at, first._selection_metric, candidates)
+    limit = _limit(first, train, stage, start)
+    candidates = first._candidate_regs(train, limit)
+    begin = BEGIN_SHARE * limit if near is None else near.path.best
+    path = follow_path(errors_at, first._selection_metric, candidates, max(begin, TINY))
     assert best is not None
     return Choice(path, best)
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from marginmf.solvers.apg import APG, Penalty
 from marginmf.solvers.cg import ConjugateGradient
 from marginmf.solvers.descent import Descent, Objective, ResumableSolver, Solver, can_resume
+from marginmf.solvers.early import EarlyStopped
 from marginmf.solvers.gd import GradientDescent
 from marginmf.solvers.lbfgs import LBFGS
 from marginmf.solvers.monitor import (
@@ -31,6 +32,7 @@ __all__ = [
     "Callback",
     "ConjugateGradient",
     "Descent",
+    "EarlyStopped",
     "GradientDescent",
     "Monitor",
     "NumpyVectors",

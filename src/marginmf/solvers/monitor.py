@@ -20,6 +20,7 @@ class StopReason(StrEnum):
     MAX_ITER = "max_iter iterations were done"
     MAX_SECONDS = "max_seconds were over"
     CALLBACK = "a callback asked to stop"
+    HELD_OUT = "the error on held-out data no longer fell"
     PRECISION = "no step lowers the objective further at this precision"
 
 
@@ -69,18 +70,22 @@ class Progress:
     max_iter: int
 
 
-#: Called after every iteration; return True to stop.
-Callback = Callable[[Progress], bool | None]
+#: Called after every iteration; return True, or the reason, to stop.
+Callback = Callable[[Progress], bool | StopReason | None]
 
 
 @dataclass(frozen=True)
 class Result:
-    """Where a solver ended, how it got there, why it stopped, and how many gradients it took."""
+    """Where a solver ended, how it got there, why it stopped, and how many gradients it took.
+
+    ``errors`` has an error on held-out data for every record, where one was measured.
+    """
 
     point: Any
     history: list[Record]
     reason: StopReason
     n_evaluations: int
+    errors: list[float] = field(default_factory=list)
 
     @property
     def objective(self) -> float:
@@ -171,8 +176,11 @@ class Monitor:
         self.history.append(now)
         progress = Progress(now, point, self.stopping.max_iter)
         # Every callback is called, so that one which stops does not hide the iteration from others.
-        asked_to_stop = [bool(callback(progress)) for callback in self.callbacks]
-        return StopReason.CALLBACK if any(asked_to_stop) else self._reason(now, step)
+        answers = [answer for callback in self.callbacks if (answer := callback(progress))]
+        if answers:
+            reasons = (answer for answer in answers if isinstance(answer, StopReason))
+            return next(reasons, StopReason.CALLBACK)
+        return self._reason(now, step)
 
     def fall(self) -> float:
         """Return how far an iteration lowered the objective, on the average of the last three."""
