@@ -95,17 +95,6 @@ def test_scores(p: Problem) -> None:
     )
 
 
-@given(p=problems(), zeros=st.booleans())
-@sample
-def test_accumulate_overwrites_every_row(p: Problem, zeros: bool) -> None:
-    weights = p.scores * (np.arange(len(p.scores)) % 2) if zeros else p.scores
-    weights = weights.astype(p.scores.dtype)
-    ours, expected = np.full_like(p.U, np.nan), np.full_like(p.U, np.nan)
-    CPU.accumulate(p.indptr, p.columns, weights, p.V, ours)
-    REFERENCE.accumulate(p.indptr, p.columns, weights, p.V, expected)
-    assert_same((ours,), (expected,))
-
-
 @given(p=problems())
 @sample
 def test_gather(p: Problem) -> None:

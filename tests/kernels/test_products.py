@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 from marginmf.kernels import threads
-from marginmf.kernels.products import LANES, MOST
 from marginmf.labels.products import mirror, sparse_times, upper_gram
 
 patient = settings(deadline=None, max_examples=30)
@@ -30,7 +29,7 @@ def sum_by_sum(X: np.ndarray, dense: np.ndarray) -> np.ndarray:
     seed=st.integers(0, 10_000),
     n=st.integers(0, 6),
     width=st.integers(1, 9),
-    n_columns=st.integers(1, 2 * MOST + LANES + 1),
+    n_columns=st.integers(1, 73),
 )
 def test_a_product_is_what_numpy_says_whatever_its_width(seed, n, width, n_columns) -> None:
     X = sparse(seed, n, width)
@@ -38,7 +37,7 @@ def test_a_product_is_what_numpy_says_whatever_its_width(seed, n, width, n_colum
     np.testing.assert_allclose(sparse_times(csr_array(X), dense), sum_by_sum(X, dense), atol=1e-12)
 
 
-@pytest.mark.parametrize("n_columns", [1, LANES - 1, LANES, LANES + 1, 17, MOST, MOST + 1, 100])
+@pytest.mark.parametrize("n_columns", [1, 7, 8, 9, 17, 32, 33, 100])
 @pytest.mark.parametrize("index", [np.int32, np.int64])
 def test_nothing_is_written_beside_the_product(n_columns, index) -> None:
     X = csr_array(sparse(0, 5, 4, np.float32))

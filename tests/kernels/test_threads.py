@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from marginmf.kernels.cpu import CpuKernels
+from marginmf.kernels.interface import Entries, Sides
 from marginmf.kernels.threads import (
     SMALLEST_TASK,
     even_bounds,
@@ -50,12 +51,19 @@ def arrays(dtype: type = np.float32) -> dict[str, np.ndarray]:
 def everything(kernels: CpuKernels, p: dict[str, np.ndarray]) -> list[np.ndarray]:
     """Return the outputs of every kernel."""
     indptr, scores, levels = p["indptr"], p["scores"], p["levels"]
-    gradient, moved = np.empty_like(p["U"]), p["targets"].copy()
-    kernels.accumulate(indptr, p["columns"], scores, p["V"], gradient)
+    entries, factors = Entries(indptr[None], p["columns"]), Sides(p["U"], p["V"])
+    gradients = [Sides(np.zeros_like(p["U"]), np.zeros_like(p["V"])) for _ in range(4)]
+    moved = p["targets"].copy()
+    kernels.spread(entries, scores, factors, gradients[0])
     kernels.axpy(0.3, scores, moved)
     return [
         kernels.scores(p["rows"], p["columns"], p["U"], p["V"]),
-        gradient,
+        kernels.two_level_gradient(entries, levels, 2, smooth_hinge, factors, gradients[1]),
+        *kernels.threshold_gradient(
+            entries, levels, p["thresholds"], np.inf, smooth_hinge, factors, gradients[2]
+        ),
+        kernels.real_gradient(entries, p["targets"], squared, factors, gradients[3]),
+        *(side for sides in gradients for side in sides),
         kernels.gather(scores, p["order"]),
         *kernels.two_level_rows(indptr, scores, levels, 2, smooth_hinge),
         *kernels.threshold_rows(indptr, scores, levels, p["thresholds"], np.inf, smooth_hinge),
@@ -63,6 +71,8 @@ def everything(kernels: CpuKernels, p: dict[str, np.ndarray]) -> list[np.ndarray
         *kernels.real_rows(indptr, scores, p["targets"], squared),
         kernels.solve_rows(indptr, p["columns"], p["targets"], p["V"], 1.0),
         np.array(kernels.dot(scores, p["targets"])),
+        np.array(kernels.dots((scores, p["targets"]), scores)),
+        kernels.combine((0.5, -2.0), (scores, p["targets"])),
         moved,
     ]
 

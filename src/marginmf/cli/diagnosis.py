@@ -78,7 +78,7 @@ def _cores() -> Answer:
 def _numba_cache() -> Answer:
     from marginmf.kernels import passes
 
-    folder = Path(str(passes.accumulate.stats.cache_path))
+    folder = Path(str(passes.scores.stats.cache_path))
     advice = "set NUMBA_CACHE_DIR to a folder that can be written to"
     try:
         folder.mkdir(parents=True, exist_ok=True)

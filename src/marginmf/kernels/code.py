@@ -63,6 +63,18 @@ class Code:
         """Return numbers from memory."""
         return self.builder.load(self._at(pointer, place, self._kind(width)), align=self.align)
 
+    def index(self, array_type: Any, pointer: Any, place: Any) -> Any:
+        """Return a whole number from memory, as wide as places are."""
+        value = self.builder.load(self.builder.gep(pointer, [place]))
+        return self.context.cast(self.builder, value, array_type.dtype, types.intp)
+
+    def joined(self, values: Any) -> Any:
+        """Return numbers as a vector."""
+        vector = ir.Constant(self._kind(len(values)), ir.Undefined)
+        for lane, value in enumerate(values):
+            vector = self.builder.insert_element(vector, value, ir.Constant(_INT32, lane))
+        return vector
+
     def store(self, value: Any, pointer: Any, place: Any) -> None:
         """Put numbers into memory."""
         self.builder.store(value, self._at(pointer, place, value.type), align=self.align)
@@ -87,14 +99,26 @@ class Code:
         vector = self.builder.insert_element(undefined, value, ir.Constant(_INT32, 0))
         return self.builder.shuffle_vector(vector, undefined, self._lanes([0] * width))
 
+    def shuffled(self, a: Any, b: Any, lanes: Any) -> Any:
+        """Return numbers of two vectors by their places in the two together."""
+        return self.builder.shuffle_vector(a, b, self._lanes(lanes))
+
     def halved(self, vector: Any) -> Any:
         """Return the sum of a vector's two halves."""
-        undefined, half = ir.Constant(vector.type, ir.Undefined), vector.type.count // 2
+        half = vector.type.count // 2
         low, high = (
-            self.builder.shuffle_vector(vector, undefined, self._lanes(lanes))
-            for lanes in (range(half), range(half, 2 * half))
+            self.shuffled(vector, vector, lanes) for lanes in (range(half), range(half, 2 * half))
         )
         return self.add(low, high)
+
+    def four_totals(self, vectors: Any) -> Any:
+        """Return the sums of four vectors of four numbers as one vector."""
+        a, b, c, d = vectors
+        ab, cd = (
+            self.add(self.shuffled(x, y, (0, 4, 2, 6)), self.shuffled(x, y, (1, 5, 3, 7)))
+            for x, y in ((a, b), (c, d))
+        )
+        return self.add(self.shuffled(ab, cd, (0, 1, 4, 5)), self.shuffled(ab, cd, (2, 3, 6, 7)))
 
     def total(self, vector: Any) -> Any:
         """Return the sum of a vector's numbers."""

@@ -18,7 +18,7 @@ from zlib import crc32
 import numpy as np
 from numba import njit
 
-from marginmf.kernels import passes, ranking
+from marginmf.kernels import counting, passes, products, ranking
 from marginmf.kernels.code import FASTMATH
 from marginmf.kernels.passes import _inline, _kernel
 from marginmf.losses import REAL, TWO_LEVEL, RealLoss, TwoLevelLoss
@@ -226,7 +226,11 @@ def make_label_rows(key: int) -> Any:
     return label_rows
 
 
-_compiled: list[Any] = [*passes.KERNELS, ranking.expected_ratings, ranking.top_n]
+_compiled: list[Any] = [
+    *passes.KERNELS,
+    *(ranking.expected_ratings, ranking.top_n),
+    *(products.gram_rows, counting.count_above),
+]
 
 
 def n_compilations() -> int:

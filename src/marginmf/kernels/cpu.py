@@ -60,18 +60,6 @@ class CpuKernels(NumpyVectors):
         self._over_range(passes.scores, len(rows), U.shape[1], rows, columns, U, V, out)
         return out
 
-    def accumulate(
-        self,
-        indptr: IntArray,
-        indices: IntArray,
-        weights: FloatArray,
-        factors: FloatArray,
-        out: FloatArray,
-    ) -> None:
-        """Fill every row of ``out`` with the sum of ``weights[k] * factors[indices[k]]``."""
-        n_factors = factors.shape[1]
-        self._over_rows(passes.accumulate, indptr, n_factors, indices, weights, factors, out)
-
     def n_blocks(self, n_columns: int, n_factors: int, row_length: float) -> int:
         """Return how many blocks of columns suit a matrix with rows of some length."""
         # A block's factors and their gradient, in float32, and a row's entries in it.

@@ -77,16 +77,6 @@ class Kernels(VectorSpace, Protocol):
     def scores(self, rows: IntArray, columns: IntArray, U: FloatArray, V: FloatArray) -> FloatArray:
         """Return ``U[rows[k]] . V[columns[k]]`` for every k."""
 
-    def accumulate(
-        self,
-        indptr: IntArray,
-        indices: IntArray,
-        weights: FloatArray,
-        factors: FloatArray,
-        out: FloatArray,
-    ) -> None:
-        """Fill every row of ``out`` with the sum of ``weights[k] * factors[indices[k]]``."""
-
     def n_blocks(self, n_columns: int, n_factors: int, row_length: float) -> int:
         """Return how many blocks of columns suit a matrix with rows of some length."""
 

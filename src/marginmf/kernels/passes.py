@@ -81,6 +81,48 @@ def _dot_at(typing_context, a, first_a, b, first_b, n):
     return signature, generate
 
 
+@intrinsic
+def _score_4(typing_context, U, V, row, indices, first, out, at):
+    """Put the scores of four entries of a row into ``out``; the row is read once for all four."""
+    signature = types.void(U, V, types.intp, indices, types.intp, out, types.intp)
+
+    def generate(context, builder, signature, arguments):
+        array_U, array_V, row, array_indices, first, array_out, at = arguments
+        code = Code(context, builder, U.dtype)
+        n, at_index = code.length(U, array_U, 1), code.place(indices, array_indices, first)
+        at_u = code.place(U, array_U, builder.mul(row, n))
+        at_v = [
+            code.place(V, array_V, builder.mul(code.index(indices, at_index, code.number(k)), n))
+            for k in range(4)
+        ]
+        sums, rest, one = (
+            [code.variable(code.zeros(width)) for _ in at_v] for width in (_WIDTH, 4, 1)
+        )
+
+        def add(k, width, totals):
+            u = code.load(at_u, k, width)
+            for place, total in zip(at_v, totals, strict=True):
+                code.add_to(total, code.multiply(u, code.load(place, k, width)))
+
+        with code.loop(0, n, _WIDTH) as k:
+            add(k, _WIDTH, sums)
+        with code.loop(code.multiple(n, _WIDTH), n, 4) as k:
+            add(k, 4, rest)
+        with code.loop(code.multiple(n, 4), n, 1) as k:
+            add(k, 1, one)
+        totals = code.four_totals(
+            [
+                code.add(code.halved(builder.load(a)), builder.load(b))
+                for a, b in zip(sums, rest, strict=True)
+            ]
+        )
+        ones = code.joined([builder.load(variable) for variable in one])
+        code.store(code.add(totals, ones), code.place(out, array_out, at), code.number(0))
+        return context.get_dummy_value()
+
+    return signature, generate
+
+
 def _make_spread(width: int, n_vectors: int) -> Any:
     """Make the step back for ``width * n_vectors`` neighbouring factors.
 
@@ -110,9 +152,7 @@ def _make_spread(width: int, n_vectors: int) -> Any:
             totals = [code.variable(code.load(at_by_u, step, width)) for step in steps]
             with code.loop(0, n, 1) as k:
                 weight = code.spread(builder.load(builder.gep(at_weight, [k])), width)
-                column = context.cast(
-                    builder, builder.load(builder.gep(at_index, [k])), indices.dtype, types.intp
-                )
+                column = code.index(indices, at_index, k)
                 start = builder.mul(column, n_factors)
                 for q, step in enumerate(steps):
                     place = builder.add(start, step)
@@ -138,8 +178,10 @@ _spread_32, _spread_16, _spread_8, _spread_4, _spread_1 = (
 @_inline
 def _score_row(row, first, n, indices, U, V, out):
     """Fill ``out`` with the scores of one row's entries."""
-    n_factors = U.shape[1]
-    for k in range(n):
+    n_factors, done = U.shape[1], n & ~3
+    for k in range(0, done, 4):
+        _score_4(U, V, row, indices, first + k, out, k)
+    for k in range(done, n):
         out[k] = _dot_at(U, row * n_factors, V, np.intp(indices[first + k]) * n_factors, n_factors)
 
 
@@ -184,18 +226,13 @@ def scores(start, stop, rows, columns, U, V, out):
 
 
 @_kernel
-def accumulate(start, stop, indptr, indices, weights, factors, out):
-    """Fill every row of ``out`` with the weighted sum of its columns' factors."""
+def sparse_product(start, stop, indptr, indices, weights, dense, out):
+    """Fill rows of ``out`` with those of a sparse matrix times a dense one."""
+    nothing = out[:0]
     for i in range(start, stop):
-        total = out[i]
-        total[:] = 0
-        for k in range(indptr[i], indptr[i + 1]):
-            weight = weights[k]
-            # Late in training most entries are satisfied: their weight is exactly zero.
-            if weight != 0:
-                row = factors[indices[k]]
-                for p in range(total.shape[0]):
-                    total[p] += weight * row[p]
+        first, n = indptr[i], indptr[i + 1] - indptr[i]
+        out[i] = 0
+        _spread_row(i, first, n, indices, weights[first : first + n], out, dense, out, nothing)
 
 
 @_kernel
@@ -260,6 +297,6 @@ def axpy(start, stop, scale, a, b):
 
 
 KERNELS: tuple[Any, ...] = (
-    *(scores, accumulate, spread, gather, sum_parts),
+    *(scores, spread, sparse_product, gather, sum_parts),
     *(dot, dots, combine, axpy),
 )

@@ -18,18 +18,6 @@ class ReferenceKernels(NumpyVectors):
         scores: FloatArray = np.einsum("kd,kd->k", U[rows], V[columns])
         return scores
 
-    def accumulate(
-        self,
-        indptr: IntArray,
-        indices: IntArray,
-        weights: FloatArray,
-        factors: FloatArray,
-        out: FloatArray,
-    ) -> None:
-        """Fill every row of ``out`` with the sum of ``weights[k] * factors[indices[k]]``."""
-        out[:] = 0
-        np.add.at(out, _rows(indptr), weights[:, None] * factors[indices])
-
     def n_blocks(self, n_columns: int, n_factors: int, row_length: float) -> int:
         """Return one: NumPy does not care."""
         return 1

@@ -34,7 +34,7 @@ def sparse_times(
     array([[6.],
            [1.]])
     """
-    from marginmf.kernels.products import sparse_product
+    from marginmf.kernels.passes import sparse_product
 
     dense = np.ascontiguousarray(dense)
     if out is None:
