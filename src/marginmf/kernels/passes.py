@@ -256,9 +256,11 @@ def sum_parts(start, stop, parts, out):
 def dot(start, stop, a, b, block, out):
     """Fill ``out`` with the inner products of blocks of two vectors."""
     for part in range(start, stop):
+        # Views, because the compiler makes vector code of loops over whole arrays alone.
+        x, y = a[part * block : (part + 1) * block], b[part * block : (part + 1) * block]
         total = 0.0
-        for k in range(part * block, min((part + 1) * block, a.shape[0])):
-            total += np.float64(a[k]) * np.float64(b[k])
+        for k in range(len(x)):
+            total += np.float64(x[k]) * np.float64(y[k])
         out[part] = total
 
 
@@ -292,8 +294,9 @@ def combine(start, stop, scales, addresses, block, out):
 @_kernel
 def axpy(start, stop, scale, a, b):
     """Add ``scale * a`` to ``b``."""
-    for k in range(start, stop):
-        b[k] += scale * a[k]
+    x, y = a[start:stop], b[start:stop]
+    for k in range(len(x)):
+        y[k] += scale * x[k]
 
 
 KERNELS: tuple[Any, ...] = (
