@@ -22,6 +22,16 @@ def tune(
     holdouts: Annotated[
         int, typer.Option(min=1, help="Random hold-outs to judge on; more make a surer choice.")
     ] = 1,
+    tries: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--try",
+            metavar="NAME=VALUE,...",
+            help="Values of a parameter, such as reg=5,10,20 or factors=20,50; again for more. "
+            "All combinations make a few iterations, and the better ones go on.",
+            show_default=False,
+        ),
+    ] = None,
     picture: Annotated[
         Path | None, typer.Option(help="Draw the path: a .png, .svg or .pdf file.")
     ] = None,
@@ -34,6 +44,7 @@ def tune(
     Candidates are tried from strong to weak, then around the best; HMF chooses one for each of
     its stages. The choice is where a smooth curve through the errors is lowest, which need not
     be at one of the candidates. The last line is the command that fits with what was chosen.
+    With --try, several parameters are looked for at once, among the values that you give.
     """
     from marginmf.cli.data import checked_ratings
     from marginmf.cli.destination import PICTURES, check_destination
@@ -45,6 +56,9 @@ def tune(
         from marginmf.plots.style import require_matplotlib
 
         require_matplotlib()
+    if tries:
+        _tune_by_halving(tries, name, holdouts, picture, model, data, talk)
+        return
     if model.reg not in (None, "auto"):
         raise ValueError("--reg is what tune looks for: leave it out.")
     estimator: Any = make_model(name, model, talk.progress)
@@ -92,6 +106,38 @@ def tune(
     _show(talk, paths)
     if picture is not None:
         talk.out.print(f"The path is drawn in {picture}.", markup=False, soft_wrap=True)
+    talk.out.print(f"Fit with the chosen: {command}", markup=False, soft_wrap=True)
+
+
+def _tune_by_halving(
+    tries: Sequence[str],
+    name: str,
+    holdouts: int,
+    picture: Path | None,
+    model: ModelOptions,
+    data: DataOptions,
+    talk: TalkOptions,
+) -> None:
+    from marginmf.cli.data import checked_ratings
+    from marginmf.cli.halving import search_as_json, search_of, show_search, with_params
+    from marginmf.cli.models import make_model, parse_reg
+    from marginmf.cli.printing import to_json
+
+    if picture is not None:
+        raise ValueError("--picture draws the path of one weight: leave it out with --try.")
+    estimator = make_model(name, model)
+    search = search_of(estimator, name, tries, holdouts, talk)
+    source, ratings = checked_ratings(data, talk.progress)
+    search.fit(ratings)
+    chosen = with_params(model, search.best_params_)
+    regs = parse_reg(chosen.reg or str(search.estimator.reg))
+    command = fit_command(data, chosen, name, regs if isinstance(regs, list) else [regs])
+    if talk.as_json:
+        found = {"data": source.summary(), "model": name, **search_as_json(search)}
+        typer.echo(to_json({**found, "command": command}))
+        return
+    talk.out.print(f"{source.title}: {source.facts()}.", markup=False, soft_wrap=True)
+    show_search(talk, search)
     talk.out.print(f"Fit with the chosen: {command}", markup=False, soft_wrap=True)
 
 

@@ -4,6 +4,7 @@ from marginmf.ratings.baselines import ALS, PMF, BiasOnly
 from marginmf.ratings.bmmmf import BMMMF
 from marginmf.ratings.data import Ratings
 from marginmf.ratings.ensemble import MarginEnsemble
+from marginmf.ratings.halving import HalvingSearch
 from marginmf.ratings.hmf import HMF
 from marginmf.ratings.mmmf import MMMF
 from marginmf.ratings.pmmmf import PMMMF
@@ -16,6 +17,7 @@ __all__ = [
     "PMF",
     "PMMMF",
     "BiasOnly",
+    "HalvingSearch",
     "MarginEnsemble",
     "Ratings",
 ]

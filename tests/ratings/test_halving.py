@@ -1,0 +1,172 @@
+"""Successive halving: the better candidates go on from where they stopped."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import loguniform
+from sklearn.base import clone
+
+from contracts import synthetic
+from marginmf.metrics import zero_one_error
+from marginmf.ratings import ALS, BMMMF, HMF, MMMF, PMF, PMMMF, BiasOnly, HalvingSearch, Ratings
+from marginmf.ratings.contender import Contender
+from marginmf.ratings.holdout import HeldOut
+from marginmf.solvers import LBFGS
+
+REGS = [0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0]
+WHOLE = 10**6
+
+
+@pytest.fixture(scope="module")
+def data():
+    return Ratings.of(*synthetic((1, 2, 3, 4, 5), n_users=80, n_items=60, n=2400))
+
+
+def no_report(part):
+    return []
+
+
+@pytest.mark.parametrize("kind", [MMMF, PMMMF, PMF, ALS])
+def test_turns_end_where_one_whole_turn_does(kind, data):
+    held_out = HeldOut.at_random(data, np.random.default_rng(0))
+    model = kind(4, 0.5, random_state=0)
+
+    def error(*turns):
+        contender = Contender(model, [held_out], 0)
+        errors = [contender.error_after(n, zero_one_error, no_report) for n in turns]
+        return errors[-1], contender
+
+    whole, at_once = error(WHOLE)
+    paused, in_turns = error(2, 3, 7, WHOLE)
+    assert paused == whole
+    assert in_turns.finished
+    assert in_turns.n_evaluations == at_once.n_evaluations
+    (one,), (other,) = (c.reached[0].values() for c in (at_once, in_turns))
+    np.testing.assert_array_equal(one.point, other.point)
+
+
+def test_a_turn_is_no_longer_than_it_may_be(data):
+    held_out = HeldOut.at_random(data, np.random.default_rng(0))
+    contender = Contender(HMF(4, 0.5, tol=0.0), [held_out], 0)
+    for n in (1, 4):
+        contender.error_after(n, zero_one_error, no_report)
+        states = contender.reached[0].values()
+        assert [state.history[-1].iteration for state in states] == [n] * 4
+        assert contender.n_iter == n
+        assert not contender.finished
+
+
+def test_the_error_is_that_of_the_model_fitted_to_the_rest(data):
+    """By the public interface: fit to all but the hold-out, predict it, count."""
+    held_out = HeldOut.at_random(data, np.random.default_rng(0))
+    found = Contender(MMMF(4, 0.5), [held_out], 7).error_after(WHOLE, zero_one_error, no_report)
+
+    class Seeded(MMMF):
+        def _random_start(self, data, row_loss, rng):
+            return super()._random_start(data, row_loss, np.random.default_rng(7).spawn(1)[0])
+
+    model = Seeded(4, 0.5).fit(held_out.train)
+    users, items = data.users.ids, data.items.ids
+    pairs = [(users[u], items[i]) for u, i in zip(held_out.users, held_out.items, strict=True)]
+    assert found == zero_one_error(data.levels[held_out.codes], model.predict(pairs))
+
+
+@pytest.mark.parametrize("kind", [HMF, MMMF, PMMMF])
+def test_halving_finds_what_the_whole_grid_finds_for_less(kind):
+    pairs, ratings = synthetic((1, 2, 3, 4, 5), n_users=120, n_items=100, n=5000)
+    noisy = np.clip(ratings + np.random.default_rng(0).integers(-1, 2, len(ratings)), 1, 5)
+
+    def search(**params):
+        model = kind(8, random_state=0)
+        halving = HalvingSearch(model, {"reg": REGS}, random_state=0, refit=False, **params)
+        return halving.fit(pairs, noisy)
+
+    halving, grid = search(), search(min_iter=WHOLE)
+    assert halving.n_evaluations_ < 0.8 * grid.n_evaluations_
+    assert len(grid.rungs_) == 1
+    errors = {outcome.params["reg"]: outcome.error for outcome in grid.results_}
+    assert errors[halving.best_params_["reg"]] <= 1.05 * grid.best_error_
+
+
+def test_rungs_and_results(data):
+    search = HalvingSearch(MMMF(4, tol=0.0), {"reg": REGS}, factor=2, min_iter=3, random_state=0)
+    search.fit(data)
+    assert search.rungs_ == [(7, 3), (4, 6), (2, 12)]
+    table = pd.DataFrame(search.results_)
+    assert table["rung"].tolist() == [3, 3, 2, 2, 1, 1, 1]
+    assert table["n_iter"].tolist() == [12, 12, 6, 6, 3, 3, 3]
+    assert table["n_evaluations"].sum() == search.n_evaluations_
+    for _, same_rung in table.groupby("rung"):
+        assert same_rung["error"].is_monotonic_increasing
+    assert search.best_params_ == search.results_[0].params
+    assert search.best_error_ == search.results_[0].error
+
+
+def test_the_best_is_fitted_to_all_ratings(data):
+    model = MMMF(4, random_state=0)
+    search = HalvingSearch(model, {"reg": REGS[2:5]}, random_state=0).fit(data)
+    expected = clone(model).set_params(**search.best_params_).fit(data)
+    pairs = [(0, 0), (1, 3)]
+    np.testing.assert_array_equal(search.predict(pairs), expected.predict(pairs))
+    np.testing.assert_array_equal(search.predict_proba(pairs), expected.predict_proba(pairs))
+    assert search.score(pairs, [1, 2]) == expected.score(pairs, [1, 2])
+    assert not hasattr(model, "user_factors_")
+
+
+def test_candidates_can_be_drawn(data):
+    grid = {"reg": loguniform(0.1, 10), "n_factors": [2, 4]}
+    one, other = (
+        HalvingSearch(ALS(), grid, n_candidates=5, random_state=0, refit=False).fit(data)
+        for _ in range(2)
+    )
+    assert len(one.results_) == 5
+    assert one.results_ == other.results_
+    with pytest.raises(AttributeError, match="refit=False"):
+        one.predict([(0, 0)])
+
+
+def test_another_metric_and_more_hold_outs(data):
+    search = HalvingSearch(
+        PMF(3, bias=True), {"reg": REGS}, metric=zero_one_error, holdouts=2, random_state=0
+    ).fit(data)
+    assert 0 < search.best_error_ < 1
+    two_levels = HalvingSearch(BMMMF(3), {"reg": REGS[:4]}, random_state=0)
+    assert two_levels.fit(*synthetic((0, 1))).best_params_["reg"] in REGS
+
+
+def test_candidates_that_are_out_let_go_of_their_vectors(data, monkeypatch):
+    seen = []
+    forget = Contender.forget
+    monkeypatch.setattr(Contender, "forget", lambda self: (forget(self), seen.append(self)))
+    HalvingSearch(MMMF(4), {"reg": REGS}, random_state=0, refit=False).fit(data)
+    assert len(seen) >= 6
+    for contender in seen:
+        parts = [part for reached in contender.reached for part in reached.values()]
+        assert not any(getattr(part, "vectors", None) for part in parts)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "params", "message"),
+    [
+        (BiasOnly(), {}, "cannot be tuned by halving"),
+        (MMMF(), {"param_grid": {"n_factors": [2]}}, "reg='auto' is a search of its own"),
+        (MMMF(), {"factor": 1}, "factor=1 must be a whole number >= 2"),
+        (MMMF(), {"min_iter": 0}, "min_iter=0 must be a whole number >= 1"),
+        (MMMF(), {"n_candidates": 0}, "n_candidates=0 must be a whole number >= 1"),
+        (MMMF(), {"metric": "mae"}, "metric='mae' must be a function"),
+        (MMMF(), {"param_grid": {"reg": [-1.0]}}, "reg=-1.0 must be a number >= 0"),
+        (MMMF(), {"param_grid": {"rank": [1]}}, "Invalid parameter 'rank'"),
+    ],
+)
+def test_what_cannot_be_searched(estimator, params, message, data):
+    with pytest.raises(ValueError, match=message):
+        HalvingSearch(estimator, **{"param_grid": {"reg": REGS}, **params}).fit(data)
+
+
+def test_a_solver_that_cannot_pause(data):
+    class Simple:
+        def minimise(self, objective, start, stopping=None, callbacks=(), space=None):
+            return LBFGS().minimise(objective, start, stopping, callbacks, space)
+
+    with pytest.raises(ValueError, match="Simple cannot pause and resume"):
+        HalvingSearch(MMMF(3, solver=Simple()), {"reg": REGS}).fit(data)
