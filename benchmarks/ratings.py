@@ -7,12 +7,14 @@ measurement is a process of its own, under the library's own interpreter.
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable
 from functools import partial
+from pathlib import Path
 
 from benchmarks.cells import interleaved
 from benchmarks.methods import RATINGS
 from benchmarks.options import add_harness_arguments, chosen_methods, harness_of
 from benchmarks.pareto import Point, unanswered
 from benchmarks.rating_problems import ORDERS, SPLITS, rating_problem
+from benchmarks.store import load
 from benchmarks.summaries import LEARNING, Row, megabytes, seconds, summarised
 from benchmarks.tables import brief, by_place, method_table, number, publish, times
 
@@ -32,9 +34,20 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--split", nargs="+", default=list(SPLITS), choices=SPLITS)
     parser.add_argument("--order", default=ORDERS[0], choices=ORDERS, help="of the training rows")
     parser.add_argument("--baseline", default="Surprise SVD", help="what times are compared with")
+    parser.add_argument(
+        "--of",
+        nargs="+",
+        type=Path,
+        metavar="JSON",
+        help="measure nothing: show what finished runs have found, together",
+    )
 
 
 def main(args: Namespace) -> None:
+    if args.of:
+        records = [record for file in args.of for record in load(file)]
+        _show(summarised(records), args, [])
+        return
     if args.quick:
         args.data, args.split, args.threads, args.repeats = ["ml-100k"], ["80/20"], [1], 1
     methods = chosen_methods(RATINGS, args)
@@ -44,8 +57,11 @@ def main(args: Namespace) -> None:
         interleaved(methods, places, args.threads, args.repeats),
         partial(rating_problem, order=args.order),
     )
-    rows = summarised(records)
-    parts = [*_tables(rows, args.baseline), NOTE, _verdict(rows), harness.store.colophon()]
+    _show(summarised(records), args, [harness.store.colophon()])
+
+
+def _show(rows: list[Row], args: Namespace, colophon: list[str]) -> None:
+    parts = [*_tables(rows, args.baseline), NOTE, _verdict(rows), *colophon]
     publish(args.out / "ratings.md", parts)
     _draw(rows, args)
 
