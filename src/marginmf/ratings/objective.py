@@ -310,9 +310,9 @@ class FactorObjective:
         """Return the value and the gradient at a point."""
         kernels, n_factors = self.kernels, self.n_factor_parameters
         users, items, thresholds = self.split(point)
-        factors, gradient = point[:n_factors], np.empty_like(point)
-        # What the penalty gives; the losses are added to it.
-        np.multiply(factors, self.dtype.type(self.reg), out=gradient[:n_factors])
+        factors = point[:n_factors]
+        # What the penalty gives; the losses are added to it, and the thresholds' part is theirs.
+        gradient = kernels.combine((self.reg,), (point,))
         penalty = 0.5 * self.reg * kernels.dot(factors, factors)
         by_users, by_items, by_thresholds = self.split(gradient)
         rows = self.row_loss.gradient(
