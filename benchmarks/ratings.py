@@ -95,6 +95,20 @@ def points(rows: Iterable[Row], data: str, split: str, error: str) -> list[Point
     return found
 
 
+def below_our_curve(rows: list[Row], data: str, split: str, error: str) -> list[Point]:
+    """Return the peers that no setting of ours answers.
+
+    A slow peer may have been measured on fewer splits than ours: then those alone are compared.
+    """
+    found = []
+    for peer in rows:
+        if peer.peer and (own := points([peer], data, split, error)):
+            repetitions = {one["repetition"] for one in peer.records}
+            ours = [row.on(repetitions) for row in rows if not row.peer]
+            found += unanswered(points((row for row in ours if row.n), data, split, error) + own)
+    return sorted(found, key=lambda point: point.cost)
+
+
 def _verdict(rows: list[Row]) -> str:
     """Return, for each split and error, who lies below our curve."""
     lines = ["## Who lies below our curve\n"]
@@ -103,7 +117,10 @@ def _verdict(rows: list[Row]) -> str:
             shown = points(rows, data, split, error)
             if not any(p.ours for p in shown) or all(p.ours for p in shown):
                 continue
-            below = [f"{p.name} ({p.cost:.3g} s, {p.error:.4f})" for p in unanswered(shown)]
+            below = [
+                f"{p.name} ({p.cost:.3g} s, {p.error:.4f})"
+                for p in below_our_curve(rows, data, split, error)
+            ]
             lines.append(f"- {data}, {split}, {name}: {'; '.join(below) or 'nobody'}")
     if len(lines) == 1:
         lines.append("Nobody to compare: it takes ours and a peer on one thread.")

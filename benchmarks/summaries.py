@@ -1,7 +1,7 @@
 """Repetitions in one row: medians and spread of what was spent, means of how wrong it was."""
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Container, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from statistics import fmean, median, stdev
 
 from benchmarks.cells import Group
@@ -42,6 +42,12 @@ class Row:
     @property
     def n(self) -> int:
         return len(self.records)
+
+    def on(self, repetitions: Container[int]) -> "Row":
+        """Return what is known from some repetitions alone, and so from some splits alone."""
+        return replace(
+            self, records=[one for one in self.records if one["repetition"] in repetitions]
+        )
 
     def cost(self, figure: Callable[[Record], float]) -> Spread:
         return Spread.of(map(figure, self.records))
