@@ -300,6 +300,10 @@ class CpuKernels(NumpyVectors):
         """Add ``scale * a`` to ``b`` in place."""
         self._over_range(passes.axpy, len(a), 1, a.dtype.type(scale), a, b)
 
+    def scale(self, scale: float, a: FloatArray) -> None:
+        """Multiply ``a`` in place."""
+        self._over_range(passes.scale, len(a), 1, a.dtype.type(scale), a)
+
 
 def _n_parts(n_entries: int, n_columns: int) -> int:
     """Return in how many parts a gradient is made: a power of two, which suits most machines."""

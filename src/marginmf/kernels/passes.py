@@ -299,7 +299,15 @@ def axpy(start, stop, scale, a, b):
         y[k] += scale * x[k]
 
 
+@_kernel
+def scale(start, stop, factor, a):
+    """Multiply ``a`` in place."""
+    x = a[start:stop]
+    for k in range(len(x)):
+        x[k] *= factor
+
+
 KERNELS: tuple[Any, ...] = (
     *(scores, spread, sparse_product, gather, sum_parts),
-    *(dot, dots, combine, axpy),
+    *(dot, dots, combine, axpy, scale),
 )

@@ -13,16 +13,13 @@ from marginmf._typing import Array, BoolArray, Float64Array, FloatArray, IntArra
 from marginmf.kernels.threads import row_parts
 from marginmf.ratings.columns import as_values, frame_columns, is_frame, split_pairs
 from marginmf.ratings.ids import IdIndex
-from marginmf.ratings.rows import Rows, Side
+from marginmf.ratings.rows import BLOCK, Rows, Side
 
 #: More distinct values than this are measurements, not levels of a scale.
 MAX_LEVELS = 1000
 
 #: The type of levels' codes: as narrow as `MAX_LEVELS` allows.
 CODE = np.int16
-
-#: Ratings that are worked on at a time where that takes wide temporary arrays.
-BLOCK = 1 << 18
 
 Duplicates = Literal["raise", "last", "mean"]
 
@@ -257,8 +254,8 @@ class Ratings(Rows):
         n = self.n_users if side == "user" else self.n_items
         counts = np.zeros(n * self.n_levels, np.int64)
         # Many rows at a time, but not all: the numbers of their cells are wide.
-        for first, last in pairwise(row_parts(self.indptr, 1 + len(self) // BLOCK)):
-            entries = slice(int(self.indptr[first]), int(self.indptr[last]))
+        for first, last in pairwise(row_parts(self.indptr, self._n_parts)):
+            entries = self._of_rows(slice(first, last))
             owner = (
                 np.repeat(np.arange(first, last), np.diff(self.indptr[first : last + 1]))
                 if side == "user"

@@ -37,6 +37,28 @@ class RowLosses(NamedTuple):
     by_threshold: FloatArray | None = None
 
 
+class Pass(NamedTuple):
+    """One evaluation of a gradient: by whom, of what, where, and where it goes."""
+
+    kernels: Kernels
+    data: Rows
+    factors: Sides
+    thresholds: FloatArray
+    gradients: Sides
+
+    def in_blocks(self) -> tuple[Entries, IntArray]:
+        """Return the entries and their codes in the order that suits the kernels.
+
+        Dealing entries into blocks pays where many passes follow, as they do where both sides are
+        learned.
+        """
+        data, (n_columns, n_factors) = self.data, self.factors.columns.shape
+        if not len(self.gradients.columns):
+            return data.entries, data.codes
+        row_length = len(data) / max(data.n_rows, 1)
+        return data.in_blocks(n_columns, self.kernels.n_blocks(n_columns, n_factors, row_length))
+
+
 class RowGradient(NamedTuple):
     """The loss of every row, and its derivatives by every threshold."""
 
@@ -58,14 +80,7 @@ class RowLoss(Protocol):
     ) -> RowLosses:
         """Return the losses of all rows."""
 
-    def gradient(
-        self,
-        kernels: Kernels,
-        data: Rows,
-        factors: Sides,
-        thresholds: FloatArray,
-        gradients: Sides,
-    ) -> RowGradient:
+    def gradient(self, at: Pass) -> RowGradient:
         """Return the losses of all rows, and add the derivatives by the factors to gradients."""
 
 
@@ -80,18 +95,12 @@ class _Plain:
         """Return this loss: it is the same for all entries."""
         return self
 
-    def gradient(
-        self: "RowLoss",
-        kernels: Kernels,
-        data: Rows,
-        factors: Sides,
-        thresholds: FloatArray,
-        gradients: Sides,
-    ) -> RowGradient:
+    def gradient(self: "RowLoss", at: Pass) -> RowGradient:
         """Return the losses, and add the derivatives by the factors: step by step."""
-        scores = kernels.scores(data.rows, data.indices, *factors)
-        rows = self(kernels, data, scores, thresholds)
-        kernels.spread(data.entries, rows.by_score, factors, gradients)
+        kernels, data = at.kernels, at.data
+        scores = kernels.scores(data.rows, data.indices, *at.factors)
+        rows = self(kernels, data, scores, at.thresholds)
+        kernels.spread(data.entries, rows.by_score, at.factors, at.gradients)
         return RowGradient(rows.losses, rows.by_threshold)
 
 
@@ -110,18 +119,12 @@ class TwoLevelRows(_Plain):
             *kernels.two_level_rows(data.indptr, scores, data.codes, self.cut, self.loss)
         )
 
-    def gradient(
-        self,
-        kernels: Kernels,
-        data: Rows,
-        factors: Sides,
-        thresholds: FloatArray,
-        gradients: Sides,
-    ) -> RowGradient:
+    def gradient(self, at: Pass) -> RowGradient:
         """Return the losses, and add the derivatives by the factors: in one pass."""
-        entries, codes = _blocked(kernels, data, factors, gradients)
         return RowGradient(
-            kernels.two_level_gradient(entries, codes, self.cut, self.loss, factors, gradients)
+            at.kernels.two_level_gradient(
+                *at.in_blocks(), self.cut, self.loss, at.factors, at.gradients
+            )
         )
 
 
@@ -146,19 +149,11 @@ class ThresholdRows(_Plain):
             )
         )
 
-    def gradient(
-        self,
-        kernels: Kernels,
-        data: Rows,
-        factors: Sides,
-        thresholds: FloatArray,
-        gradients: Sides,
-    ) -> RowGradient:
+    def gradient(self, at: Pass) -> RowGradient:
         """Return the losses, and add the derivatives by the factors: in one pass."""
-        entries, codes = _blocked(kernels, data, factors, gradients)
         return RowGradient(
-            *kernels.threshold_gradient(
-                entries, codes, thresholds, self.reach, self.loss, factors, gradients
+            *at.kernels.threshold_gradient(
+                *at.in_blocks(), at.thresholds, self.reach, self.loss, at.factors, at.gradients
             )
         )
 
@@ -192,17 +187,12 @@ class RealRows(_Plain):
         """Return the losses of all rows."""
         return RowLosses(*kernels.real_rows(data.indptr, scores, self.targets, self.loss))
 
-    def gradient(
-        self,
-        kernels: Kernels,
-        data: Rows,
-        factors: Sides,
-        thresholds: FloatArray,
-        gradients: Sides,
-    ) -> RowGradient:
+    def gradient(self, at: Pass) -> RowGradient:
         """Return the losses, and add the derivatives by the factors: in one pass."""
         return RowGradient(
-            kernels.real_gradient(data.entries, self.targets, self.loss, factors, gradients)
+            at.kernels.real_gradient(
+                at.data.entries, self.targets, self.loss, at.factors, at.gradients
+            )
         )
 
     def take(self, entries: IntArray) -> Self:
@@ -233,21 +223,6 @@ class AnchoredRows(_Plain):
     def take(self, entries: IntArray) -> Self:
         """Return the loss of some entries alone, in the order given."""
         return replace(self, anchors=self.anchors[entries])
-
-
-def _blocked(
-    kernels: Kernels, data: Rows, factors: Sides, gradients: Sides
-) -> tuple[Entries, IntArray]:
-    """Return the entries and their codes in the order that suits the kernels.
-
-    Dealing entries into blocks pays where many passes follow, as they do where both sides are
-    learned.
-    """
-    if not len(gradients.columns):
-        return data.entries, data.codes
-    n_columns, n_factors = factors.columns.shape
-    n_blocks = kernels.n_blocks(n_columns, n_factors, len(data) / max(data.n_rows, 1))
-    return data.in_blocks(n_columns, n_blocks)
 
 
 class FactorObjective:
@@ -310,13 +285,13 @@ class FactorObjective:
         """Return the value and the gradient at a point."""
         kernels, n_factors = self.kernels, self.n_factor_parameters
         users, items, thresholds = self.split(point)
-        factors, gradient = point[:n_factors], np.empty_like(point)
-        # What the penalty gives; the losses are added to it.
-        np.multiply(factors, self.dtype.type(self.reg), out=gradient[:n_factors])
+        factors = point[:n_factors]
+        # What the penalty gives; the losses are added to it, and the thresholds' part is theirs.
+        gradient = kernels.combine((self.reg,), (point,))
         penalty = 0.5 * self.reg * kernels.dot(factors, factors)
         by_users, by_items, by_thresholds = self.split(gradient)
         rows = self.row_loss.gradient(
-            kernels, self.data, Sides(users, items), thresholds, Sides(by_users, by_items)
+            Pass(kernels, self.data, Sides(users, items), thresholds, Sides(by_users, by_items))
         )
         if rows.by_threshold is not None:
             by_thresholds[:] = rows.by_threshold
@@ -369,13 +344,8 @@ class RowObjective:
         """Return the value of every row, and the gradient by every row."""
         factors, thresholds = self.split(points)
         by_factors = factors.dtype.type(self.reg) * factors
-        rows = self.row_loss.gradient(
-            self.kernels,
-            self.data,
-            Sides(factors, self.given),
-            thresholds,
-            Sides(by_factors, by_factors[:0]),
-        )
+        sides, gradients = Sides(factors, self.given), Sides(by_factors, by_factors[:0])
+        rows = self.row_loss.gradient(Pass(self.kernels, self.data, sides, thresholds, gradients))
         penalty = 0.5 * self.reg * np.einsum("ip,ip->i", factors, factors)
         parts = [by_factors] if rows.by_threshold is None else [by_factors, rows.by_threshold]
         return rows.losses + penalty, np.hstack(parts)

@@ -2,12 +2,17 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Literal
 
 import numpy as np
 
 from marginmf._typing import Float64Array, IntArray
 from marginmf.kernels.interface import Entries
+from marginmf.kernels.threads import row_parts
+
+#: Entries that are worked on at a time where that takes wide temporary arrays.
+BLOCK = 1 << 18
 
 #: Whose rows: users and items take the same part, with roles exchanged.
 Side = Literal["user", "item"]
@@ -77,21 +82,36 @@ class Rows:
 
     def _dealt(self, n_columns: int, n_blocks: int) -> tuple[Entries, IntArray]:
         """Deal the entries into blocks of columns; in a block they keep their order."""
-        block_of: IntArray = (np.arange(n_columns) * n_blocks // n_columns).astype(np.uint8)
-        blocks = block_of[self.indices]
-        indptr = np.empty((n_blocks, self.n_rows + 1), np.int64)
+        block_of = (np.arange(n_columns) * n_blocks // max(n_columns, 1)).astype(np.uint8)
+        parts = [slice(*bounds) for bounds in pairwise(row_parts(self.indptr, self._n_parts))]
+        counts = np.zeros((n_blocks, self.n_rows + 1), np.int64)
+        for part in parts:
+            blocks = block_of[self.indices[self._of_rows(part)]]
+            n_rows = int(part.stop - part.start)
+            row = np.repeat(np.arange(n_rows), np.diff(self.indptr)[part])
+            cells = blocks.astype(np.int64) * n_rows + row
+            found = np.bincount(cells, minlength=n_blocks * n_rows)
+            counts[:, 1:][:, part] = found.reshape(n_blocks, n_rows)
+        starts = np.concatenate(([0], counts.sum(axis=1).cumsum()[:-1]))
+        indptr = counts.cumsum(axis=1) + starts[:, None]
         indices, codes = np.empty_like(self.indices), np.empty_like(self.codes)
-        start = 0
-        for block in range(n_blocks):
-            inside = blocks == block
-            before = np.cumsum(inside, dtype=np.int32 if len(self) < 2**31 else np.int64)
-            indptr[block] = start
-            started = self.indptr > 0
-            indptr[block, started] += before[self.indptr[started] - 1]
-            stop = int(indptr[block, -1])
-            indices[start:stop], codes[start:stop] = self.indices[inside], self.codes[inside]
-            start = stop
+        for part in parts:
+            entries = self._of_rows(part)
+            blocks = block_of[self.indices[entries]]
+            for block in range(n_blocks):
+                there = slice(indptr[block, part.start], indptr[block, part.stop])
+                indices[there] = self.indices[entries][blocks == block]
+                codes[there] = self.codes[entries][blocks == block]
         return Entries(indptr, indices), codes
+
+    @property
+    def _n_parts(self) -> int:
+        """How many parts to work on after one another where that takes wide temporary arrays."""
+        return 1 + len(self) // BLOCK
+
+    def _of_rows(self, part: slice) -> slice:
+        """Return where the entries of neighbouring rows are."""
+        return slice(int(self.indptr[part.start]), int(self.indptr[part.stop]))
 
     @cached_property
     def rows(self) -> IntArray:
