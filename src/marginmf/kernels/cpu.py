@@ -135,7 +135,8 @@ class CpuKernels(NumpyVectors):
         at_a_time = max(_NUMBERS_AT_A_TIME // n_factors, 8)
 
         def work(start: int, stop: int, by_columns: FloatArray) -> None:
-            room = np.empty((2, at_a_time), by_columns.dtype)
+            # A few rows more: threads that write close to each other wait for each other.
+            room = np.empty((6, at_a_time), by_columns.dtype)[2:4]
             kernel(start, stop, indptr, indices, *factors, gradients.rows, by_columns, room, *args)
 
         if not n_columns:
