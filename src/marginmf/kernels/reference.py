@@ -1,5 +1,7 @@
 """The kernels spelled out in NumPy: slow, obvious, and the oracle for every other set."""
 
+from collections.abc import Callable
+
 import numpy as np
 from scipy.special import expit
 
@@ -41,15 +43,10 @@ class ReferenceKernels(NumpyVectors):
         gradients: Sides,
     ) -> FloatArray:
         """Do `scores`, `two_level_rows` and `spread` in one pass; return the rows' losses."""
-        scores = self._scores_of(entries, factors)
-        losses = np.zeros(len(factors.rows))
-        weights = np.zeros_like(scores)
-        for indptr, part in _blocks_of(entries):
-            found, weights[part] = self.two_level_rows(
-                indptr, scores[part], levels[part], cut, loss
-            )
-            losses += found
-        self.spread(entries, weights, factors, gradients)
+        (losses,) = self._in_one_pass(
+            *(entries, factors, gradients),
+            lambda indptr, x, part: self.two_level_rows(indptr, x, levels[part], cut, loss),
+        )
         return losses
 
     def threshold_gradient(
@@ -63,16 +60,12 @@ class ReferenceKernels(NumpyVectors):
         gradients: Sides,
     ) -> tuple[FloatArray, FloatArray]:
         """Do `scores`, `threshold_rows` and `spread` in one pass."""
-        scores = self._scores_of(entries, factors)
-        losses, by_threshold = np.zeros(len(factors.rows)), np.zeros_like(thresholds)
-        weights = np.zeros_like(scores)
-        for indptr, part in _blocks_of(entries):
-            found, weights[part], by_block = self.threshold_rows(
-                indptr, scores[part], levels[part], thresholds, reach, loss
-            )
-            losses += found
-            by_threshold += by_block
-        self.spread(entries, weights, factors, gradients)
+        losses, by_threshold = self._in_one_pass(
+            *(entries, factors, gradients),
+            lambda indptr, x, part: self.threshold_rows(
+                indptr, x, levels[part], thresholds, reach, loss
+            ),
+        )
         return losses, by_threshold
 
     def real_gradient(
@@ -84,17 +77,27 @@ class ReferenceKernels(NumpyVectors):
         gradients: Sides,
     ) -> FloatArray:
         """Do `scores`, `real_rows` and `spread` in one pass; return the rows' losses."""
-        scores = self._scores_of(entries, factors)
-        losses = np.zeros(len(factors.rows))
-        weights = np.zeros_like(scores)
-        for indptr, part in _blocks_of(entries):
-            found, weights[part] = self.real_rows(indptr, scores[part], targets[part], loss)
-            losses += found
-        self.spread(entries, weights, factors, gradients)
+        (losses,) = self._in_one_pass(
+            *(entries, factors, gradients),
+            lambda indptr, x, part: self.real_rows(indptr, x, targets[part], loss),
+        )
         return losses
 
-    def _scores_of(self, entries: Entries, factors: Sides) -> FloatArray:
-        return self.scores(_rows_of(entries), entries.indices, *factors)
+    def _in_one_pass(
+        self,
+        entries: Entries,
+        factors: Sides,
+        gradients: Sides,
+        row_loss: Callable[[IntArray, FloatArray, slice], tuple[FloatArray, ...]],
+    ) -> list[FloatArray]:
+        """Score, judge and spread; return what the row loss gives beside weights, over blocks."""
+        scores = self.scores(_rows_of(entries), entries.indices, *factors)
+        weights, sums = np.zeros_like(scores), []
+        for indptr, part in _blocks_of(entries):
+            losses, weights[part], *others = row_loss(indptr, scores[part], part)
+            sums.append([losses, *others])
+        self.spread(entries, weights, factors, gradients)
+        return [np.sum(parts, axis=0) for parts in zip(*sums, strict=True)]
 
     def gather(self, values: FloatArray, order: IntArray) -> FloatArray:
         """Return ``values[order]``."""

@@ -8,11 +8,11 @@ from typing import Any, Literal
 import numpy as np
 from scipy import sparse
 
-from marginmf._ids import as_id_column, shown
+from marginmf._ids import shown
 from marginmf._typing import Array, BoolArray, Float64Array, FloatArray, IntArray
 from marginmf.kernels.threads import row_parts
 from marginmf.ratings.columns import as_values, frame_columns, is_frame, split_pairs
-from marginmf.ratings.ids import IdIndex
+from marginmf.ratings.ids import IdIndex, id_column
 from marginmf.ratings.rows import BLOCK, Rows, Side
 
 #: More distinct values than this are measurements, not levels of a scale.
@@ -120,8 +120,8 @@ class Ratings(Rows):
         else:
             user_ids, item_ids = split_pairs(data)
         return cls._build(
-            _id_column(user_ids, "user"),
-            _id_column(item_ids, "item"),
+            id_column(user_ids, "user"),
+            id_column(item_ids, "item"),
             as_values(values),
             duplicates,
             levels,
@@ -271,12 +271,6 @@ class Ratings(Rows):
 def _refuse_values(values: Any, what: str) -> None:
     if values is not None:
         raise ValueError(f"{what} holds its own ratings: leave the second argument out.")
-
-
-def _id_column(ids: Any, what: str) -> Array:
-    """Return ids as an array; whole numbers stay as they are, because a copy may be large."""
-    whole = isinstance(ids, np.ndarray) and ids.dtype.kind == "i"
-    return ids if whole else as_id_column(ids, what)
 
 
 def _coded(values: FloatArray, levels: Any) -> tuple[Float64Array, IntArray]:

@@ -12,11 +12,10 @@ import numpy as np
 
 from marginmf._ids import as_id_column, as_objects, shown
 from marginmf._typing import Array, IntArray
+from marginmf.ratings.rows import BLOCK
 
 #: The code of an id that is not in the vocabulary.
 UNKNOWN = -1
-
-_BLOCK = 1 << 18
 
 # A table over the whole range of integer ids is worth it up to this many slots per id.
 _MAX_SLOTS_PER_ID = 64
@@ -43,7 +42,7 @@ class IdIndex:
 
     def __init__(self, values: Any, what: str = "id") -> None:
         self.what = what
-        column = values if _is_whole(values) else as_id_column(values, what)
+        column = id_column(values, what)
         if _is_whole(column):
             found = [np.unique(block).astype(np.int64) for block in _blocks(column)]
             self.ids = np.unique(np.concatenate(found)) if len(found) != 1 else found[0]
@@ -76,7 +75,7 @@ class IdIndex:
 
     def encode(self, values: Any) -> IntArray:
         """Return the code of every id, `UNKNOWN` for ids that are not in the vocabulary."""
-        column = values if _is_whole(values) else as_id_column(values, self.what)
+        column = id_column(values, self.what)
         if len(self) == 0:
             return np.full(len(column), UNKNOWN, np.int32)
         if _is_whole(column) and self.ids.dtype == np.int64:
@@ -127,6 +126,11 @@ class IdIndex:
         return np.fromiter(found, np.int32, len(column))
 
 
+def id_column(values: Any, what: str = "id") -> Array:
+    """Return ids as a column; whole numbers stay as they are, because a copy may be large."""
+    return values if _is_whole(values) else as_id_column(values, what)
+
+
 def _is_whole(values: Any) -> TypeGuard[IntArray]:
     """Whether this is a column of whole numbers already."""
     return isinstance(values, np.ndarray) and values.dtype.kind in "ib" and values.ndim == 1
@@ -134,7 +138,7 @@ def _is_whole(values: Any) -> TypeGuard[IntArray]:
 
 def _blocks(column: IntArray) -> list[IntArray]:
     """Return a column in blocks, for work that takes wide temporary arrays."""
-    return [column[first : first + _BLOCK] for first in range(0, max(len(column), 1), _BLOCK)]
+    return [column[first : first + BLOCK] for first in range(0, max(len(column), 1), BLOCK)]
 
 
 def _in_order(values: Iterable[Any]) -> list[Any]:
