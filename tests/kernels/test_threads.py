@@ -4,18 +4,19 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from threadpoolctl import threadpool_info, threadpool_limits
 
+from marginmf.kernels import threads
 from marginmf.kernels.cpu import CpuKernels
 from marginmf.kernels.interface import Entries, Sides
 from marginmf.kernels.threads import (
-    SMALLEST_TASK,
     even_bounds,
     one_blas_thread,
     row_bounds,
@@ -23,7 +24,14 @@ from marginmf.kernels.threads import (
 )
 from marginmf.losses import smooth_hinge, squared
 
+#: Smaller than the real one, so that small problems are split.
+SMALLEST_TASK = 20_000
 N_ROWS, N_COLUMNS, N_LEVELS, N_FACTORS = 3000, 400, 5, 8
+
+
+@pytest.fixture(autouse=True)
+def small_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threads, "SMALLEST_TASK", SMALLEST_TASK)
 
 
 def arrays(dtype: type = np.float32) -> dict[str, np.ndarray]:
@@ -102,24 +110,25 @@ def assert_covers(bounds: np.ndarray, n: int) -> None:
     assert covered == list(range(n))
 
 
+relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 sizes = {"n_threads": st.integers(1, 9), "work": st.integers(1, 100_000)}
 
 
 @given(n=st.integers(0, 2000), **sizes)
-@settings(deadline=None)
+@relaxed
 def test_even_bounds_cover_the_range(n: int, n_threads: int, work: int) -> None:
     assert_covers(even_bounds(n, n_threads, work), n)
 
 
 @given(lengths=st.lists(st.sampled_from([0, 0, 1, 3, 500]), max_size=60), **sizes)
-@settings(deadline=None)
+@relaxed
 def test_row_bounds_cover_the_rows(lengths: list[int], n_threads: int, work: int) -> None:
     indptr = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
     assert_covers(row_bounds(indptr, n_threads, work), len(lengths))
 
 
 @given(seed=st.integers(0, 1000), n_threads=st.integers(2, 4))
-@settings(deadline=None, max_examples=30)
+@relaxed
 def test_parts_of_rows_have_about_the_same_work(seed: int, n_threads: int) -> None:
     lengths = np.random.default_rng(seed).integers(0, 50, size=2000)
     indptr = np.concatenate(([0], np.cumsum(lengths)))
@@ -135,6 +144,36 @@ def test_exception_in_a_part_reaches_the_caller(n_threads: int) -> None:
 
     with pytest.raises(RuntimeError, match="in a part"):
         run(task, np.array([0, 1, 2, 3]), n_threads)
+
+
+@pytest.mark.parametrize("where", [0, 1])
+def test_after_an_error_nobody_is_left_at_work(where: int) -> None:
+    # The caller's part and a helper's wait for each other, so that both are at work.
+    together, begun, ended = threading.Barrier(2), [], []
+
+    def task(start: int, stop: int) -> None:
+        begun.append(start)
+        if start < 2:
+            together.wait(10)
+            if start == where:
+                raise RuntimeError("in a part")
+            time.sleep(0.05)
+        ended.append(start)
+
+    with pytest.raises(RuntimeError, match="in a part"):
+        run(task, np.arange(3), 2)
+    assert sorted(begun) == [0, 1]
+    assert ended == [1 - where]
+
+
+def test_work_inside_work_does_not_wait_for_itself() -> None:
+    done: list[int] = []
+
+    def outer(start: int, stop: int) -> None:
+        run(lambda a, b: done.append(10 * start + a), np.arange(4), 2)
+
+    run(outer, np.arange(4), 2)
+    assert sorted(done) == [0, 1, 2, 10, 11, 12, 20, 21, 22]
 
 
 def test_several_python_threads_at_once() -> None:

@@ -10,12 +10,12 @@ from marginmf.kernels import compiled, passes, ranking
 from marginmf.kernels import gradients as one_pass
 from marginmf.kernels.interface import Best, Entries, Sides
 from marginmf.kernels.threads import (
-    SMALLEST_TASK,
     even_bounds,
     one_blas_thread,
     row_bounds,
     row_parts,
     run,
+    useful,
 )
 from marginmf.losses import RealLoss, TwoLevelLoss
 from marginmf.solvers.vector import NumpyVectors
@@ -154,9 +154,7 @@ class CpuKernels(NumpyVectors):
                 by_columns[:] = 0
             work(int(bounds[part]), int(bounds[part + 1]), by_columns)
 
-        work_in_all = len(indices) * n_factors
-        n_threads = self.n_threads if work_in_all > SMALLEST_TASK else 1
-        run(task, np.arange(n_parts + 1), n_threads)
+        run(task, np.arange(n_parts + 1), useful(self.n_threads, len(indices) * n_factors))
         if n_parts > 1:
             each = (n_parts - 1) * n_factors
             self._over_range(passes.sum_parts, n_columns, each, others, gradients.columns)
@@ -289,9 +287,14 @@ class CpuKernels(NumpyVectors):
         totals: list[float] = parts.sum(axis=0).tolist()
         return totals
 
-    def combine(self, scales: Sequence[float], vectors: Sequence[FloatArray]) -> FloatArray:
+    def combine(
+        self,
+        scales: Sequence[float],
+        vectors: Sequence[FloatArray],
+        out: FloatArray | None = None,
+    ) -> FloatArray:
         """Return the sum of vectors, each times a number; at least one, in one pass."""
-        out, block = np.empty_like(vectors[0]), passes.PASS_BLOCK
+        out, block = np.empty_like(vectors[0]) if out is None else out, passes.PASS_BLOCK
         arguments = (np.array(scales, out.dtype), _addresses(vectors), block, out)
         n_blocks = -(-len(out) // block)
         self._over_range(passes.combine, n_blocks, block * len(vectors), *arguments)

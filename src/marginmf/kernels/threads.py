@@ -8,6 +8,7 @@ several Python threads fit models at once.
 
 import os
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -18,8 +19,8 @@ import numpy as np
 
 from marginmf._typing import IntArray
 
-# Below this much work a second thread costs more than it brings.
-SMALLEST_TASK = 20_000
+# Below this much work, in multiplications, a second thread costs more than it brings.
+SMALLEST_TASK = 600_000
 # More parts than threads, so that a thread whose rows were light takes another part.
 PARTS_PER_THREAD = 4
 
@@ -30,22 +31,43 @@ if hasattr(os, "register_at_fork"):
 
 
 def run(task: Callable[..., Any], bounds: IntArray, n_threads: int) -> None:
-    """Call ``task(start, stop)`` for every pair of neighbouring bounds."""
+    """Call ``task(start, stop)`` for every pair of neighbouring bounds.
+
+    The caller does its share, so that a short piece of work wakes as few threads as it can, and
+    work inside work cannot wait for itself.
+    """
     if n_threads == 1 and len(bounds) == 2:
         # Solvers come here for every small vector operation: no lists, no pools.
         start, stop = int(bounds[0]), int(bounds[1])
         if start < stop:
             task(start, stop)
         return
-    ranges = [(int(a), int(b)) for a, b in pairwise(bounds) if a < b]
-    if n_threads == 1 or len(ranges) == 1:
-        for start, stop in ranges:
-            task(start, stop)
-        return
+    parts = deque((int(a), int(b)) for a, b in pairwise(bounds) if a < b)
+
+    def work() -> None:
+        while parts:
+            try:
+                part = parts.popleft()
+            except IndexError:  # somebody else took the last one
+                return
+            task(*part)
+
+    helpers = [_pool(n_threads).submit(work) for _ in range(min(n_threads, len(parts)) - 1)]
+    try:
+        work()
+    finally:
+        # After an error or an interruption nobody begins another part, and nobody is left at work.
+        parts.clear()
+        for helper in helpers:
+            if not helper.cancel():
+                helper.result()
+
+
+def _pool(n_threads: int) -> ThreadPoolExecutor:
+    """Return the threads that help where so many work."""
     if n_threads not in _pools:
-        _pools[n_threads] = ThreadPoolExecutor(n_threads, thread_name_prefix="marginmf")
-    for done in [_pools[n_threads].submit(task, *part) for part in ranges]:
-        done.result()
+        _pools[n_threads] = ThreadPoolExecutor(n_threads - 1, thread_name_prefix="marginmf")
+    return _pools[n_threads]
 
 
 def even_bounds(n: int, n_threads: int, work_each: int = 1) -> IntArray:
@@ -104,6 +126,11 @@ class _OneBlasThread:
 #: ``with one_blas_thread():`` around work that our own threads share out: more threads in each of
 #: them would only get in each other's way.
 one_blas_thread = _OneBlasThread()
+
+
+def useful(n_threads: int, work: int) -> int:
+    """Return how many of the threads are worth waking for this much work."""
+    return n_threads if work > SMALLEST_TASK else 1
 
 
 def _n_parts(work: int, n_threads: int) -> int:
