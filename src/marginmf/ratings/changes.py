@@ -58,7 +58,8 @@ def observed(data: Ratings) -> Ratings:
         if side == "user":
             rated = np.diff(data.indptr) > 0
         else:
-            rated = np.bincount(data.indices, minlength=len(index)) > 0
+            rated = np.zeros(len(index), bool)
+            rated[data.indices] = True
         if not rated.all():
             data = restricted(data, side, IdIndex(index.ids[rated], index.what))
     return data

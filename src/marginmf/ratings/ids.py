@@ -44,8 +44,7 @@ class IdIndex:
         self.what = what
         column = id_column(values, what)
         if _is_whole(column):
-            found = [np.unique(block).astype(np.int64) for block in _blocks(column)]
-            self.ids = np.unique(np.concatenate(found)) if len(found) != 1 else found[0]
+            self.ids = _distinct(column)
         else:
             self.ids = as_objects(_in_order(dict.fromkeys(column.tolist())))
         self._prepare()
@@ -134,6 +133,19 @@ def id_column(values: Any, what: str = "id") -> Array:
 def _is_whole(values: Any) -> TypeGuard[IntArray]:
     """Whether this is a column of whole numbers already."""
     return isinstance(values, np.ndarray) and values.dtype.kind in "ib" and values.ndim == 1
+
+
+def _distinct(column: IntArray) -> IntArray:
+    """Return the whole numbers of a column, each once, ascending."""
+    low, high = (int(column.min()), int(column.max())) if len(column) else (0, 0)
+    if high - low >= len(column):
+        found = [np.unique(block).astype(np.int64) for block in _blocks(column)]
+        return np.unique(np.concatenate(found))
+    # They lie close together: a mark for each takes no sorting.
+    occurs = np.zeros(high - low + 1, bool)
+    for block in _blocks(column):
+        occurs[block.astype(np.int64, copy=False) - low] = True
+    return np.flatnonzero(occurs) + low
 
 
 def _blocks(column: IntArray) -> list[IntArray]:
