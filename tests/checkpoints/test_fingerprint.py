@@ -28,7 +28,7 @@ def exponential(slope):
         ({}, {"n_jobs": 2, "verbose": 1, "callbacks": [print]}),
         ({"reg": [1, 2.0]}, {"reg": np.array([1.0, 2.0])}),
         ({"reg": 1}, {"reg": np.float32(1)}),
-        ({"solver": LBFGS()}, {"solver": LBFGS(memory=3)}),
+        ({"solver": LBFGS()}, {"solver": LBFGS(memory=1)}),
         ({"loss": smooth_hinge}, {"loss": smooth_hinge}),
         ({"loss": exponential(1.0)}, {"loss": exponential(1.0)}),
         ({"random_state": np.random.default_rng(1)}, {"random_state": np.random.default_rng(2)}),

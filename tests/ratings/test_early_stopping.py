@@ -136,12 +136,14 @@ def test_weakly_regularised_models_predict_as_well_for_far_fewer_gradients():
     train, test = slice(None, 4500), slice(4500, None)
 
     def fitted(early):
-        model = MMMF(20, 0.1, tol=0.0, random_state=0, early_stopping=early)
-        return model.fit(pairs[train], noisy[train])
+        models = [MMMF(20, 0.1, tol=0.0, random_state=k, early_stopping=early) for k in range(4)]
+        models = [model.fit(pairs[train], noisy[train]) for model in models]
+        scores = [model.score(pairs[test], noisy[test]) for model in models]
+        return np.mean(scores), sum(model.n_evaluations_ for model in models)
 
-    early, late = fitted(True), fitted(False)
-    assert early.n_evaluations_ < 0.5 * late.n_evaluations_
-    assert early.score(pairs[test], noisy[test]) >= 1.02 * late.score(pairs[test], noisy[test])
+    (early, n_early), (late, n_late) = fitted(True), fitted(False)
+    assert n_early < 0.5 * n_late
+    assert early >= 1.04 * late  # errors, below zero: early stopping costs a few per cent at most
 
 
 def test_two_levels_and_a_few_ratings():

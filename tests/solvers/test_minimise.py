@@ -10,6 +10,7 @@ from marginmf.solvers import (
     ConjugateGradient,
     Descent,
     Objective,
+    Progress,
     Stopping,
     get_solver,
 )
@@ -53,7 +54,7 @@ def test_quadratic(name: str) -> None:
     assert result.objective == objective(result.point)[0]
 
 
-@pytest.mark.parametrize("solver", [LBFGS(), LBFGS(memory=1), ConjugateGradient()])
+@pytest.mark.parametrize("solver", [LBFGS(), LBFGS(memory=5), ConjugateGradient()])
 def test_rosenbrock(solver: Descent) -> None:
     result = solver.minimise(rosenbrock, np.array([-1.2, 1.0]), TO_THE_END)
     np.testing.assert_allclose(result.point, [1.0, 1.0], atol=1e-4)
@@ -163,7 +164,9 @@ class Blocks:
     def dots(self, vectors: list[list[np.ndarray]], b: list[np.ndarray]) -> list[float]:
         return [self.dot(a, b) for a in vectors]
 
-    def combine(self, scales: list[float], vectors: list[list[np.ndarray]]) -> list[np.ndarray]:
+    def combine(
+        self, scales: list[float], vectors: list[list[np.ndarray]], out: object = None
+    ) -> list[np.ndarray]:
         return [
             sum(scale * part for scale, part in zip(scales, parts, strict=True))
             for parts in zip(*vectors, strict=True)
@@ -208,3 +211,22 @@ def test_solver_is_found_by_name_or_taken_as_it_is() -> None:
 def test_unknown_solver_is_refused_with_the_choices(unknown: object) -> None:
     with pytest.raises(ValueError, match=r"is not known\. Choose one of 'lbfgs', 'cg', 'gd'"):
         get_solver(unknown)
+
+
+@pytest.mark.parametrize("solver", [LBFGS(), LBFGS(memory=4), ConjugateGradient()])
+def test_vectors_made_of_old_ones_change_nothing(solver: Descent) -> None:
+    objective, _ = quadratic()
+    points: list[np.ndarray] = []
+    copies: list[np.ndarray] = []
+
+    def watch(progress: Progress) -> None:
+        points.append(progress.point)
+        copies.append(progress.point.copy())
+
+    one, other = (
+        # Whoever saves states keeps the vectors, so that none is used again.
+        solver.minimise(objective, np.ones(12), Stopping(max_iter=9), [watch], save=save)
+        for save in (None, lambda state: None)
+    )
+    np.testing.assert_array_equal(one.point, other.point)
+    np.testing.assert_array_equal(points, copies)

@@ -20,6 +20,7 @@ from marginmf.solvers import (
     can_resume,
 )
 from marginmf.solvers.descent import Directions, downhill
+from marginmf.solvers.line_search import Step
 
 SHAPE = np.geomspace(1.0, 300.0, 15)
 
@@ -117,8 +118,8 @@ class Momentum(Directions):
     def choose(self, gradient: np.ndarray) -> np.ndarray:
         return downhill(self.space, gradient if self.last is None else gradient + 0.1 * self.last)
 
-    def learn(self, direction: np.ndarray, gradient: np.ndarray, step: object) -> None:
-        self.last = gradient
+    def learn(self, direction: np.ndarray, here: Step, step: Step) -> None:
+        self.last = here.gradient
 
 
 class WithMomentum(GradientDescent):

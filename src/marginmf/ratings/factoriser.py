@@ -166,9 +166,10 @@ class Factoriser(RatingsEstimator):
         def train(stage: int, kernels: Kernels) -> Solution:
             row_loss, name = self._row_loss(data, stage), self._stage_name(stage)
             near = self._neighbour(stage, solved)
-            start = near and near.parameters
-            if start is None:
+            if near is None:
                 start = self._random_start(data, row_loss, rngs[stage])
+            else:
+                start = near.result.point
             callbacks = [*self.callbacks, *report(name)]
             error_at = partial(self._error_at, held_out, stage) if held_out else None
             solved[stage] = self._factorise(
@@ -314,12 +315,12 @@ class Factoriser(RatingsEstimator):
         row_loss: RowLoss,
         reg: float,
         kernels: Kernels,
-        start: Parameters,
+        start: Parameters | FloatArray,
         callbacks: Sequence[Callback],
         name: str,
         error_at: Callable[[Parameters], float] | None = None,
     ) -> Solution:
-        """Find users', items' and thresholds' part together.
+        """Find users', items' and thresholds' part together, from a start in parts or whole.
 
         The name is what a checkpoint keeps it under: another one for each in a fit.  An error
         that is given says when to stop, and where it was smallest is the solution.
@@ -336,7 +337,7 @@ class Factoriser(RatingsEstimator):
             name,
             solver,
             objective,
-            objective.join(*start),
+            start if isinstance(start, np.ndarray) else objective.join(*start),
             Stopping(max_iter=self.max_iter, tol=self.tol),
             callbacks,
             kernels,

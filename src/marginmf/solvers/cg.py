@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from marginmf.solvers.descent import Descent, Directions, Memory, downhill
 from marginmf.solvers.line_search import Step, StrongWolfe
-from marginmf.solvers.vector import Vector, VectorSpace
+from marginmf.solvers.vector import Recycling, Vector
 
 
 @dataclass(frozen=True)
@@ -13,7 +13,7 @@ class ConjugateGradient(Descent):
 
     line_search = StrongWolfe(curvature=0.1)
 
-    def directions(self, space: VectorSpace) -> "ConjugateDirections":
+    def directions(self, space: Recycling) -> "ConjugateDirections":
         """Return a fresh chooser of directions."""
         return ConjugateDirections(space)
 
@@ -21,7 +21,7 @@ class ConjugateGradient(Descent):
 class ConjugateDirections(Directions):
     """Steepest descent bent towards the last direction by ``beta = max(0, g.(g - g')/|g'|^2)``."""
 
-    def __init__(self, space: VectorSpace) -> None:
+    def __init__(self, space: Recycling) -> None:
         super().__init__(space)
         self.last: tuple[Vector, Vector] | None = None
 
@@ -37,9 +37,9 @@ class ConjugateDirections(Directions):
         self.space.axpy(beta, last_direction, direction)
         return direction
 
-    def learn(self, direction: Vector, gradient: Vector, step: Step) -> None:
+    def learn(self, direction: Vector, here: Step, step: Step) -> None:
         """Remember the direction and the gradient where it began."""
-        self.last = (direction, gradient)
+        self.last = (direction, here.gradient)
 
     def forget(self) -> bool:
         """Go back to steepest descent; return whether there was anything to forget."""

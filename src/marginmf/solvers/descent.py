@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol, TypeGuard
 
 from marginmf.solvers.line_search import Backtracking, Step, StrongWolfe, along
 from marginmf.solvers.monitor import Callback, Monitor, Result, Save, State, Stopping, StopReason
-from marginmf.solvers.vector import NumpyVectors, Vector, VectorSpace
+from marginmf.solvers.vector import NumpyVectors, Recycling, Vector, VectorSpace
 
 #: Returns the value at a point and a gradient that the solver may keep.
 Objective = Callable[[Any], tuple[float, Any]]
@@ -35,15 +35,18 @@ class Memory(NamedTuple):
 class Directions(ABC):
     """Chooses where to go from the gradients seen so far."""
 
-    def __init__(self, space: VectorSpace) -> None:
+    def __init__(self, space: Recycling) -> None:
         self.space = space
 
     @abstractmethod
     def choose(self, gradient: Vector) -> Vector:
         """Return a new vector: the direction to search from here."""
 
-    def learn(self, direction: Vector, gradient: Vector, step: Step) -> None:  # noqa: B027
-        """Note that ``step`` was taken along ``direction`` from where ``gradient`` was."""
+    def learn(self, direction: Vector, here: Step, step: Step) -> None:  # noqa: B027
+        """Note that ``step`` was taken along ``direction`` from ``here``.
+
+        The direction and the gradient here are no longer needed by anybody else.
+        """
 
     def forget(self) -> bool:
         """Go back to steepest descent; return whether there was anything to forget."""
@@ -108,7 +111,7 @@ class Descent(ABC):
     line_search: StrongWolfe | Backtracking
 
     @abstractmethod
-    def directions(self, space: VectorSpace) -> Directions:
+    def directions(self, space: Recycling) -> Directions:
         """Return a fresh chooser of directions."""
 
     def minimise(
@@ -153,7 +156,8 @@ class Descent(ABC):
         >>> result.objective < 1e-9, str(result.reason)
         (True, 'the gradient became smaller than gradient_tol')
         """
-        space = space or NumpyVectors()
+        in_states = save is not None or resume is not None
+        space = Recycling(space or NumpyVectors(), keep=in_states)
         monitor = Monitor.begin(stopping, callbacks, resume)
         objective = monitor.counted(objective)
         directions = self.directions(space)
@@ -166,13 +170,15 @@ class Descent(ABC):
             reason = monitor.record(value, norm(space, gradient), point)
         else:
             (point,), (gradient,) = resume.vectors["point"], resume.vectors["gradient"]
+            gradient = space.copy(gradient)
             value = resume.history[-1].objective
             last = Taken(*resume.numbers["last step"]) if resume.numbers["last step"] else None
             directions.recall(Memory(resume.vectors, resume.numbers))
         while reason is None:
             if save is not None:
                 vectors, numbers = directions.memory()
-                vectors = {"point": [point], "gradient": [gradient], **vectors}
+                # A copy, because the next step may write over the gradient.
+                vectors = {"point": [point], "gradient": [space.copy(gradient)], **vectors}
                 numbers = {"last step": last or [], **numbers}
                 save(State(tuple(monitor.history), vectors, numbers))
             here = Step(0.0, value, 0.0, point, gradient)
@@ -187,21 +193,21 @@ class Descent(ABC):
         self, objective: Objective, directions: Directions, here: Step, last: Taken | None
     ) -> tuple[Step | None, Taken | None]:
         """Return where the next step leads and how it was taken; None if none leads down."""
-        space, (_, _, _, point, gradient) = directions.space, here
+        space = directions.space
         while True:
-            direction = directions.choose(gradient)
-            slope = space.dot(gradient, direction)
+            direction = directions.choose(here.gradient)
+            here = here._replace(slope=space.dot(here.gradient, direction))
             step = None
-            if slope < 0:
+            if here.slope < 0:
                 if last is None:
-                    length = opening_length(space, point, direction)
+                    length = opening_length(space, here.point, direction)
                 else:
-                    length = directions.first_length(slope, last)
-                walk = along(objective, space, point, direction)
-                step = self.line_search(walk, here._replace(slope=slope), length)
+                    length = directions.first_length(here.slope, last)
+                walk = along(objective, space, here.point, direction)
+                step = self.line_search(walk, here, length)
             if step is not None:
-                directions.learn(direction, gradient, step)
-                return step, Taken(step.length, slope)
+                directions.learn(direction, here, step)
+                return step, Taken(step.length, here.slope)
             # What was learned may mislead: try plain steepest descent before giving up.
             if not directions.forget():
                 return None, None

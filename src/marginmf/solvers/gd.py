@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from marginmf.solvers.descent import Descent, Directions, Taken, downhill
 from marginmf.solvers.line_search import Backtracking
-from marginmf.solvers.vector import Vector, VectorSpace
+from marginmf.solvers.vector import Recycling, Vector
 
 
 @dataclass(frozen=True)
@@ -13,7 +13,7 @@ class GradientDescent(Descent):
 
     line_search = Backtracking()
 
-    def directions(self, space: VectorSpace) -> "SteepestDirections":
+    def directions(self, space: Recycling) -> "SteepestDirections":
         """Return a chooser of directions."""
         return SteepestDirections(space)
 

@@ -25,6 +25,10 @@ class Step(NamedTuple):
     point: Any
     gradient: Any
 
+    def numbers(self) -> "Step":
+        """Return this without its vectors: they are large, and seldom needed again."""
+        return self._replace(point=None, gradient=None)
+
 
 Walk = Callable[[float], Step]
 
@@ -82,27 +86,32 @@ class StrongWolfe:
                 before is not start and step.value >= before.value
             )
             if overshot:
+                step = step.numbers()
                 return self._close_in(walk, start, before, step, trials_left)
             if self._is_flat(step, start):
                 return step
             if step.slope >= 0:
+                before = before.numbers()
                 return self._close_in(walk, start, step, before, trials_left)
             before, step = step, walk(_extrapolate(before, step))
         return before
 
     def _close_in(self, walk: Walk, start: Step, low: Step, high: Step, trials: int) -> Step | None:
-        """Shrink the bracket around a good step; ``low`` is always its better end."""
+        """Shrink the bracket around a good step; ``low`` is always its better end.
+
+        The other end is only numbers.
+        """
         for _ in range(trials):
             if math.isclose(low.length, high.length, rel_tol=1e-9):
                 break  # the minimum is a corner: no step is flat, and none is better
             step = walk(_interpolate(low, high))
             if not _falls_enough(step, start) or step.value >= low.value:
-                high = step
+                high = step = step.numbers()
             else:
                 if self._is_flat(step, start):
                     return step
                 if step.slope * (high.length - low.length) >= 0:
-                    high = low
+                    high = low.numbers()
                 low = step
         return low if low is not start else None
 
