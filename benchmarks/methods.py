@@ -67,7 +67,10 @@ RATINGS = (
     *(_ours(f"HMF d={d}", "HMF", HMF_REG, n_factors=d) for d in (8, 16, 32, 100)),
     *(_ours(f"MMMF d={d}", "MMMF", MMMF_REG, n_factors=d, tol=1e-3) for d in (8, 100)),
     # With a distribution over the levels, learned on a tenth that is held out from a second fit.
-    _ours("MMMF d=8, calibrated", "MMMF", MMMF_REG, n_factors=8, tol=1e-3, calibrated=True),
+    *(
+        _ours(f"MMMF d={d}, calibrated", "MMMF", MMMF_REG, n_factors=d, tol=1e-3, calibrated=True)
+        for d in (8, 32)
+    ),
     _ours("HMF d=32, calibrated", "HMF", HMF_REG, n_factors=32, calibrated=True),
     _ours("ALS", "ALS", bias=True, reg=25),
     *(
