@@ -91,7 +91,7 @@ class HMF(MarginFactoriser):
 
     _: KW_ONLY
     # Stages are judged by their sign alone, and that settles long before the objective does.
-    tol: float = 2.5e-3
+    tol: float = 2e-3
     schedule: str = "warm"
     threshold: float = 0.0
 
