@@ -1,5 +1,6 @@
 """Our own ratings methods."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -10,12 +11,22 @@ PACKAGES = ("marginmf", "numpy", "scipy", "numba", "scikit-learn")
 
 
 class Estimator:
-    """An estimator by name.  With ``calibrated``, `fit` includes learning probabilities."""
+    """An estimator by name, for an ensemble with the kind of its members.
+
+    With ``calibrated``, `fit` includes learning probabilities.
+    """
 
     def __init__(
-        self, threads: int, estimator: str, calibrated: bool = False, **options: Any
+        self,
+        threads: int,
+        estimator: str,
+        calibrated: bool = False,
+        member: Mapping[str, Any] | None = None,
+        **options: Any,
     ) -> None:
-        made = getattr(marginmf.ratings, estimator)(**options)
+        if member is not None:
+            options["members"] = [_made(**member)]
+        made = _made(estimator, **options)
         free = {"n_jobs": threads, "random_state": 0}
         self.model = made.set_params(
             **{name: value for name, value in free.items() if name in made.get_params()}
@@ -49,6 +60,10 @@ class Estimator:
 
     def _mean(self, distribution: np.ndarray) -> np.ndarray:
         return np.asarray(distribution @ self.model.levels_)
+
+
+def _made(estimator: str, **options: Any) -> Any:
+    return getattr(marginmf.ratings, estimator)(**options)
 
 
 class Server(Estimator):
