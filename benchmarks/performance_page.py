@@ -63,6 +63,6 @@ def filled(page: str, tables: dict[str, str]) -> str:
 def _machine(machine: dict[str, Any]) -> str:
     day, load = machine["date"][:10], machine["load"][0]
     return (
-        f"Measured on {day} on {machine['cores']} cores of a {machine['processor']}, "
+        f"Measured on {day} on {machine['cores']} cores, {machine['processor']}, "
         f"Python {machine['python']}; the load of the machine was {load:.1f} at the end."
     )

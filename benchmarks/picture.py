@@ -78,15 +78,21 @@ def _columns(points: Sequence[Point]) -> tuple[list[float], list[float]]:
 
 
 def _label(ax: "Axes", points: Sequence[Point]) -> None:
-    """Write the names where they cover neither points nor names, the crowded ones last."""
+    """Write the names where they cover neither points nor names, the crowded ones last.
+
+    Of ours only those on the curve have a name: there is little room.
+    """
     from matplotlib.transforms import Bbox
+
+    curve = envelope([point for point in points if point.ours])
+    named = [point for point in points if not point.ours or point in curve]
 
     spots = {point: ax.transData.transform((point.cost, point.error)) for point in points}
     # With a margin, so that a name does not seem to be that of a neighbour.
     around = {point: Bbox.from_bounds(x - 10, y - 10, 20, 20) for point, (x, y) in spots.items()}
-    taken = _along(ax, envelope([point for point in points if point.ours]))
+    taken = _along(ax, curve)
     frame = ax.get_window_extent()
-    for point in sorted(points, key=lambda p: _crowd(spots[p], spots.values())):
+    for point in sorted(named, key=lambda p: _crowd(spots[p], spots.values())):
         text = ax.annotate(
             point.name,
             (point.cost, point.error),

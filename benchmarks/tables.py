@@ -73,6 +73,7 @@ def publish(file: Path, parts: Iterable[str]) -> None:
     """Print the parts of a report, and write them."""
     report = "\n\n".join(parts)
     print(report)
+    file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(report + "\n")
 
 

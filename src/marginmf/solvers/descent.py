@@ -14,7 +14,7 @@ from marginmf.solvers.line_search import Backtracking, Step, StrongWolfe, along
 from marginmf.solvers.monitor import Callback, Monitor, Result, Save, State, Stopping, StopReason
 from marginmf.solvers.vector import NumpyVectors, Recycling, Vector, VectorSpace
 
-#: Returns the value at a point and a gradient that the solver may keep.
+#: Returns the value at a point and a gradient that is the solver's own: it may write over it.
 Objective = Callable[[Any], tuple[float, Any]]
 
 
