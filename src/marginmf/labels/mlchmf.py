@@ -20,12 +20,14 @@ from marginmf.labels.splitting import check_splitter
 from marginmf.labels.voting import VOTES, vote
 from marginmf.losses import TwoLevelLoss, two_level_loss
 from marginmf.progress import progress_bar
-from marginmf.solvers import Callback, Solver, Stopping, get_solver
+from marginmf.solvers import LBFGS, Callback, Solver, Stopping, get_solver
 
 #: What the tolerance is a share of.
 UNITS = ("labels", "density")
 #: The most nodes that a progress bar counts on.
 MOST_NODES = 1000
+#: How many steps L-BFGS remembers.  Vectors are short here, and it finds better embeddings.
+MEMORY = 5
 
 
 @dataclass(eq=False, repr=False)
@@ -178,7 +180,7 @@ class MLCHMF(LabelsEstimator):
             min_samples=self.min_samples,
             splitter=self.splitter,
             loss=two_level_loss(self.loss),
-            solver=get_solver(self.solver),
+            solver=LBFGS(MEMORY) if self.solver == "lbfgs" else get_solver(self.solver),
             stopping=Stopping(max_iter=self.max_iter, tol=self.tol),
         )
         seed = int(as_generator(self.random_state).integers(2**63))
