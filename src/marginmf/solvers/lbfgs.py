@@ -26,9 +26,8 @@ class LBFGS(Descent):
     Parameters
     ----------
     memory : int
-        How many past steps shape the direction.  On factorisations one does as well as ten: the
-        curvature changes too much from step to step, and every one costs two vectors and four
-        passes over memory.
+        How many past steps shape the direction.  Factorisations of ratings take as many gradients
+        with one as with six, and every one costs two vectors and four passes over memory.
     """
 
     memory: int = 1
