@@ -26,6 +26,7 @@ _SUBMODULES = (
     "protocols",
     "ratings",
     "solvers",
+    "stats",
     "thresholds",
     "tuning",
 )
