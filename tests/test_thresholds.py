@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from marginmf.experiments.published import worked_example
 from marginmf.losses import TWO_LEVEL, TwoLevelLoss, smooth_hinge
 from marginmf.thresholds import REACH, ProximalLoss, ThresholdLoss
 
@@ -14,17 +15,19 @@ patient = settings(deadline=None)
 CONVEX = [loss for loss in TWO_LEVEL.values() if loss.convex]
 CONSTRUCTIONS = ["all", "immediate"]
 
-# The first user of the thesis's 10 x 10 example rates item 3 with four stars; its score is 0.37.
-THETAS = np.array([[-0.61, -0.18, 0.51, 1.21]])
-SCORE, FOUR_STARS = np.array([0.37]), np.array([3])
+# The first user of the thesis's 10 x 10 example rates item 3 with four stars.
+EXAMPLE = worked_example("stars")
+THETAS, FOUR_STARS = EXAMPLE["thresholds"][:1], EXAMPLE["Y"][0, 2:3] - 1
+SCORE = EXAMPLE["scores"][0, 2:3]
 
 
 def by_name(loss: TwoLevelLoss) -> str:
     return loss.name
 
 
-@pytest.mark.parametrize(("construction", "printed"), [("immediate", 0.65), ("all", 0.75)])
-def test_worked_example_of_the_thesis(construction: str, printed: float) -> None:
+@pytest.mark.parametrize("construction", CONSTRUCTIONS)
+def test_worked_example_of_the_thesis(construction: str) -> None:
+    printed = EXAMPLE["loss_of_y13"][construction]
     loss = ThresholdLoss(smooth_hinge, REACH[construction])
     assert loss.value(SCORE, FOUR_STARS, THETAS)[0] == pytest.approx(printed, abs=0.005)
 

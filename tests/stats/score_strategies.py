@@ -1,8 +1,12 @@
 """Made-up scores for property tests."""
 
 import numpy as np
+from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+
+#: Other work on the machine must not fail a test.
+patient = settings(deadline=None)
 
 
 @st.composite

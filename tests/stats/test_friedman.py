@@ -3,7 +3,7 @@ import pytest
 from demsar import SCORES
 from hypothesis import assume, given
 from scipy import stats
-from score_strategies import score_arrays
+from score_strategies import patient, score_arrays
 
 from marginmf.stats import friedman_test
 
@@ -18,6 +18,7 @@ def test_demsars_example() -> None:
     assert (found.n_methods, found.n_datasets) == (4, 14)
 
 
+@patient
 @given(score_arrays(min_methods=3))
 def test_corrected_for_ties_it_is_that_of_scipy(scores: np.ndarray) -> None:
     assume(any(len(set(row)) > 1 for row in scores))  # scipy divides by zero where all tie
@@ -27,6 +28,7 @@ def test_corrected_for_ties_it_is_that_of_scipy(scores: np.ndarray) -> None:
     assert found.chi_square_p == pytest.approx(expected.pvalue)
 
 
+@patient
 @given(score_arrays())
 def test_uncorrected_it_is_the_textbook_formula_and_never_larger(scores: np.ndarray) -> None:
     found = friedman_test(scores, higher_is_better=True)
@@ -40,6 +42,7 @@ def test_uncorrected_it_is_the_textbook_formula_and_never_larger(scores: np.ndar
     assert corrected.tie_corrected
 
 
+@patient
 @given(score_arrays())
 def test_the_verdict_is_that_of_the_p_value(scores: np.ndarray) -> None:
     found = friedman_test(scores, higher_is_better=True, alpha=0.1)

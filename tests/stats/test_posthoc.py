@@ -4,7 +4,7 @@ import scikit_posthocs
 from demsar import SCORES
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from score_strategies import score_arrays
+from score_strategies import patient, score_arrays
 
 from marginmf.stats import (
     average_ranks,
@@ -56,7 +56,7 @@ def test_p_values_are_those_of_scikit_posthocs() -> None:
             assert p == pytest.approx(expected[i, j], abs=1e-6)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(patient, max_examples=30)
 @given(score_arrays())
 def test_differing_methods_lie_a_critical_difference_apart(scores: np.ndarray) -> None:
     everyone = nemenyi_test(scores, higher_is_better=True)
@@ -71,6 +71,7 @@ def test_differing_methods_lie_a_critical_difference_apart(scores: np.ndarray) -
     assert (len(everyone.p_values), len(control.p_values)) == (k * (k - 1) // 2, k - 1)
 
 
+@patient
 @given(
     st.lists(st.integers(0, 40).map(lambda n: n / 4), min_size=1, max_size=9),
     st.sampled_from([0.5, 1.0, 2.6, 20.0]),

@@ -6,7 +6,7 @@ from demsar import NAMES, SCORES
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import rankdata
-from score_strategies import score_arrays
+from score_strategies import patient, score_arrays
 
 from marginmf.stats import average_ranks
 
@@ -22,18 +22,21 @@ def test_the_ranks_of_demsars_example() -> None:
     )
 
 
+@patient
 @given(score_arrays())
 def test_ranks_are_those_of_scipy_and_share_ties(scores: np.ndarray) -> None:
     by_row = np.mean([rankdata(row) for row in scores], axis=0)
     np.testing.assert_allclose(values(scores, higher_is_better=False), by_row)
 
 
+@patient
 @given(score_arrays())
 def test_ranks_of_a_data_set_have_one_sum_whatever_the_ties(scores: np.ndarray) -> None:
     k = scores.shape[1]
     assert values(scores).sum() == pytest.approx(k * (k + 1) / 2)
 
 
+@patient
 @given(score_arrays(), st.randoms(use_true_random=False))
 def test_methods_in_another_order_have_their_ranks_in_that_order(scores, random) -> None:
     order = list(range(scores.shape[1]))
@@ -41,6 +44,7 @@ def test_methods_in_another_order_have_their_ranks_in_that_order(scores, random)
     np.testing.assert_allclose(values(scores[:, order]), values(scores)[order])
 
 
+@patient
 @given(score_arrays())
 def test_a_monotone_scale_changes_nothing_and_a_falling_one_turns_the_direction(scores) -> None:
     np.testing.assert_allclose(values(np.exp(scores / 4)), values(scores))

@@ -5,7 +5,7 @@ from demsar import PLAIN, TUNED
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
-from score_strategies import score_arrays
+from score_strategies import patient, score_arrays
 
 from marginmf.stats import holm, signed_rank_test, wilcoxon_holm
 
@@ -30,7 +30,7 @@ def test_without_ties_the_p_value_is_the_exact_one_of_scipy() -> None:
         assert found.statistic == expected.statistic
 
 
-@settings(max_examples=25, deadline=None)
+@settings(patient, max_examples=25)
 @given(score_arrays(min_datasets=2, min_methods=2))
 def test_with_ties_and_zeros_it_is_that_of_all_signs(scores: np.ndarray) -> None:
     a, b = scores[:10, 0], scores[:10, 1]
@@ -48,6 +48,7 @@ def test_many_data_sets_have_the_normal_p_value_of_scipy() -> None:
     assert signed_rank_test(a, b).p_value == pytest.approx(expected.pvalue, rel=1e-6)
 
 
+@patient
 @given(score_arrays())
 def test_the_other_way_round_it_is_the_same_with_signs_turned(scores: np.ndarray) -> None:
     there, back = signed_rank_test(*scores[:, :2].T), signed_rank_test(*scores[:, 1::-1].T)
@@ -94,6 +95,7 @@ def test_of_errors_the_smaller_is_better() -> None:
     assert wilcoxon_holm(scores, higher_is_better=True)[0].losses == 3
 
 
+@patient
 @given(st.lists(st.floats(0, 1), max_size=12))
 def test_holm_keeps_the_order_and_lies_between_nothing_and_bonferroni(p: list[float]) -> None:
     adjusted = holm(p)
