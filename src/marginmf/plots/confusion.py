@@ -5,15 +5,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from marginmf._typing import Float64Array, IntArray
-from marginmf.plots.style import INK, PALE_INK, TICK_SIZE, axes_or_new, calm, shades
+from marginmf.plots.cells import MOST_NUMBERED, draw_cells, name_cells, write_cell
+from marginmf.plots.style import PALE_INK, axes_or_new, calm
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-#: Above this share a cell is dark enough for white letters.
-DARK = 0.7
-#: Longer scales than this are drawn without numbers, which would not fit their cells.
-MOST_NUMBERED = 12
 
 
 def level_confusion(
@@ -47,23 +43,11 @@ def level_confusion(
     scale = np.unique(np.asarray(levels, np.float64))
     shares = confusion_shares(true, predicted, scale)
     ax = axes_or_new(ax)
-    centres = np.arange(len(scale))
-    ax.pcolormesh(
-        centres,
-        centres,
-        np.nan_to_num(shares),
-        cmap=shades(),
-        vmin=0,
-        vmax=1,
-        edgecolors="white",
-        linewidth=1.5,
-    )
+    draw_cells(ax, np.nan_to_num(shares), 0.0, 1.0)
     if len(scale) <= MOST_NUMBERED:
         _write_shares(ax, shares)
-    # Every level is named, or on a long scale every second, third, ...
-    named = range(0, len(scale), 1 + (len(scale) - 1) // MOST_NUMBERED)
-    ax.set_xticks(named, [f"{scale[place]:g}" for place in named])
-    ax.set_yticks(named, [f"{scale[place]:g}" for place in named])
+    names = [f"{level:g}" for level in scale]
+    name_cells(ax, names, names)
     calm(ax, title, "predicted level", "true level (rows add up to 100%)")
     ax.spines[:].set_visible(False)
     return ax
@@ -92,22 +76,9 @@ def confusion_shares(true: Any, predicted: Any, scale: Float64Array) -> Float64A
 def _write_shares(ax: "Axes", shares: Float64Array) -> None:
     for (row, column), share in np.ndenumerate(shares):
         if not np.isnan(share):
-            ax.text(
-                column,
-                row,
-                f"{share:.0%}",
-                ha="center",
-                va="center",
-                fontsize=TICK_SIZE,
-                fontweight="bold" if row == column else "normal",
-                color=_ink(share),
-            )
-
-
-def _ink(share: float) -> str:
-    if share > DARK:
-        return "white"
-    return INK if share >= 0.005 else PALE_INK  # what rounds to 0 % steps back
+            # What rounds to 0 % steps back.
+            pale = PALE_INK if share < 0.005 else None
+            write_cell(ax, row, column, f"{share:.0%}", share, bold=row == column, colour=pale)
 
 
 def _places(ratings: Any, scale: Float64Array, what: str) -> IntArray:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from marginmf.plots.style import COLOURS, FAINT, INK, TICK_SIZE, axes_or_new, calm
+from marginmf.plots.style import COLOURS, FAINT, axes_or_new, calm, legend_below, log_ticks
 from marginmf.tuning import RegularisationPath
 
 if TYPE_CHECKING:
@@ -55,12 +55,11 @@ def regularisation_path(
     for stage, (path, colour) in enumerate(zip(paths, cycle(COLOURS), strict=False)):
         label = f"stage {stage + 1}" if len(paths) > 1 else type(model).__name__
         _draw(ax, path, colour, label)
-    _few_ticks(ax)
+    ax.set_xscale("log")
+    log_ticks(ax.xaxis)
     calm(ax, title, "reg", f"{paths[0].metric} on held-out ratings")
     ax.grid(color=FAINT, linewidth=0.6)
-    # Below the axes: curves may be anywhere inside.
-    place: Any = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.14), "ncols": 2}
-    ax.legend(frameon=False, fontsize=TICK_SIZE, labelcolor=INK, **place)
+    legend_below(ax)
     return ax
 
 
@@ -83,13 +82,3 @@ def _draw(ax: "Axes", path: RegularisationPath, colour: str, label: str) -> None
         label=f"{label}: {path.best:.3g}",
         linestyle="none",
     )
-
-
-def _few_ticks(ax: "Axes") -> None:
-    """Make the axis logarithmic, with whole numbers that do not overlap."""
-    from matplotlib.ticker import LogLocator, NullFormatter
-
-    ax.set_xscale("log")
-    ax.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-    ax.xaxis.set_major_formatter("{x:g}")
-    ax.xaxis.set_minor_formatter(NullFormatter())

@@ -1,9 +1,10 @@
 """One calm look for every figure, and the one place that asks for Matplotlib."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
     from matplotlib.colors import Colormap
     from matplotlib.figure import Figure
 
@@ -59,3 +60,31 @@ def shades() -> "Colormap":
     from matplotlib.colors import LinearSegmentedColormap
 
     return LinearSegmentedColormap.from_list("marginmf", ["#FFFFFF", COLOURS[0]])
+
+
+def level_colours(count: int) -> list[tuple[float, ...]]:
+    """Return a colour for each of so many ordered levels, from orange for low to blue for high."""
+    from matplotlib.colors import LinearSegmentedColormap
+
+    ends = [COLOURS[1], "#D9C9A3", COLOURS[0]]
+    ordered = LinearSegmentedColormap.from_list("marginmf-levels", ends)
+    return [ordered(place / max(1, count - 1)) for place in range(count)]
+
+
+def legend_below(ax: "Axes", columns: int = 2, title: str | None = None) -> None:
+    """Name what is drawn below the Axes: curves may be anywhere inside."""
+    place: Any = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.14), "ncols": columns}
+    legend = ax.legend(frameon=False, fontsize=TICK_SIZE, labelcolor=INK, title=title, **place)
+    legend.get_title().set(fontsize=TICK_SIZE, color=INK)
+
+
+def log_ticks(axis: "Axis") -> None:
+    """Write plain numbers that do not overlap on a logarithmic axis whose limits are set."""
+    from matplotlib.ticker import LogLocator, NullFormatter
+
+    low, high = axis.get_view_interval()
+    wide = high / low > 1e3
+    axis.set_major_locator(LogLocator(subs=(1.0,) if wide else (1.0, 2.0, 5.0)))
+    axis.set_major_formatter("{x:g}")
+    axis.set_minor_formatter(NullFormatter())
+    axis.set_tick_params(which="minor", length=0)

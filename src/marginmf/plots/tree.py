@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from marginmf.plots.style import COLOURS, FAINT, INK, TICK_SIZE, axes_or_new, calm
+from marginmf.plots.style import COLOURS, FAINT, INK, TICK_SIZE, axes_or_new, calm, legend_below
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -67,8 +67,7 @@ def embedding_tree(model: Any, ax: "Axes | None" = None, *, title: str | None = 
     ax.invert_yaxis()  # from the top
     calm(ax, title, "training instances", "depth")
     ax.spines["left"].set_visible(False)
-    place: Any = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.14), "ncols": 2}
-    ax.legend(frameon=False, fontsize=TICK_SIZE, labelcolor=INK, **place)
+    legend_below(ax)
     return ax
 
 

@@ -1,0 +1,134 @@
+"""The critical-difference diagram of Demšar (2006)."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from marginmf.plots.style import COLOURS, INK, PALE_INK, TICK_SIZE, TITLE_SIZE, new_figure
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+#: Heights are in rows of text: the bracket and the numbers above the axis, bars and names below.
+BRACKET, NUMBERS, FIRST_BAR, BETWEEN_BARS = 1.9, 0.35, 0.45, 0.38
+#: How far the names stand from the axis, as a share of it.
+ASIDE = 0.04
+#: In inches: how high a row is, how wide a letter, and how wide the axis with the mean ranks.
+ROW, LETTER, AXIS = 0.26, 0.085, 5.5
+#: More numbers than this would not fit along the axis: only some are written.
+MOST_NUMBERS = 16
+
+
+def critical_difference(
+    ranks: Mapping[str, float],
+    cd: float,
+    ax: "Axes | None" = None,
+    title: str | None = None,
+) -> "Axes":
+    """Draw methods along an axis of mean ranks; a bar joins those that do not differ.
+
+    Parameters
+    ----------
+    ranks : mapping of str to float
+        The mean rank of each method, such as `marginmf.stats.average_ranks` returns.
+    cd : float
+        The critical difference, such as `marginmf.stats.nemenyi_critical_difference` returns.
+    ax : Axes, optional
+        Where to draw; by default a new figure, as high as the names need.
+    title : str, optional
+        A title.
+
+    Returns
+    -------
+    Axes
+        The best method is on the left.  The better half is named on the left, each with its mean
+        rank, and the other half on the right.
+
+    Examples
+    --------
+    >>> ranks = {"A": 1.5, "B": 2.2, "C": 3.9, "D": 2.4}
+    >>> ax = critical_difference(ranks, cd=1.25)
+    >>> [text.get_text() for text in ax.texts][-4:]
+    ['A  1.50', 'B  2.20', '3.90  C', '2.40  D']
+    """
+    from marginmf.stats import cliques
+
+    if len(ranks) < 2:
+        raise ValueError(f"There are ranks of {len(ranks)} method(s): two are needed.")
+    ordered = sorted(ranks, key=lambda name: ranks[name])
+    bars = cliques(ranks, cd)
+    half = (len(ordered) + 1) // 2
+    first_row = FIRST_BAR + BETWEEN_BARS * len(bars) + 0.6
+    bottom = first_row + half - 0.4
+    if ax is None:
+        ax = _new_axes(ordered, half, BRACKET + 1.2 + bottom, title)
+    last = float(len(ranks))
+    ax.set_xlim(1.0, max(last, 1.0 + cd))
+    ax.set_ylim(bottom, -BRACKET - 0.8)  # rows count downwards
+    ax.set_axis_off()
+    if title:
+        ax.set_title(title, fontsize=TITLE_SIZE, color=INK, loc="left")
+    _draw_axis(ax, len(ranks))
+    _draw_bracket(ax, cd)
+    for number, bar in enumerate(bars):
+        height = FIRST_BAR + BETWEEN_BARS * number
+        ends = [ranks[bar[0]] - 0.04, ranks[bar[-1]] + 0.04]
+        ax.plot(ends, [height] * 2, color=COLOURS[0], linewidth=4, solid_capstyle="round", zorder=3)
+    aside = ASIDE * (last - 1)
+    # On either side the outermost method is named first, so that no line crosses another.
+    for side, names in ((1.0 - aside, ordered[:half]), (last + aside, ordered[: half - 1 : -1])):
+        _name_methods(ax, ranks, names, side, first_row, left=side < 1.0)
+    return ax
+
+
+def _new_axes(names: Sequence[str], half: int, rows: float, title: str | None) -> "Axes":
+    """Return Axes that are wide enough for the longest names and high enough for all rows."""
+    letters = max(map(len, names[:half])) + max(map(len, names[half:]))
+    width = AXIS + LETTER * letters
+    return new_figure(width, ROW * rows + (0.4 if title else 0.1)).subplots()
+
+
+def _draw_axis(ax: "Axes", count: int) -> None:
+    ax.plot([1, count], [0, 0], color=INK, linewidth=1.2)
+    for rank in range(1, count + 1, 1 + (count - 1) // MOST_NUMBERS):
+        ax.plot([rank] * 2, [0, -0.2], color=INK, linewidth=1.2)
+        ax.text(rank, -NUMBERS, str(rank), ha="center", va="bottom", fontsize=TICK_SIZE, color=INK)
+
+
+def _draw_bracket(ax: "Axes", cd: float) -> None:
+    ends = [1.0, 1.0, 1.0 + cd, 1.0 + cd]
+    tip, level = -BRACKET + 0.2, -BRACKET
+    ax.plot(ends, [tip, level, level, tip], color=INK, linewidth=1.2)
+    label = f"CD = {cd:.2f}"
+    ax.text(
+        1.0 + cd / 2, level - 0.1, label, ha="center", va="bottom", fontsize=TICK_SIZE, color=INK
+    )
+
+
+def _name_methods(
+    ax: "Axes",
+    ranks: Mapping[str, float],
+    names: Sequence[str],
+    side: float,
+    first_row: float,
+    *,
+    left: bool,
+) -> None:
+    """Lead a line from each rank down, then aside to the name."""
+    for row, name in enumerate(names):
+        height = first_row + row
+        rank = ranks[name]
+        ax.plot(
+            [rank, rank, side], [0, height, height], color=PALE_INK, linewidth=0.9, clip_on=False
+        )
+        ax.plot([rank], [0], marker="o", markersize=4, color=INK, clip_on=False)
+        ax.annotate(
+            f"{name}  {rank:.2f}" if left else f"{rank:.2f}  {name}",
+            (side, height),
+            xytext=(-4 if left else 4, 0),
+            textcoords="offset points",
+            ha="right" if left else "left",
+            va="center",
+            fontsize=TICK_SIZE,
+            color=INK,
+            annotation_clip=False,
+        )
