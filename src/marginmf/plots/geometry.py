@@ -39,8 +39,10 @@ def item_map(
 
     Parameters
     ----------
-    items, users : array of shape (n_items, 2), array of shape (n_users, 2)
-        Factors, such as ``item_factors_`` and ``user_factors_`` of a BMMMF of two factors.
+    items : array of shape (n_items, 2)
+        Their factors, such as ``item_factors_`` of a BMMMF of two factors.
+    users : array of shape (n_users, 2)
+        Their factors, such as ``user_factors_``.
     ax : Axes, optional
         Where to draw; by default a new figure.
     threshold : float

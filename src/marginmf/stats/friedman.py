@@ -21,11 +21,19 @@ class FriedmanTest:
         The mean rank of each method; 1 is the best.
     n_datasets : int
         On how many data sets.
-    chi_square, chi_square_df, chi_square_p : float, int, float
-        Friedman's statistic, its degrees of freedom, and the p-value.
-    f, f_df, f_p : float, tuple of int, float
-        Iman and Davenport's statistic (Demšar's F_F), its degrees of freedom, and the p-value.  Of
-        the two it is the one to go by: chi-square is too cautious.
+    chi_square : float
+        Friedman's statistic.
+    chi_square_df : int
+        Its degrees of freedom.
+    chi_square_p : float
+        Its p-value.
+    f : float
+        Iman and Davenport's statistic (Demšar's F_F).  Of the two it is the one to go by:
+        chi-square is too cautious.
+    f_df : tuple of int
+        Its degrees of freedom.
+    f_p : float
+        Its p-value.
     f_critical : float
         Where ``f`` must lie, or above, for the methods to differ at ``alpha``.
     alpha : float

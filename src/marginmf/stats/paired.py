@@ -22,8 +22,12 @@ class PairedComparison:
         Of the mean difference, with the correction for overlapping training sets, if any.
     interval : tuple of float
         Where the true difference lies with the given confidence.
-    t, df, p_value : float, int, float
-        Student's statistic, its degrees of freedom and the two-sided p-value.
+    t : float
+        Student's statistic.
+    df : int
+        Its degrees of freedom.
+    p_value : float
+        Two-sided.
     confidence : float
         That of the interval.
     """

@@ -36,8 +36,10 @@ class PublishedTable:
 
     Parameters
     ----------
-    name, chapter : str, int
+    name : str
         Which table.
+    chapter : int
+        Where it stands.
     higher_is_better : mapping of str to bool
         For each measure, whether more is better.
     datasets, methods : tuple of str
