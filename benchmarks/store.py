@@ -3,9 +3,6 @@
 import hashlib
 import json
 import os
-import platform
-import subprocess
-from datetime import datetime
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -14,6 +11,7 @@ from benchmarks.cells import Cell
 from benchmarks.environments import ENVIRONMENTS, Environment
 from benchmarks.processes import ROOT
 from marginmf._atomic import atomic_write
+from marginmf.experiments.machine import describe_machine
 
 Record = dict[str, Any]
 
@@ -92,34 +90,5 @@ def _digest(files: list[Path]) -> str:
 
 
 def machine() -> dict[str, Any]:
-    """Return what is needed to read the figures."""
-    return {
-        "date": datetime.now().astimezone().isoformat(timespec="seconds"),
-        "commit": _commit(),
-        "system": f"{platform.system()} {platform.release()}",
-        "processor": _field(Path("/proc/cpuinfo"), "model name") or platform.processor(),
-        "cores": os.cpu_count(),
-        "memory": _field(Path("/proc/meminfo"), "MemTotal"),
-        "load": os.getloadavg(),
-        "python": platform.python_version(),
-    }
-
-
-def _commit() -> str | None:
-    """Return the commit, with a mark where files differ from it."""
-    try:
-        found = subprocess.run(
-            ["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True
-        )
-    except OSError:
-        return None
-    return found.stdout.strip() or None
-
-
-def _field(file: Path, name: str) -> str | None:
-    if not file.is_file():
-        return None
-    for line in file.read_text().splitlines():
-        if line.startswith(name):
-            return line.partition(":")[2].strip()
-    return None
+    """Return what is needed to read the figures: the machine, and what else it was doing."""
+    return {**describe_machine(), "load": os.getloadavg()}

@@ -19,7 +19,17 @@ def test_the_package_alone_imports_nothing_heavy():
 
 @pytest.mark.parametrize(
     "module",
-    ["ratings", "protocols", "datasets", "kernels", "cli", "plots", "persistence", "stats"],
+    [
+        "ratings",
+        "protocols",
+        "datasets",
+        "kernels",
+        "cli",
+        "plots",
+        "persistence",
+        "stats",
+        "experiments",
+    ],
 )
 def test_numba_and_matplotlib_wait_until_they_are_needed(module):
     assert not modules_after(f"import marginmf.{module}") & {"numba", "matplotlib"}

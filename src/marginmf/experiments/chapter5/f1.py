@@ -1,0 +1,14 @@
+"""Example-based, macro and micro F1 on twelve label sets."""
+
+from marginmf.experiments.chapter5.contenders import PROTOCOL, QUICK, TABLE
+from marginmf.experiments.label_exhibits import measures_exhibit
+
+EXHIBIT = measures_exhibit(
+    "mlc-hmf-f1",
+    5,
+    "Example-based, macro and micro F1 of MLC-HMF",
+    TABLE,
+    ("example_f1", "macro_f1", "micro_f1"),
+    quick=QUICK,
+    protocol=PROTOCOL,
+)

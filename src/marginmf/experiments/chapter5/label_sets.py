@@ -1,0 +1,14 @@
+"""Hamming loss, accuracy and subset accuracy on twelve label sets."""
+
+from marginmf.experiments.chapter5.contenders import PROTOCOL, QUICK, TABLE
+from marginmf.experiments.label_exhibits import measures_exhibit
+
+EXHIBIT = measures_exhibit(
+    "mlc-hmf-sets",
+    5,
+    "Hamming loss, accuracy and subset accuracy of MLC-HMF",
+    TABLE,
+    ("hamming", "accuracy", "subset_accuracy"),
+    quick=QUICK,
+    protocol=PROTOCOL,
+)

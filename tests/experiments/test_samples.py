@@ -1,0 +1,114 @@
+from pathlib import Path
+
+import pytest
+
+from marginmf.experiments import Cell, Store
+from marginmf.experiments.blocks import Text, Verdict
+from marginmf.experiments.claims import paired_claim, verdict_on
+from marginmf.experiments.published import PublishedFigure
+from marginmf.experiments.samples import (
+    NotRunError,
+    Sample,
+    at,
+    beside,
+    entry,
+    judged,
+    measured,
+    once_run,
+    sampled,
+)
+from marginmf.experiments.trade_offs import TradeOff
+
+
+def kept(folder: Path, **found: list[float]) -> tuple[Store, dict[str, list[Cell]]]:
+    """Return a store with the errors of methods on splits 0, 1, ..."""
+    store = Store(folder)
+    store.begin("full")
+    cells = {}
+    for name, values in found.items():
+        cells[name] = [Cell("errors", {"method": name, "split": k}) for k in range(len(values))]
+        for cell, value in zip(cells[name], values, strict=True):
+            store.add(cell, {"error": value}, 1.0)
+    return store, cells
+
+
+def test_a_sample_has_the_cells_that_were_run(tmp_path: Path) -> None:
+    store, cells = kept(tmp_path, a=[0.1, 0.3])
+    more = [*cells["a"], Cell("errors", {"method": "a", "split": 2})]
+    error = at("error")
+    assert sampled(store, more, error) == measured(store, cells["a"], error) == Sample((0.1, 0.3))
+    assert sampled(store, more[2:], error) is None
+    with pytest.raises(NotRunError, match="errors a 2 has not been run"):
+        measured(store, more, error)
+    assert entry(None).text == "not run"
+    assert entry(Sample((0.5,))).text == ".5000"
+
+
+def test_an_exhibit_that_needs_all_its_cells_says_which_is_missing(tmp_path: Path) -> None:
+    store, cells = kept(tmp_path, a=[0.1])
+
+    @once_run
+    def show(wanted: list[Cell]) -> list[Text]:
+        return [Text(str(measured(store, wanted, at("error")).mean))]
+
+    assert show(cells["a"]) == [Text("0.1")]
+    assert show([Cell("errors", {"method": "b"})]) == [
+        Verdict("not run", "errors b has not been run.")
+    ]
+
+
+def test_ours_stands_beside_what_was_published() -> None:
+    ours, there = Sample((0.5,)), PublishedFigure(0.52, 0.01)
+    assert [one.text for one in beside(entry(ours), ours, there)] == [
+        ".5200 ± .0100",
+        ".5000",
+        "-.0200",
+    ]
+    assert [one.text for one in beside(entry(None), None, None)] == ["", "not run", ""]
+
+
+@pytest.mark.parametrize(
+    ("values", "higher", "outcome"),
+    [
+        ((0.40, 0.40), False, "reproduced"),
+        ((0.405, 0.405), False, "within noise"),
+        ((0.42, 0.42), False, "not reproduced"),
+        ((0.42, 0.42), True, "reproduced"),
+        ((0.38, 0.42), True, "reproduced"),
+        ((0.38, 0.38), True, "not reproduced"),
+    ],
+)
+def test_a_published_figure_is_judged_by_both_spreads(
+    values: tuple[float, ...], higher: bool, outcome: str
+) -> None:
+    assert judged(Sample(values), 0.401, 0.003, higher) == outcome
+
+
+def test_the_verdict_on_a_whole_is_the_worst_of_its_parts() -> None:
+    assert verdict_on(["reproduced", "within noise"], "x.").outcome == "within noise"
+    assert verdict_on([], "x.").outcome == "not run"
+
+
+def test_methods_are_compared_on_the_splits_that_both_have(tmp_path: Path) -> None:
+    store, cells = kept(tmp_path, a=[0.1, 0.4, 0.2], b=[0.2, 0.2])
+    second = [*cells["b"], Cell("errors", {"method": "b", "split": 2})]
+    said = paired_claim(store, cells["a"], second, at("error"), "A", "B")
+    assert said == "A is worse than B by .0500 on average, better on 1 of 2 splits"
+    none = paired_claim(store, cells["a"][2:], second[2:], at("error"), "A", "B")
+    assert none == "A and B have no split in common yet"
+
+
+def test_curves_are_compared_at_equal_training_error(tmp_path: Path) -> None:
+    curves = TradeOff("any", {"A": {}, "B": {}}, [1.0, 2.0, 3.0], 1, "mae")
+    store = Store(tmp_path)
+    store.begin("full")
+    for method, shift in (("A", 0.0), ("B", 0.05)):
+        for reg in curves.regs:
+            values = {"train": {"mae": reg / 10 + shift}, "test": {"mae": reg / 10 + 2 * shift}}
+            for cell in curves.cells_for(method, reg):
+                store.add(cell, values, 1.0)
+    assert curves.curve(store, "A")[0] == [0.1, 0.2, 0.3]
+    # On the same training error B's test error is larger by 0.05.
+    assert curves.gap(store, "A", "B") == pytest.approx(0.05)
+    assert curves.gap(store, "B", "A") == pytest.approx(-0.05)
+    assert TradeOff("other", {"A": {}, "B": {}}, [1.0, 2.0], 1, "mae").gap(store, "A", "B") is None
