@@ -8,6 +8,7 @@ import marginmf
 from marginmf.cli.app import COMMANDS
 from marginmf.cli.errors import sentence
 from marginmf.cli.labels.app import COMMANDS as LABELS_COMMANDS
+from marginmf.cli.reproduce.app import COMMANDS as REPRODUCE_COMMANDS
 
 
 def test_without_arguments_shows_help(run) -> None:
@@ -30,6 +31,7 @@ def test_version(run) -> None:
         (["evaluate"], "Missing argument 'FILE'. See marginmf evaluate --help."),
         (["labels", "nonsense"], "No such command 'nonsense'. See marginmf labels --help."),
         (["labels", "fit"], " See marginmf labels fit --help."),
+        (["reproduce", "check"], "Missing argument 'KEY'. See marginmf reproduce check --help."),
     ],
 )
 def test_wrong_usage_is_one_line_and_2(run, arguments: list[str], said: str) -> None:
@@ -99,11 +101,15 @@ def test_every_command_has_short_help(run) -> None:
     for command in COMMANDS:
         assert f" {command.__name__} " in outcome.out
     assert " labels " in outcome.out
+    assert " reproduce " in outcome.out
 
 
-def test_the_commands_for_labels_have_help_of_their_own(run) -> None:
-    outcome = run("labels")
+@pytest.mark.parametrize(
+    ("name", "commands"), [("labels", LABELS_COMMANDS), ("reproduce", REPRODUCE_COMMANDS)]
+)
+def test_groups_of_commands_have_help_of_their_own(run, name: str, commands) -> None:
+    outcome = run(name)
     assert outcome.code == 0
-    assert outcome.out.split() == run("labels", "--help").out.split()
-    for command in LABELS_COMMANDS:
+    assert outcome.out.split() == run(name, "--help").out.split()
+    for command in commands:
         assert f" {command.__name__} " in outcome.out

@@ -6,17 +6,22 @@ from pathlib import Path
 
 import pytest
 from labels_inputs import as_csv, songs
+from reproduce_samples import SMALL, install
 
 from marginmf.cli.app import COMMANDS
 from marginmf.cli.labels.app import COMMANDS as LABELS_COMMANDS
 from marginmf.cli.labels.models import keep_names
+from marginmf.cli.reproduce.app import COMMANDS as REPRODUCE_COMMANDS
 from marginmf.datasets import make_ratings
+from marginmf.experiments import Store
+from marginmf.experiments import run as run_cells
 from marginmf.labels import PLST
 from marginmf.ratings import MMMF
 
 NAMES = [
     *(command.__name__ for command in COMMANDS),
     *(f"labels {command.__name__}" for command in LABELS_COMMANDS),
+    *(f"reproduce {command.__name__}" for command in REPRODUCE_COMMANDS),
 ]
 
 
@@ -27,7 +32,7 @@ def example_in_help(run, command: str) -> list[str]:
     _, _, example = outcome.out.rpartition("Example: ")
     assert len(f" Example: {example.rstrip()}") <= 80, "it would be cut in two on a small terminal"
     words = shlex.split(example)
-    assert " ".join(words).startswith(f"marginmf {command} ") or words == ["marginmf", command]
+    assert f"{' '.join(words)} ".startswith(f"marginmf {command} ")
     return words
 
 
@@ -47,14 +52,20 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     labelled = PLST().fit(tagged.X, tagged.Y)
     keep_names(labelled, tagged)
     labelled.save(folder / "l.marginmf")
+    run_cells([SMALL], Store(folder / "reproduction"), "full", n_jobs=1)
     return folder
 
 
 @pytest.mark.parametrize("command", NAMES)
-def test_the_example_of_the_help_runs(run, files: Path, command: str) -> None:
+def test_the_example_of_the_help_runs(
+    run, files: Path, command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(monkeypatch, SMALL)
     words = example_in_help(run, command)
     for file in files.iterdir():
-        if f"--out {file.name}" not in " ".join(words):  # what an example makes is not there yet
+        if file.is_dir():
+            shutil.copytree(file, file.name)
+        elif f"--out {file.name}" not in " ".join(words):  # what it makes is not there yet
             shutil.copy(file, file.name)
     outcome = run(*words[1:])
     assert outcome.code == 0, outcome.err

@@ -20,6 +20,7 @@ from marginmf.cli import (
 from marginmf.cli.commands import SETTINGS, add_commands
 from marginmf.cli.errors import SentenceGroup
 from marginmf.cli.labels.app import app as labels_app
+from marginmf.cli.reproduce.app import app as reproduce_app
 
 app = typer.Typer(
     name="marginmf",
@@ -59,3 +60,4 @@ COMMANDS = {
 }
 add_commands(app, COMMANDS)
 app.add_typer(labels_app, name="labels")
+app.add_typer(reproduce_app, name="reproduce")

@@ -1,0 +1,1 @@
+"""``marginmf reproduce ...``: the tables and figures of the thesis."""
