@@ -79,7 +79,7 @@ RATINGS = [
     case("damaged-parquet", f"fit damaged.parquet {FIT}", "damaged.parquet"),
     case("renamed-parquet", f"fit renamed.parquet {FIT}", "renamed.parquet"),
     case("columns-of-a-dataset", f"fit ml-100k --user who {FIT}", "columns of its own"),
-    case("no-such-dataset", "info ml-200k", "Datasets known by name are ml-100k and ml-1m"),
+    case("no-such-dataset", "info ml-200k", "There is no ratings dataset 'ml-200k'; did you mean "),
     case("info-of-nothing", "info absent.csv", "There is no file absent.csv"),
     case("info-of-junk", "info junk.csv", "junk.csv is not a text file"),
     case("demo-of-words", "demo words.csv", "the rating 'good' is not a number"),

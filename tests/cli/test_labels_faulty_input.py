@@ -58,7 +58,7 @@ FILES: dict[str, bytes] = {
 
 DATA = [
     case("no-such-file", f"labels fit absent.csv {FIT}", "There is no file absent.csv; check the"),
-    case("no-such-name", f"labels fit absent {FIT}", "There is no label dataset 'absent'; the kno"),
+    case("no-such-name", f"labels fit absent {FIT}", "There is no label dataset 'absent'; the nam"),
     case("columns-of-nothing", f"labels fit absent {TAGS} {FIT}", "There is no file absent; check"),
     case("a-folder", f"labels fit folder {FIT}", "folder is a folder; name the file of labels"),
     case("empty", f"labels fit empty.csv {TAGS} {FIT}", "empty.csv is empty"),
@@ -212,5 +212,7 @@ def test_a_name_that_no_folder_has_lists_those_it_has(folder: Path, monkeypatch)
     (folder / "labels").mkdir()
     (folder / "labels" / "songs.npz").write_bytes(b"")
     monkeypatch.setenv("MARGINMF_DATA", str(folder))
-    with pytest.raises(OSError, match=r"no file films; .* dataset 'films'; the known .* 'songs', "):
+    with pytest.raises(
+        OSError, match=r"no file films; .* dataset 'films'; the data folder has 'songs'; "
+    ):
         read_table(LabelsData(file="films"))

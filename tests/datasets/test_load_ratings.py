@@ -1,6 +1,8 @@
 import dataclasses
+import hashlib
 import zipfile
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +26,8 @@ ChangeInfo = Callable[..., None]
 
 @pytest.fixture(autouse=True)
 def isolated(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No source but those a test names: no data folder, no owner, no wheel."""
+    """No data folder and no wheel, but those a test names."""
     monkeypatch.delenv("MARGINMF_DATA", raising=False)
-    for name in NAMES:
-        closed = dataclasses.replace(registry.RATINGS[name], address="http://127.0.0.1:1/closed")
-        monkeypatch.setitem(registry.RATINGS, name, closed)
 
     def no_wheel(requirement: str, *args: Any, **kwargs: Any) -> dict[str, bytes]:
         raise DownloadError(f"pip could not download {requirement}: no index.")
@@ -36,20 +35,10 @@ def isolated(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(download, "fetch_wheel_member", no_wheel)
 
 
-@pytest.fixture
-def change_info(monkeypatch: pytest.MonkeyPatch) -> ChangeInfo:
-    def change(name: str, **changes: Any) -> None:
-        entry = dataclasses.replace(registry.RATINGS[name], **changes)
-        monkeypatch.setitem(registry.RATINGS, name, entry)
-
-    return change
-
-
 @pytest.fixture(scope="module")
 def original(data_root: Path) -> dict[str, RatingsTable]:
     return {
-        name: registry.RATINGS[name].read_archive(data_root / "original" / f"{name}.zip")
-        for name in NAMES
+        name: registry.ENTRIES[name].read(data_root / "original" / f"{name}.zip") for name in NAMES
     }
 
 
@@ -93,7 +82,7 @@ def test_the_data_folder_is_read_in_place(
     assert_same(table, original[name])
     assert table.titles == original[name].titles
     assert table.source.endswith(f"{name}.zip")
-    assert not list(tmp_path.iterdir())
+    assert not (tmp_path / "ratings").exists()
 
 
 def test_without_the_archive_the_data_folder_gives_its_npz(
@@ -154,7 +143,6 @@ def test_the_mirror_gives_the_same_ratings_and_ids_as_the_owner(
     assert_same(table, original[name])
     assert table.titles == original[name].titles
     assert "the copy inside the wheel recbole" in table.source
-    monkeypatch.undo()
     assert_same(load_ratings(name, cache_dir=tmp_path, offline=True), table)
 
 
@@ -202,9 +190,9 @@ def test_offline_with_nothing_says_what_was_tried_and_what_to_do(
         load_ratings("ml-1m", cache_dir=tmp_path, offline=True)
     message = str(caught.value)
     assert f"the cache ({tmp_path / 'ratings' / 'ml-1m.npz'}): not there" in message
-    assert f"$MARGINMF_DATA ({tmp_path / 'nowhere' / 'original' / 'ml-1m.zip'})" in message
+    assert f"the data folder ({tmp_path / 'nowhere' / 'original' / 'ml-1m.zip'}): not" in message
     assert "not asked, because offline=True" in message
-    assert "set MARGINMF_DATA to that folder" in message
+    assert "take it in with: marginmf datasets get ml-1m --from FILE" in message
     assert isinstance(caught.value, OSError)
     assert not list(tmp_path.iterdir())
 
@@ -218,13 +206,13 @@ def test_when_every_source_fails_each_is_listed_with_its_reason(
     message = str(caught.value)
     assert "/gone.zip answered 404 (Not Found)" in message
     assert "wheel recbole==1.2.1: pip could not download recbole==1.2.1: no index." in message
-    assert not list(tmp_path.iterdir())
+    assert not kept_files(tmp_path)
 
 
 @pytest.mark.parametrize(
     ("body", "reason"),
     [
-        (b"<html>Please log in</html>", "File is not a zip file"),
+        (b"<html>Please log in</html>", "It is not 4 numbers a line"),
         ("rows", "It has 99,999 ratings where MovieLens 100K has 100,000"),
         ("level", "It has the ratings .*6.0.* where MovieLens 100K has"),
         ("value", "some of its values differ"),
@@ -249,7 +237,11 @@ def test_what_is_not_the_dataset_never_reaches_the_cache(
     change_info("ml-100k", address=loopback.serve("/ml-100k.zip", body, announced))
     with pytest.raises(DatasetUnavailable, match=reason):
         load_ratings(cache_dir=tmp_path / "cache")
-    assert not (tmp_path / "cache").exists()
+    assert not kept_files(tmp_path / "cache")
+
+
+def kept_files(folder: Path) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.is_file()]
 
 
 def altered_archive(source: Path, target: Path, how: str) -> bytes:
@@ -277,6 +269,120 @@ def test_a_cache_that_cannot_be_written_costs_a_warning_not_the_data(
         assert len(load_ratings(cache_dir=folder)) == 100_000
 
 
-def test_unknown_names_are_answered_with_the_known_ones() -> None:
-    with pytest.raises(ValueError, match=r"no dataset 'ml-10'; .* 'ml-100k', 'ml-1m'"):
+def test_unknown_names_are_answered_with_those_that_may_be_meant() -> None:
+    with pytest.raises(ValueError, match=r"no ratings dataset 'ml-10'; did you mean 'ml-10m', "):
         load_ratings("ml-10")
+    with pytest.raises(ValueError, match=r"'yeast': it has labels; load it with load_labels\."):
+        load_ratings("yeast")
+
+
+def test_a_ratings_dataset_of_ones_own_is_found_in_the_data_folder(tmp_path: Path) -> None:
+    table = RatingsTable("mine", ["ann", "bob"], [7, 8], [1, 2], train_idx=[0], test_idx=[1])
+    npz.write_npz(table, tmp_path / "ratings" / "mine.npz")
+    found = load_ratings("mine", data_dir=tmp_path)
+    assert found.pairs.tolist() == table.pairs.tolist()
+    assert (found.train_idx.tolist(), found.test_idx.tolist()) == ([0], [1])
+    with pytest.raises(ValueError, match="did you mean 'mine'"):
+        load_ratings("mined", data_dir=tmp_path)
+
+
+@pytest.mark.parametrize("value", ["1", "true", "yes"])
+def test_the_environment_may_forbid_downloads(
+    value: str, loopback: Any, tmp_path: Path, change_info: ChangeInfo, monkeypatch
+) -> None:
+    monkeypatch.setenv("MARGINMF_OFFLINE", value)
+    change_info("ml-100k", address=loopback.serve("/ml-100k.zip", b""))
+    with pytest.raises(DatasetUnavailable, match="not asked, because MARGINMF_OFFLINE is set"):
+        load_ratings(cache_dir=tmp_path)
+    assert loopback.requests == []
+
+
+def test_the_terms_are_shown_before_a_download_and_not_afterwards(
+    loopback: Any, data_root: Path, tmp_path: Path, change_info: ChangeInfo, capsys
+) -> None:
+    archive = (data_root / "original" / "ml-100k.zip").read_bytes()
+    change_info("ml-100k", address=loopback.serve("/ml-100k.zip", archive))
+    load_ratings(cache_dir=tmp_path)
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert shown.err.startswith("MovieLens 100K: For research; not to be redistributed")
+    assert "The MovieLens Datasets: History and Context" in shown.err
+    load_ratings(cache_dir=tmp_path)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_an_interrupted_dataset_goes_on_in_the_next_call(
+    loopback: Any, data_root: Path, tmp_path: Path, change_info: ChangeInfo
+) -> None:
+    archive = (data_root / "original" / "ml-1m.zip").read_bytes()
+    address = loopback.serve("/ml-1m.zip", archive, etag='"one"')
+    change_info("ml-1m", address=address, size=len(archive))
+    loopback.breaks["/ml-1m.zip"] = 5_000_000
+    with pytest.raises(DatasetUnavailable, match="5,000,000 bytes are kept"):
+        load_ratings("ml-1m", cache_dir=tmp_path)
+    assert len(load_ratings("ml-1m", cache_dir=tmp_path)) == 1_000_209
+    assert [one.sent for one in loopback.asked] == [5_000_000, len(archive) - 5_000_000]
+    assert kept_files(tmp_path) == [tmp_path / "ratings" / "ml-1m.npz"]
+
+
+def test_an_interruption_while_reading_costs_no_second_download(
+    loopback: Any, data_root: Path, tmp_path: Path, change_info: ChangeInfo
+) -> None:
+    def interrupted(path: Path) -> RatingsTable:
+        raise KeyboardInterrupt
+
+    archive = (data_root / "original" / "ml-100k.zip").read_bytes()
+    whole = {
+        "address": loopback.serve("/ml-100k.zip", archive),
+        "sha256": hashlib.sha256(archive).hexdigest(),
+    }
+    read = registry.ENTRIES["ml-100k"].read
+    change_info("ml-100k", **whole, read=interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        load_ratings(cache_dir=tmp_path)
+    change_info("ml-100k", **whole, read=read)
+    assert len(load_ratings(cache_dir=tmp_path)) == 100_000
+    assert loopback.requests == ["/ml-100k.zip"]
+    assert kept_files(tmp_path) == [tmp_path / "ratings" / "ml-100k.npz"]
+
+
+@pytest.mark.parametrize("wrong", [{"sha256": "0" * 64}, {"size": 17}])
+def test_an_archive_that_is_not_the_owners_is_refused(
+    wrong: dict[str, Any], loopback: Any, data_root: Path, tmp_path: Path, change_info: ChangeInfo
+) -> None:
+    archive = (data_root / "original" / "ml-100k.zip").read_bytes()
+    address = loopback.serve("/ml-100k.zip", archive, etag='"one"')
+    change_info("ml-100k", address=address, **wrong)
+    with pytest.raises(DatasetUnavailable, match="the file has changed or something on the way"):
+        load_ratings(cache_dir=tmp_path)
+    assert not kept_files(tmp_path)
+
+
+def test_two_loads_at_once_download_once(
+    loopback: Any, data_root: Path, tmp_path: Path, change_info: ChangeInfo
+) -> None:
+    archive = (data_root / "original" / "ml-100k.zip").read_bytes()
+    change_info("ml-100k", address=loopback.serve("/ml-100k.zip", archive))
+    loopback.pauses["/ml-100k.zip"] = 0.001
+    with ThreadPoolExecutor(2) as pool:
+        loads = [pool.submit(load_ratings, cache_dir=tmp_path) for _ in range(2)]
+        first, second = (load.result() for load in loads)
+    assert_same(first, second)
+    assert loopback.requests == ["/ml-100k.zip"]
+
+
+def test_a_latest_edition_of_other_counts_is_taken(
+    loopback: Any, tmp_path: Path, change_info: ChangeInfo
+) -> None:
+    ratings = "".join(f"{k % 3},{k},{(k % 10 + 1) / 2},{k}\n" for k in range(20))
+    files = {
+        "ml-latest-small/ratings.csv": "userId,movieId,rating,timestamp\n" + ratings,
+        "ml-latest-small/movies.csv": 'movieId,title,genres\n1,"Toy, a Story (1995)",Comedy\n',
+    }
+    path = tmp_path / "ml-latest-small.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, text in files.items():
+            archive.writestr(name, text)
+    change_info("ml-latest-small", address=loopback.serve("/new.zip", path.read_bytes()))
+    table = load_ratings("ml-latest-small", cache_dir=tmp_path / "cache")
+    assert (len(table), table.titles) == (20, {1: "Toy, a Story (1995)"})

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from marginmf import datasets
+from marginmf.cli.named import absent, load_named
 from marginmf.cli.options import DataOptions
 from marginmf.datasets import DatasetUnavailable, RatingsTable
 from marginmf.ratings import Ratings
@@ -77,20 +78,17 @@ def read_source(name: str, columns: Mapping[str, str] | None, progress: bool) ->
     if Path(name).exists():
         table = datasets.read_ratings(name, **(columns or {}))
         return Source(table, "file", table.name)
-    known = datasets.dataset_names()
-    if name not in known:
-        raise FileNotFoundError(
-            f"There is no file {name}; check the name and the folder (now in {Path.cwd()}). "
-            f"Datasets known by name are {' and '.join(known)}."
-        )
-    if columns:
+    known = name in datasets.dataset_names("ratings")
+    if columns and known:
         raise ValueError(
             f"{name} is a dataset with columns of its own; --user, --item and --rating are for "
             "files."
         )
-    table = datasets.load_ratings(name, progress=progress)
+    if columns:
+        raise FileNotFoundError(absent(name))
+    table = load_named(name, datasets.load_ratings, progress)
     origin: Origin = "movielens" if name == DEMO else "dataset"
-    return Source(table, origin, datasets.dataset_info(name).title)
+    return Source(table, origin, datasets.dataset_info(name).title if known else name)
 
 
 def demo_ratings(file: str | None, seed: int, progress: bool) -> Source:

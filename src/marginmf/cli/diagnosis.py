@@ -90,18 +90,18 @@ def _numba_cache() -> Answer:
 
 
 def _data_folder() -> Answer:
-    from marginmf.datasets import dataset_names, loading
+    from marginmf.datasets import dataset_info, dataset_names, places
 
-    folder = loading.cache_folder()
-    kept = [name for name in dataset_names() if (folder / "ratings" / f"{name}.npz").exists()]
-    found = f"{folder} holds {' and '.join(kept) or 'no dataset yet'}"
-    named = os.environ.get(loading.DATA_FOLDER)
+    folder = places.cache_folder()
+    kept = [name for name in dataset_names() if places.kept_file(dataset_info(name)).exists()]
+    found = f"{folder} holds {', '.join(kept) or 'no dataset yet'}"
+    named = os.environ.get(places.DATA_FOLDER)
     if not named:
         return "ok", found, ""
     if not Path(named).is_dir():
-        advice = f"correct or remove the environment variable {loading.DATA_FOLDER}"
-        return "note", f"{found}; {loading.DATA_FOLDER}={named} is not a folder", advice
-    return "ok", f"{found}; {loading.DATA_FOLDER}={named}", ""
+        advice = f"correct or remove the environment variable {places.DATA_FOLDER}"
+        return "note", f"{found}; {places.DATA_FOLDER}={named} is not a folder", advice
+    return "ok", f"{found}; {places.DATA_FOLDER}={named}", ""
 
 
 def _gpu() -> Answer:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 EXAMPLE = "marginmf info ratings.csv"
 SUFFIX = ".marginmf"
 Anything = Annotated[
-    str, typer.Argument(metavar="FILE", help="Ratings or a model; or ml-100k or ml-1m.")
+    str, typer.Argument(metavar="FILE", help="Ratings or a model; or a dataset, such as ml-100k.")
 ]
 
 

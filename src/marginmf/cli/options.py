@@ -87,7 +87,8 @@ class DataOptions(ColumnOptions):
     """A file of ratings, and how to read it."""
 
     file: Annotated[
-        str, typer.Argument(metavar="FILE", help="Ratings, one a line; or ml-100k or ml-1m.")
+        str,
+        typer.Argument(metavar="FILE", help="Ratings, one a line; or a dataset, such as ml-100k."),
     ]
 
 

@@ -8,11 +8,14 @@ RatingsTable('synthetic': 480 ratings ...)
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from marginmf.datasets.copies import dataset_path, keep_copy
 from marginmf.datasets.download import DownloadError, fetch, fetch_wheel_member
+from marginmf.datasets.entry import DatasetInfo
+from marginmf.datasets.facts import LabelsFacts, RatingsFacts
 from marginmf.datasets.loading import DatasetUnavailable, load_ratings
 from marginmf.datasets.pairs import iterate_pairs, read_pairs
 from marginmf.datasets.readers import read_ratings
-from marginmf.datasets.registry import DatasetInfo, dataset_info, dataset_names
+from marginmf.datasets.registry import dataset_info, dataset_names
 from marginmf.datasets.synthetic import SyntheticMatrix, make_matrix, make_ratings
 from marginmf.datasets.table import RatingsTable
 from marginmf.datasets.writers import write_columns
@@ -33,14 +36,18 @@ __all__ = [
     "DatasetInfo",
     "DatasetUnavailable",
     "DownloadError",
+    "LabelsFacts",
     "LabelsTable",
+    "RatingsFacts",
     "RatingsTable",
     "SyntheticMatrix",
     "dataset_info",
     "dataset_names",
+    "dataset_path",
     "fetch",
     "fetch_wheel_member",
     "iterate_pairs",
+    "keep_copy",
     "load_labels",
     "load_ratings",
     "make_labels",

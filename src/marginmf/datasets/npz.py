@@ -1,7 +1,8 @@
 """Ratings as one ``.npz`` file: the form of the cache and of a data folder.
 
 Arrays ``user`` and ``item`` hold 0-based places in ``users`` and ``items``, which hold the ids;
-``rating``; ``timestamp``, ``title_ids`` with ``titles``, and ``source`` where there are any.
+``rating``; ``timestamp``, ``title_ids`` with ``titles``, ``train_idx``, ``test_idx`` and ``source``
+where there are any.
 Nothing is pickled, so a file from elsewhere cannot run anything.
 """
 
@@ -28,6 +29,9 @@ def write_npz(table: RatingsTable, path: Path) -> None:
     }
     if table.timestamps is not None:
         arrays["timestamp"] = table.timestamps
+    for part in ("train_idx", "test_idx"):
+        if getattr(table, part) is not None:
+            arrays[part] = getattr(table, part)
     if table.titles is not None:
         arrays["title_ids"] = np.array(list(table.titles))
         arrays["titles"] = np.array(list(table.titles.values()))
@@ -47,12 +51,14 @@ def read_npz(path: Path, name: str, source: str = "") -> RatingsTable:
             titles = dict(pairs)
         return RatingsTable(
             name,
-            arrays["users"][arrays["user"]],
-            arrays["items"][arrays["item"]],
+            _as_text(arrays["users"])[arrays["user"]],
+            _as_text(arrays["items"])[arrays["item"]],
             arrays["rating"],
             timestamps=timestamps,
             titles=titles,
             source=str(arrays.get("source", source)),
+            train_idx=arrays.get("train_idx"),
+            test_idx=arrays.get("test_idx"),
         )
     except (FileNotFoundError, NotADirectoryError):
         raise
@@ -63,3 +69,8 @@ def read_npz(path: Path, name: str, source: str = "") -> RatingsTable:
 
 def _storable(ids: IdArray) -> IdArray:
     return ids if ids.dtype == np.int64 else ids.astype(np.str_)
+
+
+def _as_text(ids: IdArray) -> IdArray:
+    """Return ids that were kept as bytes, as ASCII may be, as the texts that they are."""
+    return np.char.decode(ids, "latin-1") if ids.dtype.kind == "S" else ids

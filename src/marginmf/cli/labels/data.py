@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from marginmf.cli.labels.options import LabelColumns, LabelsData
+from marginmf.cli.named import absent, load_named
 from marginmf.datasets import LabelsTable, load_labels, read_labels
 from marginmf.datasets.labels.choice import IfThere
 from marginmf.labels.base import LabelsEstimator
@@ -67,19 +68,5 @@ def _read(
     if Path(name).exists():
         return read_labels(name, **known | given)
     if given:
-        raise FileNotFoundError(
-            f"There is no file {name}; check the name and the folder (now in {Path.cwd()})."
-        )
-    return _load(name, progress)
-
-
-def _load(name: str, progress: bool) -> LabelsTable:
-    absent = f"There is no file {name}; check the name and the folder (now in {Path.cwd()})."
-    if "/" in name or "." in name:  # a file was meant
-        raise FileNotFoundError(absent)
-    try:
-        return load_labels(name, progress=progress)
-    except ValueError as error:
-        if str(error).startswith("There is no label dataset"):
-            raise FileNotFoundError(f"{absent} {error}") from None
-        raise
+        raise FileNotFoundError(absent(name))
+    return load_named(name, load_labels, progress)

@@ -74,8 +74,8 @@ class LabelsData(LabelColumns):
         str,
         typer.Argument(
             metavar="FILE",
-            help="ARFF (or a zip of it), svmlight, CSV, Parquet, Arrow or npz; or yeast, or the "
-            "name of a dataset in $MARGINMF_DATA.",
+            help="ARFF (or a zip of it), svmlight, CSV, Parquet, Arrow, mat or npz; or a dataset, "
+            "such as yeast.",
         ),
     ]
 

@@ -20,6 +20,7 @@ from marginmf.datasets.labels.choice import (
 )
 from marginmf.datasets.labels.columnar import read_columnar
 from marginmf.datasets.labels.delimited import read_delimited
+from marginmf.datasets.labels.mat import looks_like_mat, read_mat
 from marginmf.datasets.labels.npz import read_labels_npz
 from marginmf.datasets.labels.svmlight import looks_like_svmlight, read_svmlight
 from marginmf.datasets.labels.svmlight_columns import IS_NUMBER, Numbering
@@ -58,6 +59,9 @@ def read_labels(
       pandas is no feature: the one that Parquet files note, and a first column of text without a
       name (or ``Unnamed: 0``) that holds whole numbers, no two alike; ``source`` tells.
     * ``.npz`` with the arrays that `load_labels` reads.
+    * ``.mat`` of MATLAB up to version 7: matrices called ``data`` and ``target``, or ``X`` and
+      ``Y``, with labels 0 and 1 or -1 and 1, a row or a column for each sample; or the same as
+      ``train_data``, ``train_target``, ``test_data`` and ``test_target``.
 
     Parameters
     ----------
@@ -67,8 +71,8 @@ def read_labels(
         The columns that are labels: the last n, or the first n as ``-n``; names; or a pattern of
         names such as ``"tag_*"``. A number of more columns than there are is the name of one, if
         one is called so. Of svmlight, how many labels there are, or their names: numbers as in the
-        file, or names in the order of the numbers. ``.npz`` files say it themselves. An empty list
-        reads all columns as features.
+        file, or names in the order of the numbers. ``.npz`` and ``.mat`` files say it themselves.
+        An empty list reads all columns as features.
     xml : path-like, optional
         The XML file that names the labels of an ARFF file.
     ignore : str or sequence of str
@@ -121,6 +125,11 @@ def read_labels(
     if source.head.startswith(ZIP_MARKS):
         _refuse_base(zero_based, source)
         return _zipped(source, labels, xml, ignore)
+    if looks_like_mat(source):
+        _refuse_xml(xml, source)
+        _refuse_base(zero_based, source)
+        _refuse_labels(labels, source)
+        return _without(read_mat(source, not is_none(labels)), names_ignored(ignore))
     kind = recognise(source)
     if kind in COLUMNAR:
         _refuse_xml(xml, source)
@@ -165,11 +174,7 @@ def _zipped(
             ) from error
     if arrays:
         _refuse_xml(xml, source)
-        if labels is not None and not is_none(labels):
-            raise ValueError(
-                f"{source.where} says itself which labels it has; leave labels= out for a file of "
-                f"arrays."
-            )
+        _refuse_labels(labels, source)
         with source.open() as file:
             table = read_labels_npz(file, source.where, source.path.stem, not is_none(labels))
         return _without(table, names_ignored(ignore))
@@ -189,6 +194,14 @@ def _without(table: LabelsTable, ignored: Sequence[str]) -> LabelsTable:
     if not kept:
         raise ValueError(f"{where} has labels but no features; it needs both.")
     return replace(table, X=table.X[:, kept], feature_names=tuple(names[k] for k in kept))
+
+
+def _refuse_labels(labels: LabelsChoice | None, source: Source) -> None:
+    if labels is not None and not is_none(labels):
+        raise ValueError(
+            f"{source.where} says itself which labels it has; leave labels= out for a file of "
+            f"arrays."
+        )
 
 
 def _refuse_xml(xml: str | PathLike[str] | None, source: Source) -> None:
