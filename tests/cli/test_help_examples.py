@@ -9,6 +9,8 @@ from labels_inputs import as_csv, songs
 from reproduce_samples import SMALL, install
 
 from marginmf.cli.app import COMMANDS
+from marginmf.cli.commands import command_name
+from marginmf.cli.datasets.app import COMMANDS as DATASETS_COMMANDS
 from marginmf.cli.labels.app import COMMANDS as LABELS_COMMANDS
 from marginmf.cli.labels.models import keep_names
 from marginmf.cli.reproduce.app import COMMANDS as REPRODUCE_COMMANDS
@@ -19,9 +21,10 @@ from marginmf.labels import PLST
 from marginmf.ratings import MMMF
 
 NAMES = [
-    *(command.__name__ for command in COMMANDS),
-    *(f"labels {command.__name__}" for command in LABELS_COMMANDS),
-    *(f"reproduce {command.__name__}" for command in REPRODUCE_COMMANDS),
+    *map(command_name, COMMANDS),
+    *(f"labels {command_name(command)}" for command in LABELS_COMMANDS),
+    *(f"datasets {command_name(command)}" for command in DATASETS_COMMANDS),
+    *(f"reproduce {command_name(command)}" for command in REPRODUCE_COMMANDS),
 ]
 
 
@@ -58,10 +61,12 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("command", NAMES)
 def test_the_example_of_the_help_runs(
-    run, files: Path, command: str, monkeypatch: pytest.MonkeyPatch
+    run, files: Path, command: str, request: pytest.FixtureRequest, monkeypatch
 ) -> None:
     install(monkeypatch, SMALL)
     words = example_in_help(run, command)
+    if command.startswith("datasets"):  # which names datasets
+        monkeypatch.setenv("MARGINMF_DATA", str(request.getfixturevalue("data_root")))
     for file in files.iterdir():
         if file.is_dir():
             shutil.copytree(file, file.name)

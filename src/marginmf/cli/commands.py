@@ -19,4 +19,10 @@ def add_commands(app: typer.Typer, commands: Mapping[Callable[..., None], str]) 
         # Typer would keep the line ends of a docstring, wherever the terminal's own are.
         paragraphs = inspect.cleandoc(command.__doc__ or "").split("\n\n")
         text = "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
-        app.command(help=text, epilog=f"Example: {example}")(command)
+        name = command_name(command)
+        app.command(name, help=text, epilog=f"Example: {example}")(command)
+
+
+def command_name(command: Callable[..., None]) -> str:
+    """Return what a command is called by: its function, which may not be called ``list``."""
+    return command.__name__.removesuffix("_").replace("_", "-")

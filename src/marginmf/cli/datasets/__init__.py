@@ -1,0 +1,1 @@
+"""The commands for datasets known by name: list, get, info and path."""
