@@ -3,6 +3,7 @@
 import hashlib
 import os
 import re
+import sys
 import time
 import warnings
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ from threading import RLock
 from typing import Any
 
 from marginmf._atomic import leftovers
+from marginmf._locks import take
 from marginmf.checkpoints.fingerprint import difference
 from marginmf.checkpoints.pieces import Piece, read_piece, write_piece
 
@@ -159,30 +161,22 @@ def claimed(folder: Path) -> Iterator[None]:
         raise OSError(
             error.errno, f"The checkpoint's folder cannot be made ({error.strerror})", str(folder)
         ) from error
-    handle = _locked(folder)
-    try:
+    with _locked(folder):
         yield
-    finally:
-        if handle is not None:
-            os.close(handle)
 
 
-def _locked(folder: Path) -> int | None:
-    """Return a handle that holds a lock which ends with the process; None where there are none."""
-    try:
-        import fcntl
-    except ImportError:  # Windows
-        return None
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    if sys.platform == "win32":  # where a folder cannot be opened
+        yield
+        return
     handle = os.open(folder, os.O_RDONLY)
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
+        if not take(handle):
+            raise BlockingIOError(
+                f"The checkpoint {folder} is in use by another fit. Wait for that, or choose "
+                "another path."
+            )
+        yield
+    finally:
         os.close(handle)
-        raise BlockingIOError(
-            f"The checkpoint {folder} is in use by another fit. Wait for that, or choose another "
-            "path."
-        ) from None
-    except OSError:  # a file system without locks
-        os.close(handle)
-        return None
-    return handle

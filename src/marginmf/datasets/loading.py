@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from marginmf.datasets.download.locks import held
+from marginmf._locks import held
 from marginmf.datasets.entry import DatasetInfo, Kind
 from marginmf.datasets.forms import FORMS
 from marginmf.datasets.places import (

@@ -21,7 +21,7 @@ def reproduce(context: typer.Context) -> None:
 
 #: Every command, and the example at the end of its help.
 COMMANDS = {
-    listing.list: listing.EXAMPLE,
+    listing.list_: listing.EXAMPLE,
     running.run: running.EXAMPLE,
     report.report: report.EXAMPLE,
     check.check: check.EXAMPLE,

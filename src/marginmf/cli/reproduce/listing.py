@@ -16,7 +16,7 @@ SCALES: "tuple[Scale, Scale]" = ("quick", "full")
 
 
 @takes_groups
-def list(  # noqa: A001 - the name of the command
+def list_(
     names: Names = None,
     *,
     place: PlaceOptions,

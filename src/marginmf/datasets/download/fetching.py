@@ -10,7 +10,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Protocol
 
-from marginmf.datasets.download.locks import held
+from marginmf._locks import held
 from marginmf.datasets.download.parts import Part, Validator, described
 from marginmf.datasets.download.progress import bar
 

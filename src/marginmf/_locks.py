@@ -1,4 +1,4 @@
-"""A lock between processes, which ends with the process that holds it, however that ends."""
+"""Locks between processes, which end with the process that holds them, however that ends."""
 
 import os
 import sys
@@ -22,7 +22,7 @@ def held(path: Path) -> Iterator[bool]:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
         try:
-            while not _taken(handle):
+            while not take(handle):
                 waited = True
                 time.sleep(PAUSE)
             # Whoever held the lock removed the file at the end: then this is a lock on nothing.
@@ -40,8 +40,11 @@ def held(path: Path) -> Iterator[bool]:
         os.close(handle)
 
 
-def _taken(handle: int) -> bool:
-    """Take the lock, or tell that another has it."""
+def take(handle: int) -> bool:
+    """Take the lock of an open file or folder until it is closed; False if another has it.
+
+    Where the system, or the file system, has no locks, everybody takes it.
+    """
     try:
         if sys.platform == "win32":
             import msvcrt
