@@ -6,6 +6,8 @@ import pytest
 
 import marginmf
 from marginmf.cli.app import COMMANDS
+from marginmf.cli.commands import command_name
+from marginmf.cli.datasets.app import COMMANDS as DATASETS_COMMANDS
 from marginmf.cli.errors import sentence
 from marginmf.cli.labels.app import COMMANDS as LABELS_COMMANDS
 from marginmf.cli.reproduce.app import COMMANDS as REPRODUCE_COMMANDS
@@ -99,17 +101,22 @@ def test_too_little_memory_is_a_sentence() -> None:
 def test_every_command_has_short_help(run) -> None:
     outcome = run()
     for command in COMMANDS:
-        assert f" {command.__name__} " in outcome.out
-    assert " labels " in outcome.out
-    assert " reproduce " in outcome.out
+        assert f" {command_name(command)} " in outcome.out
+    for group in ("labels", "datasets", "reproduce"):
+        assert f" {group} " in outcome.out
 
 
 @pytest.mark.parametrize(
-    ("name", "commands"), [("labels", LABELS_COMMANDS), ("reproduce", REPRODUCE_COMMANDS)]
+    ("name", "commands"),
+    [
+        ("labels", LABELS_COMMANDS),
+        ("datasets", DATASETS_COMMANDS),
+        ("reproduce", REPRODUCE_COMMANDS),
+    ],
 )
 def test_groups_of_commands_have_help_of_their_own(run, name: str, commands) -> None:
     outcome = run(name)
     assert outcome.code == 0
     assert outcome.out.split() == run(name, "--help").out.split()
     for command in commands:
-        assert f" {command.__name__} " in outcome.out
+        assert f" {command_name(command)} " in outcome.out
