@@ -13,6 +13,19 @@ SETTINGS: dict[str, Any] = {
 }
 
 
+def command_group(words: str, commands: Mapping[Callable[..., None], str]) -> typer.Typer:
+    """Return an application of its own; without a command, it shows its help."""
+    app = typer.Typer(help=words, invoke_without_command=True, **SETTINGS)
+
+    @app.callback(help=words)
+    def show_help(context: typer.Context) -> None:
+        if context.invoked_subcommand is None:
+            typer.echo(context.get_help(), nl=False)
+
+    add_commands(app, commands)
+    return app
+
+
 def add_commands(app: typer.Typer, commands: Mapping[Callable[..., None], str]) -> None:
     """Add commands, each with the example at the end of its help."""
     for command, example in commands.items():

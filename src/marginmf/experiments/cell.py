@@ -51,3 +51,12 @@ class Cell:
     def __str__(self) -> str:
         words = [str(value) for value in self.settings.values() if isinstance(value, str | int)]
         return f"{self.measure} {' '.join(words)}"
+
+
+def splits(measure: str, n_splits: int, **settings: Any) -> list[Cell]:
+    """Return the cells that differ in nothing but their split: the first so many.
+
+    >>> [cell.settings["split"] for cell in splits("errors", 2, data="ml-100k")]
+    [0, 1]
+    """
+    return [Cell(measure, {**settings, "split": split}) for split in range(n_splits)]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from marginmf.experiments.blocks import Entry, Table
-from marginmf.experiments.cell import Cell
+from marginmf.experiments.cell import Cell, splits
 from marginmf.experiments.exhibit import Scale
 from marginmf.experiments.published import PublishedTable, published
 from marginmf.experiments.samples import Sample, at, beside, differ, entry, sampled
@@ -85,19 +85,18 @@ class LabelTable:
         if place is None or (name, title) in self.skipped:
             return []
         data, n_labels = place
-        settings: dict[str, Any] = {
-            "data": data,
-            "protocol": {"folds": 3 if scale == "quick" else self.n_folds},
-            "method": one.method,
-            "params": dict(one.params),
-            "rule": dict(one.rule),
-        }
         # The quick version keeps each method's own defaults.
         grids = one.grids(n_labels) if scale == "full" else []
-        if grids:
-            settings["search"] = grids
-        n_run = 1 if scale == "quick" else self.n_folds
-        return [Cell("label_measures", {**settings, "split": fold}) for fold in range(n_run)]
+        return splits(
+            "label_measures",
+            1 if scale == "quick" else self.n_folds,
+            data=data,
+            protocol={"folds": 3 if scale == "quick" else self.n_folds},
+            method=one.method,
+            params=dict(one.params),
+            rule=dict(one.rule),
+            **({"search": grids} if grids else {}),
+        )
 
     def cells(self, scale: Scale, titles: Sequence[str] = ()) -> list[Cell]:
         """Return every contender on every data set, or on these."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from marginmf.experiments.cell import Cell
+from marginmf.experiments.cell import Cell, splits
 from marginmf.experiments.samples import Sample, sampled
 from marginmf.experiments.store import Store
 
@@ -39,19 +39,14 @@ class TradeOff:
 
     def cells_for(self, method: str, reg: float) -> list[Cell]:
         """Return the splits of one point."""
-        return [
-            Cell(
-                "rating_errors",
-                {
-                    "data": self.data,
-                    "protocol": EIGHTY,
-                    "split": split,
-                    "method": method,
-                    "params": {**self.methods[method], "reg": reg},
-                },
-            )
-            for split in range(self.n_splits)
-        ]
+        return splits(
+            "rating_errors",
+            self.n_splits,
+            data=self.data,
+            protocol=EIGHTY,
+            method=method,
+            params={**self.methods[method], "reg": reg},
+        )
 
     def cells(self) -> list[Cell]:
         """Return the cells of all points."""

@@ -1,23 +1,7 @@
 """The typer application that the commands for label sets belong to."""
 
-import typer
-
-from marginmf.cli.commands import SETTINGS, add_commands
+from marginmf.cli.commands import command_group
 from marginmf.cli.labels import compare, evaluate, fit, predict
-
-app = typer.Typer(
-    help="Learn label sets: fit, predict, evaluate and compare.",
-    invoke_without_command=True,
-    **SETTINGS,
-)
-
-
-@app.callback()
-def labels(context: typer.Context) -> None:
-    """Learn label sets: fit, predict, evaluate and compare."""
-    if context.invoked_subcommand is None:
-        typer.echo(context.get_help(), nl=False)
-
 
 #: Every command, and the example at the end of its help.
 COMMANDS = {
@@ -26,4 +10,4 @@ COMMANDS = {
     evaluate.evaluate: evaluate.EXAMPLE,
     compare.compare: compare.EXAMPLE,
 }
-add_commands(app, COMMANDS)
+app = command_group("Learn label sets: fit, predict, evaluate and compare.", COMMANDS)

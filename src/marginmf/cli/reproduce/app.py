@@ -1,23 +1,7 @@
 """The typer application of the commands that measure the thesis's tables and figures again."""
 
-import typer
-
-from marginmf.cli.commands import SETTINGS, add_commands
+from marginmf.cli.commands import command_group
 from marginmf.cli.reproduce import check, listing, report, running
-
-app = typer.Typer(
-    help="Measure the tables and figures of the thesis again: list, run, report and check.",
-    invoke_without_command=True,
-    **SETTINGS,
-)
-
-
-@app.callback()
-def reproduce(context: typer.Context) -> None:
-    """Measure the tables and figures of the thesis again: list, run, report and check."""
-    if context.invoked_subcommand is None:
-        typer.echo(context.get_help(), nl=False)
-
 
 #: Every command, and the example at the end of its help.
 COMMANDS = {
@@ -26,4 +10,6 @@ COMMANDS = {
     report.report: report.EXAMPLE,
     check.check: check.EXAMPLE,
 }
-add_commands(app, COMMANDS)
+app = command_group(
+    "Measure the tables and figures of the thesis again: list, run, report and check.", COMMANDS
+)

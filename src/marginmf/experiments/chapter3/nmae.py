@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from marginmf.experiments.blocks import Block, Entry, Table, Text, Verdict
-from marginmf.experiments.cell import Cell
+from marginmf.experiments.cell import Cell, splits
 from marginmf.experiments.claims import paired_claim, verdict_on
 from marginmf.experiments.exhibit import Exhibit, Scale
 from marginmf.experiments.published import published
@@ -56,19 +56,14 @@ def cells_for(data: str, protocol: str, method: str, scale: Scale) -> list[Cell]
     settings: dict[str, Any] = {"name": protocol}
     if protocol == "strong":
         settings["n_train_users"] = DATA[data][2]
-    return [
-        Cell(
-            "rating_errors",
-            {
-                "data": data,
-                "protocol": settings,
-                "split": split,
-                "method": method,
-                "params": methods_at(scale)[method],
-            },
-        )
-        for split in range(1 if scale == "quick" else 3)
-    ]
+    return splits(
+        "rating_errors",
+        1 if scale == "quick" else 3,
+        data=data,
+        protocol=settings,
+        method=method,
+        params=methods_at(scale)[method],
+    )
 
 
 def data_at(scale: Scale) -> Sequence[str]:

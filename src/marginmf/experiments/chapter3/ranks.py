@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from marginmf.experiments.blocks import Block, Entry, Figure, Table, Text, Verdict
-from marginmf.experiments.cell import Cell
+from marginmf.experiments.cell import Cell, splits
 from marginmf.experiments.exhibit import Exhibit, Scale
 from marginmf.experiments.figures import curves_figure
 from marginmf.experiments.samples import Sample, at, entry, figure, measured, once_run
@@ -21,20 +21,15 @@ def ranks_at(scale: Scale) -> tuple[int, ...]:
 
 def cells_for(method: str, rank: int, scale: Scale) -> list[Cell]:
     """Return the splits of one point."""
-    return [
-        Cell(
-            "rating_errors",
-            {
-                "data": "ml-100k",
-                "protocol": EIGHTY,
-                "split": split,
-                "method": method,
-                "params": {"n_factors": rank, "tol": 1e-4, "max_iter": 200},
-                "band": BAND,
-            },
-        )
-        for split in range(1 if scale == "quick" else 3)
-    ]
+    return splits(
+        "rating_errors",
+        1 if scale == "quick" else 3,
+        data="ml-100k",
+        protocol=EIGHTY,
+        method=method,
+        params={"n_factors": rank, "tol": 1e-4, "max_iter": 200},
+        band=BAND,
+    )
 
 
 def cells(scale: Scale) -> list[Cell]:

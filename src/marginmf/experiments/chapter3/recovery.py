@@ -3,7 +3,7 @@
 import numpy as np
 
 from marginmf.experiments.blocks import Block, Figure, Text, Verdict
-from marginmf.experiments.cell import Cell
+from marginmf.experiments.cell import Cell, splits
 from marginmf.experiments.data import made
 from marginmf.experiments.exhibit import Exhibit, Scale
 from marginmf.experiments.figures import heat_maps_figure
@@ -28,19 +28,14 @@ def ranks_at(scale: Scale) -> tuple[int, ...]:
 def cells_for(method: str, share: float, rank: int, scale: Scale) -> list[Cell]:
     """Return the splits of one point."""
     quick = scale == "quick"
-    return [
-        Cell(
-            "rating_errors",
-            {
-                "data": made(150 if quick else 500, 5 if quick else 10, 1.0, 0),
-                "protocol": {"name": "share", "train": share},
-                "split": split,
-                "method": method,
-                "params": {"n_factors": rank},
-            },
-        )
-        for split in range(1 if quick else 3)
-    ]
+    return splits(
+        "rating_errors",
+        1 if quick else 3,
+        data=made(150 if quick else 500, 5 if quick else 10, 1.0, 0),
+        protocol={"name": "share", "train": share},
+        method=method,
+        params={"n_factors": rank},
+    )
 
 
 def cells(scale: Scale) -> list[Cell]:

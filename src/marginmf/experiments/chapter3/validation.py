@@ -3,7 +3,7 @@
 from functools import partial
 
 from marginmf.experiments.blocks import Block, Figure, Table, Text, Verdict
-from marginmf.experiments.cell import Cell
+from marginmf.experiments.cell import Cell, splits
 from marginmf.experiments.exhibit import Exhibit, Scale
 from marginmf.experiments.figures import curves_figure
 from marginmf.experiments.grids import sixteenths
@@ -27,8 +27,14 @@ def regs_at(scale: Scale) -> list[float]:
 def cells_for(data: str, stage: int, reg: float, scale: Scale) -> list[Cell]:
     """Return the hold-outs of one point."""
     quick = scale == "quick"
-    settings = {"data": data, "stage": stage, "n_factors": 20 if quick else 100, "reg": reg}
-    return [Cell("stage_error", {**settings, "split": k}) for k in range(1 if quick else 3)]
+    return splits(
+        "stage_error",
+        1 if quick else 3,
+        data=data,
+        stage=stage,
+        n_factors=20 if quick else 100,
+        reg=reg,
+    )
 
 
 def cells(scale: Scale) -> list[Cell]:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from marginmf.experiments.blocks import Block, Entry, Table, Text, Verdict
-from marginmf.experiments.cell import Cell
+from marginmf.experiments.cell import Cell, splits
 from marginmf.experiments.claims import paired_claim, verdict_on
 from marginmf.experiments.exhibit import Exhibit, Scale
 from marginmf.experiments.published import published
@@ -19,20 +19,15 @@ MEASURES = ("mae", "rmse")
 
 def cells_for(method: str, scale: Scale) -> list[Cell]:
     """Return the splits of one row."""
-    return [
-        Cell(
-            "rating_errors",
-            {
-                "data": "ml-100k",
-                "protocol": EIGHTY,
-                "split": split,
-                "method": method,
-                "params": {"n_factors": 100, **METHODS[method]},
-                "band": BAND,
-            },
-        )
-        for split in range(1 if scale == "quick" else 3)
-    ]
+    return splits(
+        "rating_errors",
+        1 if scale == "quick" else 3,
+        data="ml-100k",
+        protocol=EIGHTY,
+        method=method,
+        params={"n_factors": 100, **METHODS[method]},
+        band=BAND,
+    )
 
 
 def cells(scale: Scale) -> list[Cell]:

@@ -3,7 +3,7 @@
 import numpy as np
 
 from marginmf.experiments.blocks import Block, Entry, Figure, Table, Text, Verdict
-from marginmf.experiments.cell import Cell
+from marginmf.experiments.cell import Cell, splits
 from marginmf.experiments.chapter5.contenders import REGS, TREE
 from marginmf.experiments.exhibit import Exhibit, Scale
 from marginmf.experiments.figures import curves_figure
@@ -22,20 +22,15 @@ def sizes_at(scale: Scale) -> tuple[float, ...]:
 
 def cells_for(size: float, reg: float, scale: Scale) -> list[Cell]:
     """Return the repetitions of one point."""
-    return [
-        Cell(
-            "label_measures",
-            {
-                "data": "emotions",
-                "protocol": {"test": 0.1, "train": size},
-                "split": split,
-                "method": "MLC-HMF",
-                "params": {**TREE, "reg": reg},
-                "rule": SIGN,
-            },
-        )
-        for split in range(1 if scale == "quick" else 10)
-    ]
+    return splits(
+        "label_measures",
+        1 if scale == "quick" else 10,
+        data="emotions",
+        protocol={"test": 0.1, "train": size},
+        method="MLC-HMF",
+        params={**TREE, "reg": reg},
+        rule=SIGN,
+    )
 
 
 def cells(scale: Scale) -> list[Cell]:

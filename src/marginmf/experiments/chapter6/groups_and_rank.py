@@ -3,7 +3,7 @@
 from functools import partial
 
 from marginmf.experiments.blocks import Block, Figure, Text, Verdict
-from marginmf.experiments.cell import Cell
+from marginmf.experiments.cell import Cell, splits
 from marginmf.experiments.chapter6.contenders import GROPLE
 from marginmf.experiments.exhibit import Exhibit, Scale
 from marginmf.experiments.figures import curves_figure
@@ -26,20 +26,15 @@ def ranks_at(scale: Scale) -> tuple[int, ...]:
 
 def cells_for(n_groups: int, rank: int, scale: Scale) -> list[Cell]:
     """Return the folds of one point."""
-    return [
-        Cell(
-            "label_measures",
-            {
-                "data": "rcv1subset1-944",
-                "protocol": {"folds": 5},
-                "split": fold,
-                "method": "GroPLE",
-                "params": {**GROPLE, "n_groups": n_groups, "n_factors": rank},
-                "rule": GLOBAL,
-            },
-        )
-        for fold in range(1 if scale == "quick" else 5)
-    ]
+    return splits(
+        "label_measures",
+        1 if scale == "quick" else 5,
+        data="rcv1subset1-944",
+        protocol={"folds": 5},
+        method="GroPLE",
+        params={**GROPLE, "n_groups": n_groups, "n_factors": rank},
+        rule=GLOBAL,
+    )
 
 
 def cells(scale: Scale) -> list[Cell]:

@@ -1,11 +1,9 @@
 """Accuracy of GroPLE over the two penalties of its label embedding."""
 
-from typing import Any
-
 import numpy as np
 
 from marginmf.experiments.blocks import Block, Figure, Text, Verdict
-from marginmf.experiments.cell import Cell
+from marginmf.experiments.cell import Cell, splits
 from marginmf.experiments.chapter6.contenders import SPARSE_REGS
 from marginmf.experiments.exhibit import Exhibit, Scale
 from marginmf.experiments.figures import heat_maps_figure
@@ -24,19 +22,17 @@ def regs_at(scale: Scale) -> list[float]:
 def cells_for(data: str, basis: float, group: float, scale: Scale) -> list[Cell]:
     """Return the folds of one point."""
     params = {"n_factors": 100, "n_groups": 5, "reg_basis": basis, "reg_group": group}
-    settings: dict[str, Any] = {
-        "data": data,
-        "protocol": {"folds": 5},
-        "method": "GroPLE",
-        "params": params,
-        "rule": GLOBAL,
-    }
-    if scale == "full":
-        settings["search"] = [{"reg_sparse": SPARSE_REGS}]
-    return [
-        Cell("label_measures", {**settings, "split": fold})
-        for fold in range(1 if scale == "quick" else 5)
-    ]
+    searched = {} if scale == "quick" else {"search": [{"reg_sparse": SPARSE_REGS}]}
+    return splits(
+        "label_measures",
+        1 if scale == "quick" else 5,
+        data=data,
+        protocol={"folds": 5},
+        method="GroPLE",
+        params=params,
+        rule=GLOBAL,
+        **searched,
+    )
 
 
 def cells(scale: Scale) -> list[Cell]:
