@@ -51,7 +51,7 @@ def test_a_dependency_that_is_too_old_is_wrong(run, monkeypatch: pytest.MonkeyPa
     outcome = run("doctor")
     assert outcome.code == 1
     assert "0.1, older than 1.26. To mend it: pip install 'numpy>=1.26'." in outcome.out
-    assert "Something is wrong with: narwhals, numba, numpy" in outcome.out
+    assert "Something is wrong with: joblib, narwhals, numba, numpy" in outcome.out
 
 
 def test_a_missing_extra_is_a_note_with_the_line_for_pip(monkeypatch) -> None:
