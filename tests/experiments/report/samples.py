@@ -120,6 +120,10 @@ def none(scale: Scale) -> list[Cell]:
     return []
 
 
+def nothing(store: Store, scale: Scale) -> list[Block]:
+    return []
+
+
 def other_cells(scale: Scale) -> list[Cell]:
     return [
         Cell("sample_measures:errors", {"data": "eachmovie", "split": split}) for split in range(40)
@@ -131,6 +135,6 @@ EVERYTHING = Exhibit(
 )
 NEAR = Exhibit("ranks", 3, "figure", "Average ranks", none, show_near)
 OTHER = Exhibit("trade-off", 4, "figure", "Margins against errors", none, show_other)
-MISSING = Exhibit("errors", 4, "table", "Errors that were never measured", other_cells, fail)
+MISSING = Exhibit("errors", 4, "table", "Errors that were never measured", other_cells, nothing)
 BROKEN = Exhibit("groups", 6, "figure", "A figure whose code is wrong", none, fail)
 EXHIBITS = [EVERYTHING, NEAR, OTHER, MISSING, BROKEN]

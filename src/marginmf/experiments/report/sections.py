@@ -100,8 +100,8 @@ def _section(exhibit: Exhibit, store: Store, scale: Scale) -> Section:
     try:
         cells = exhibit.cells(scale)
         seconds = [found for cell in cells if (found := store.seconds(cell)) is not None]
-        # Nothing is shown of nothing; some figures, as of a formula, need no cells.
-        blocks = exhibit.show(store, scale) if seconds or not cells else ()
+        # Also where nothing was run: what follows from published figures needs no cells of ours.
+        blocks = exhibit.show(store, scale)
         verdict = next((one for one in blocks if isinstance(one, Verdict)), None)
         rest = drawn((one for one in blocks if one is not verdict), exhibit.name)
         failure = ""
