@@ -13,6 +13,7 @@ COMMANDS = {
     "scaling": "benchmarks.scaling",
     "cold-start": "benchmarks.cold_start",
     "performance-page": "benchmarks.performance_page",
+    "thesis-tables": "benchmarks.thesis_tables",
     "accuracy": "benchmarks.accuracy",
     "label-accuracy": "benchmarks.label_accuracy",
     "fold-in": "benchmarks.fold_in",

@@ -158,18 +158,6 @@ def section_ensemble_1m(args: Namespace) -> None:
     print_row("mean", *map(float, np.mean(found, axis=0)), "", "")
 
 
-def section_matched(args: Namespace) -> None:
-    """The thesis's comparison: reg chosen so that the training MAE is in [0.07, 0.09]."""
-    print_header("method", "reg", "train MAE", "test MAE", "test RMSE", "thesis MAE")
-    for method, reg, published in (
-        (PMMMF, 21.0, 0.7138),
-        (MMMF, 8.5, 0.7355),
-        (ALS, 8.0, 0.7899),
-    ):
-        r = measure(lambda method=method, reg=reg: method(reg=reg, random_state=0))
-        print_row(method.__name__, f"{reg:g}", r["train"], r["mae"], r["rmse"], published)
-
-
 def section_1m(args: Namespace) -> None:
     """Weak and strong generalisation on MovieLens 1M; HMF's warm schedule against long runs."""
     table = load_ratings("ml-1m")
@@ -204,7 +192,6 @@ SECTIONS = {
     "ml-100k": section_100k,
     "defaults": section_defaults,
     "probabilities": section_probabilities,
-    "matched": section_matched,
     "ml-1m": section_1m,
     "ensemble-1m": section_ensemble_1m,
 }

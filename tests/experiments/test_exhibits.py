@@ -29,11 +29,11 @@ class Imagined(Store):
 
     def values(self, cell: Cell) -> dict[str, Any]:
         rng = np.random.default_rng(int(cell.key, 16))
-        errors = {
-            name: rng.uniform(0.2, 0.8) for name in ("mae", "rmse", "nmae", "zero_one", "fre")
-        }
+        errors = {name: rng.uniform(0.2, 0.8) for name in ("mae", "nmae", "zero_one", "fre")}
+        errors["rmse"] = errors["mae"] + 0.2
+        train = {name: value / 3 for name, value in errors.items()}
         return {
-            "rating_errors": {"test": errors, "train": {k: v / 3 for k, v in errors.items()}},
+            "rating_errors": {"test": errors, "train": train, "n_test": 100},
             "fit_time": {"fit_seconds": rng.uniform(1, 5)},
             "stage_error": {"zero_one": rng.uniform(0.1, 0.4)},
             "convergence": {"objective": sorted(rng.uniform(0, 9, 30), reverse=True)},

@@ -71,7 +71,7 @@ def test_ours_stands_beside_what_was_published() -> None:
     ("values", "higher", "outcome"),
     [
         ((0.40, 0.40), False, "reproduced"),
-        ((0.405, 0.405), False, "within noise"),
+        ((0.404, 0.404), False, "within noise"),
         ((0.42, 0.42), False, "not reproduced"),
         ((0.42, 0.42), True, "reproduced"),
         ((0.38, 0.42), True, "reproduced"),
@@ -81,7 +81,20 @@ def test_ours_stands_beside_what_was_published() -> None:
 def test_a_published_figure_is_judged_by_both_spreads(
     values: tuple[float, ...], higher: bool, outcome: str
 ) -> None:
-    assert judged(Sample(values), 0.401, 0.003, higher) == outcome
+    there = PublishedFigure(0.401, 0.003)
+    assert judged(Sample(values), there, higher_is_better=higher) == outcome
+
+
+def test_repetitions_that_agree_by_luck_have_the_spread_of_their_test_sets() -> None:
+    ours, there = Sample((0.42, 0.42, 0.42)), PublishedFigure(0.403, 0.002)
+    assert judged(ours, there, higher_is_better=False) == "not reproduced"
+    assert judged(ours, there, higher_is_better=False, least_spread=0.013) == "within noise"
+
+
+def test_half_of_the_last_printed_place_is_no_difference() -> None:
+    ours, there = Sample((0.0234, 0.0234)), PublishedFigure(0.023, 0.0)
+    assert judged(ours, there, higher_is_better=False, places=3) == "reproduced"
+    assert judged(ours, there, higher_is_better=False) == "not reproduced"
 
 
 def test_the_verdict_on_a_whole_is_the_worst_of_its_parts() -> None:

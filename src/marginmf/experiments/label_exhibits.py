@@ -40,7 +40,7 @@ def measures_exhibit(
             if (sample := table.sample(store, measure, dataset, own, scale)) is not None
         }
         outcomes: dict[tuple[str, str], Outcome] = {
-            place: judged(ours, there.mean, there.std, table.higher_is_better(place[0]))
+            place: judged(ours, there, higher_is_better=table.higher_is_better(place[0]), places=3)
             for place, (ours, there) in compared.items()
             if there is not None
         }

@@ -144,21 +144,44 @@ def beside(
     return [printed, ours, Entry(difference(sample.mean, there.mean, places))]
 
 
-def judged(ours: Sample, mean: float, std: float, higher_is_better: bool) -> Outcome:
+def judged(
+    ours: Sample,
+    there: PublishedFigure,
+    *,
+    higher_is_better: bool,
+    places: int = 4,
+    least_spread: float = 0.0,
+) -> Outcome:
     """Return whether a published figure was reached.
 
-    Reproduced: ours is as good, or worse by no more than the two spreads together, which is what
-    two runs of one method differ by.  Within noise: by no more than twice that.
+    Reproduced: ours is as good, or worse by no more than the standard error of the difference.
+    Within noise: by no more than twice that.  As many repetitions are taken to be behind the
+    published figure as behind ours.
 
-    >>> judged(Sample((0.40, 0.41)), 0.4019, 0.0044, higher_is_better=False)
+    Parameters
+    ----------
+    ours, there : Sample, PublishedFigure
+        The two figures.
+    higher_is_better : bool
+        Whether more is better.
+    places : int
+        To how many places figures are printed: half of the last one is no difference.
+    least_spread : float
+        What repetitions must differ by at least, for want of test cases.  Three may agree by luck.
+
+    Examples
+    --------
+    >>> there = PublishedFigure(0.4019, 0.0044)
+    >>> judged(Sample((0.400, 0.405, 0.407)), there, higher_is_better=False)
     'reproduced'
     """
-    worse = mean - ours.mean if higher_is_better else ours.mean - mean
-    # Published figures are rounded; half of the last place is no difference.
-    noise = math.hypot(ours.spread, std)
-    if worse <= noise + 5e-5:
+    worse = there.mean - ours.mean if higher_is_better else ours.mean - there.mean
+    spreads = (max(spread, least_spread) for spread in (ours.spread, there.std))
+    noise = math.hypot(*spreads) / math.sqrt(len(ours.values))
+    rounding = 0.5 * 10.0**-places
+    if worse <= noise + rounding:
         return "reproduced"
-    return "within noise" if worse <= 2 * noise else "not reproduced"
+    return "within noise" if worse <= 2 * noise + rounding else "not reproduced"
 
 
 def _number(value: float, places: int) -> str:

@@ -74,7 +74,7 @@ def _verdict(store: Store, samples: dict[Any, Any], scale: Scale) -> Verdict:
     for name in MEASURES:
         there = published("mae-rmse").at(name, "MovieLens 100K", "PMMMF")
         assert there is not None
-        outcomes.append(judged(samples["PMMMF", name], there.mean, there.std, False))
+        outcomes.append(judged(samples["PMMMF", name], there, higher_is_better=False))
         words.append(
             f"{name.upper()} {figure(samples['PMMMF', name].mean)} (published {figure(there.mean)})"
         )
