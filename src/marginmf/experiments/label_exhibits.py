@@ -67,10 +67,8 @@ def _summary(own: str, outcomes: dict[tuple[str, str], Outcome], short: Sequence
     if not short:
         outcome: Outcome = "within noise" if counts["within noise"] else "reproduced"
         return Verdict(outcome, f"{own}: of {len(outcomes)} figures, {words}.")
-    # A few places that fall short do not make a table a failure, but they are named.
-    mostly = len(short) <= len(outcomes) / 4
     return Verdict(
-        "within noise" if mostly else "not reproduced",
+        "not reproduced",
         f"{own}: of {len(outcomes)} figures, {words or 'none reached'}; short of the published "
         f"figure by more than noise in {len(short)}: {'; '.join(short)}.",
     )
