@@ -33,16 +33,14 @@ def paired_claim(
     pick: Pick,
     name: str,
     other: str,
-    higher_is_better: bool = False,
 ) -> str:
-    """Say whether a method is better than another on the same splits, and by how much."""
+    """Say whether a method has smaller errors than another on the same splits, and by how much."""
     differences = np.array(paired_differences(store, first, second, pick))
     if len(differences) == 0:
         return f"{name} and {other} have no split in common yet"
-    better = differences > 0 if higher_is_better else differences < 0
-    ahead = bool(differences.mean() > 0) == higher_is_better
+    ahead = bool(differences.mean() <= 0)
     return (
         f"{name} is {'better' if ahead else 'worse'} than {other} by "
-        f"{figure(abs(differences.mean()))} on average, better on {int(better.sum())} of "
-        f"{len(differences)} splits"
+        f"{figure(abs(differences.mean()))} on average, better on {int((differences < 0).sum())} "
+        f"of {len(differences)} splits"
     )

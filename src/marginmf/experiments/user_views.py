@@ -10,7 +10,7 @@ BALANCED = (20, 20, 20, 20, 20)
 UNBALANCED = (80, 25, 10, 25, 60)
 
 
-def view_cell(method: str, counts: Sequence[int], reg: float = 1.0) -> Cell:
+def view_cell(method: str, counts: Sequence[int]) -> Cell:
     """Return the view of one user of five, of 1,000 items in two dimensions."""
     return Cell(
         "user_view",
@@ -19,7 +19,7 @@ def view_cell(method: str, counts: Sequence[int], reg: float = 1.0) -> Cell:
             "n_users": 5,
             "n_items": 1000,
             "counts": list(counts),
-            "reg": reg,
+            "reg": 1.0,
             "seed": 2,
         },
     )
