@@ -9,13 +9,11 @@ import pytest
 
 from marginmf.experiments.published import (
     PublishedTable,
-    library_class,
     published,
     published_datasets,
     published_friedman,
     worked_example,
 )
-from marginmf.experiments.published.methods import CLASSES
 from marginmf.experiments.published.reading import read
 from marginmf.metrics import LABEL_METRICS
 from marginmf.stats import average_ranks, friedman_test, nemenyi_critical_difference
@@ -167,16 +165,6 @@ def test_what_cannot_be_told_has_no_right_value() -> None:
 def test_measures_of_labels_are_those_of_the_library() -> None:
     for name in ("mlc-hmf", "grople"):
         assert set(published(name).measures) <= set(LABEL_METRICS)
-
-
-def test_methods_have_their_classes() -> None:
-    known = {method for name in TABLES for method in published(name).methods}
-    assert set(CLASSES) <= known
-    for method in CLASSES:
-        found = library_class(method)
-        assert found is not None
-        assert hasattr(found, "fit")
-    assert library_class("LIFT") is None
 
 
 def test_data_sets_of_the_tables_are_described() -> None:

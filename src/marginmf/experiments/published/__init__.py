@@ -14,7 +14,6 @@ from marginmf.experiments.published.facts import (
     published_datasets,
     published_friedman,
 )
-from marginmf.experiments.published.methods import library_class
 from marginmf.experiments.published.reading import Slip
 from marginmf.experiments.published.table import PublishedFigure, PublishedTable, published
 
@@ -24,7 +23,6 @@ __all__ = [
     "PublishedTable",
     "Slip",
     "WorkedExample",
-    "library_class",
     "published",
     "published_datasets",
     "published_friedman",
