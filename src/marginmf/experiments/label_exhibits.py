@@ -11,6 +11,7 @@ from marginmf.experiments.exhibit import Exhibit, Scale
 from marginmf.experiments.figures import critical_difference_figure
 from marginmf.experiments.label_tables import MEASURES, LabelTable
 from marginmf.experiments.published import published_friedman
+from marginmf.experiments.retuned import Retuned
 from marginmf.experiments.samples import difference, judged
 from marginmf.experiments.store import Store
 from marginmf.stats import friedman_test, nemenyi_critical_difference, wilcoxon_holm
@@ -28,9 +29,13 @@ def measures_exhibit(
     *,
     quick: Sequence[str],
     protocol: str,
+    retuned: Retuned | None = None,
 ) -> Exhibit:
     """Return a table of results: a table for every measure, published figures beside ours."""
     own = table.own
+
+    def cells(scale: Scale) -> list[Cell]:
+        return [*_cells(table, quick, scale), *(retuned.cells(scale) if retuned else ())]
 
     def show(store: Store, scale: Scale) -> list[Block]:
         compared = {
@@ -53,9 +58,10 @@ def measures_exhibit(
         blocks: list[Block] = [_summary(own, outcomes, short), Text(protocol)]
         if scale == "quick":
             blocks.append(Text("This quick version: one fold of three, default parameters."))
-        return blocks + [table.table(store, measure, scale) for measure in measures]
+        blocks += [table.table(store, measure, scale) for measure in measures]
+        return blocks + (retuned.show(store, scale) if retuned else [])
 
-    return Exhibit(name, chapter, "table", title, partial(_cells, table, quick), show)
+    return Exhibit(name, chapter, "table", title, cells, show)
 
 
 def _summary(own: str, outcomes: dict[tuple[str, str], Outcome], short: Sequence[str]) -> Verdict:

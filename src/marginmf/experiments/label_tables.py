@@ -81,8 +81,14 @@ class LabelTable:
 
     def cells_for(self, title: str, name: str, scale: Scale) -> list[Cell]:
         """Return the folds of one contender on one data set."""
-        place, one = self.data[title], self.contenders[name]
-        if place is None or (name, title) in self.skipped:
+        if (name, title) in self.skipped:
+            return []
+        return self.folds(title, self.contenders[name], scale)
+
+    def folds(self, title: str, one: Contender, scale: Scale) -> list[Cell]:
+        """Return the folds of a method on one data set."""
+        place = self.data[title]
+        if place is None:
             return []
         data, n_labels = place
         # The quick version keeps each method's own defaults.

@@ -2,6 +2,7 @@
 
 from marginmf.experiments.chapter5.contenders import PROTOCOL, QUICK, TABLE
 from marginmf.experiments.label_exhibits import measures_exhibit
+from marginmf.experiments.retuned import Retuned
 
 EXHIBIT = measures_exhibit(
     "mlc-hmf-f1",
@@ -11,4 +12,6 @@ EXHIBIT = measures_exhibit(
     ("example_f1", "macro_f1", "micro_f1"),
     quick=QUICK,
     protocol=PROTOCOL,
+    # The sets where macro F1 is short of the thesis, but for rcv1subset5, which takes too long.
+    retuned=Retuned(TABLE, "macro_f1", ["plant", "human", "science"]),
 )

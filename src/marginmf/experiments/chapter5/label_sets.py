@@ -2,6 +2,7 @@
 
 from marginmf.experiments.chapter5.contenders import PROTOCOL, QUICK, TABLE
 from marginmf.experiments.label_exhibits import measures_exhibit
+from marginmf.experiments.retuned import Retuned
 
 EXHIBIT = measures_exhibit(
     "mlc-hmf-sets",
@@ -11,4 +12,6 @@ EXHIBIT = measures_exhibit(
     ("hamming", "accuracy", "subset_accuracy"),
     quick=QUICK,
     protocol=PROTOCOL,
+    # The sets where Hamming loss is short of the thesis.
+    retuned=Retuned(TABLE, "hamming", ["cal500", "plant", "langlog", "human", "rcv1subset2"]),
 )
