@@ -90,27 +90,58 @@ def curves_figure(
 
 
 def trade_off_figure(trade_offs: Mapping[str, TradeOff], store: Store, error: str) -> "Figure":
-    """Draw test errors against training errors, a panel for each title."""
+    """Draw test errors against training errors, a panel for each title.
+
+    What lies to the right of where some curve ends is not shown: there the penalty leaves nothing
+    of the factors, and one such point may squeeze all that matters into a corner.
+    """
 
     def panel(title: str, one: TradeOff) -> Draw:
         found = {name: one.curve(store, name) for name in one.methods}
         drawn = {name: curve for name, curve in found.items() if curve[0]}
-        return lambda ax: curves(
-            {name: train for name, (train, _) in drawn.items()},
-            {
-                name: ([point.mean for point in test], [point.spread for point in test])
-                for name, (_, test) in drawn.items()
-            },
-            ax,
-            title=title or None,
-            x_label=f"training {error}",
-            y_label=f"test {error}",
-        )
+
+        def draw(ax: "Axes") -> None:
+            curves(
+                {name: train for name, (train, _) in drawn.items()},
+                {
+                    name: ([point.mean for point in test], [point.spread for point in test])
+                    for name, (_, test) in drawn.items()
+                },
+                ax,
+                title=title or None,
+                x_label=f"training {error}",
+                y_label=f"test {error}",
+            )
+            _show_common(ax, list(drawn.values()))
+
+        return draw
 
     draws = [panel(title, one) for title, one in trade_offs.items()]
     if len(draws) == 1:
         return panels(draws, 1, WIDTH, HEIGHT)
     return panels(draws, 2 if len(draws) < 6 else 3)
+
+
+def _show_common(ax: "Axes", drawn: Sequence[tuple[Sequence[float], Sequence[Sample]]]) -> None:
+    """End the axes where the first of the curves ends, with a little room."""
+    if not drawn:
+        return
+    end = min(train[-1] for train, _ in drawn)
+    places = np.linspace(0, end, 200)
+    tests = np.concatenate(
+        [
+            np.interp(
+                places[places >= train[0]],
+                train,
+                [point.mean + side * point.spread for point in test],
+            )
+            for train, test in drawn
+            for side in (-1, 1)
+        ]
+    )
+    room = 0.04 * (tests.max() - tests.min()) or 0.01
+    ax.set_xlim(-0.03 * end, 1.03 * end)
+    ax.set_ylim(tests.min() - room, tests.max() + room)
 
 
 def heat_maps_figure(

@@ -82,9 +82,10 @@ def show(store: Store, scale: Scale) -> list[Block]:
         Text(
             f"A matrix of {recipe['n_users']} x {recipe['n_items']} stars made from "
             f"{recipe['n_factors']} factors without noise (the thesis does not say how many it "
-            "used). The error is the Frobenius-norm relative error on the entries that were not "
-            "learned from; the weight of the penalty is chosen on ratings held out of those that "
-            "were."
+            "used): all levels follow from one set of factors, as MMMF assumes, where HMF learns a "
+            "set for each stage. The error is the Frobenius-norm relative error on the entries "
+            "that were not learned from; the weight of the penalty is chosen on ratings held out "
+            "of those that were."
         ),
         Figure(
             lambda: heat_maps_figure(

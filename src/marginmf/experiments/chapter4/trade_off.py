@@ -54,8 +54,8 @@ def show(store: Store, scale: Scale) -> list[Block]:
         verdict,
         Text(
             f"Matrices of {recipe['n_users']} x {recipe['n_items']} stars made from "
-            f"{recipe['n_factors']} factors; of the observed entries, 80 % to learn from. Along a "
-            "curve the penalty gets weaker from right to left."
+            f"{recipe['n_factors']} factors without noise, as ALS and MMMF assume; of the observed "
+            "entries, 80 % to learn from. Along a curve the penalty gets weaker from right to left."
         ),
         Figure(
             lambda: trade_off_figure(panels(scale), store, "MAE"),
