@@ -64,14 +64,21 @@ def curves_figure(
     log_x: bool = False,
     descending: bool = False,
     from_zero: bool = False,
+    spreads: bool = True,
 ) -> "Figure":
-    """Draw a line for each name through the means of its samples, with their spreads."""
+    """Draw a line for each name through the means of its samples, with their spreads if wanted.
+
+    Many that overlap hide the lines: then a table has them.
+    """
 
     def draw(ax: "Axes") -> None:
         curves(
             x,
             {
-                name: ([one.mean for one in along], [one.spread for one in along])
+                name: (
+                    [one.mean for one in along],
+                    [one.spread for one in along] if spreads else None,
+                )
                 for name, along in lines.items()
             },
             ax,

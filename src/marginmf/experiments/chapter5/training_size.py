@@ -69,7 +69,7 @@ def show(store: Store, scale: Scale) -> list[Block]:
         ),
         Figure(
             lambda: curves_figure(
-                REGS, losses, "weight of the penalty", "Hamming loss", log_x=True
+                REGS, losses, "weight of the penalty", "Hamming loss", log_x=True, spreads=False
             ),
             "Hamming loss over the weight of the penalty",
             "Hamming loss against the weight of the penalty, a curve for each training size.",

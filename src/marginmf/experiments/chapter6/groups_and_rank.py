@@ -2,13 +2,13 @@
 
 from functools import partial
 
-from marginmf.experiments.blocks import Block, Figure, Text, Verdict
+from marginmf.experiments.blocks import Block, Figure, Table, Text, Verdict
 from marginmf.experiments.cell import Cell, splits
 from marginmf.experiments.chapter6.contenders import GROPLE
 from marginmf.experiments.exhibit import Exhibit, Scale
 from marginmf.experiments.figures import curves_figure
 from marginmf.experiments.label_tables import GLOBAL, MEASURES
-from marginmf.experiments.samples import Sample, at, measured, once_run
+from marginmf.experiments.samples import Sample, at, entry, measured, once_run
 from marginmf.experiments.store import Store
 
 SHOWN = ("accuracy", "macro_f1")
@@ -67,9 +67,9 @@ def show(store: Store, scale: Scale) -> list[Block]:
     return [
         Verdict(
             "reproduced" if gain > spread > 0 else "not reproduced",
-            f"with {ranks[-1]} factors, accuracy is {alone.mean:.3f} without "
-            f"groups and at most {most.mean:.3f} with them ({name}): a gain of {gain:+.3f}, beside "
-            f"a standard deviation over folds of {spread:.3f}.",
+            f"with {ranks[-1]} factors, accuracy is {alone.mean:.3f} without groups and at most "
+            f"{most.mean:.3f} with them ({name}): a gain of {gain:+z.3f}, beside a standard "
+            f"deviation over folds of {spread:.3f}.",
         ),
         Text(
             "Subset 1 of rcv1, five folds, lambda1 = 0.001, lambda2 = 1, alpha = 0, beta = 3, one "
@@ -83,12 +83,21 @@ def show(store: Store, scale: Scale) -> list[Block]:
                     found[measure],
                     "factors",
                     MEASURES[measure],
+                    spreads=False,
                 ),
                 f"{MEASURES[measure]} over factors, for several numbers of groups",
                 f"{MEASURES[measure]} against the number of factors, a curve for each number of "
                 "groups.",
             )
             for measure in SHOWN
+        ),
+        *(
+            Table(
+                ["groups", *(f"{rank} factors" for rank in ranks)],
+                [[name, *(entry(one, 3) for one in along)] for name, along in lines.items()],
+                MEASURES[measure],
+            )
+            for measure, lines in found.items()
         ),
     ]
 

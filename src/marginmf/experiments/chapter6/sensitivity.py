@@ -67,14 +67,15 @@ def show(store: Store, scale: Scale) -> list[Block]:
     worse_group = all(one[0, -1] < one[0, 0] - 0.01 for one in maps.values())
     words = "; ".join(
         f"{data}: from {one[0].mean():.3f} at lambda1 = {regs[0]:g} to {one[-1].mean():.3f} at "
-        f"{regs[-1]:g}, and with the smallest lambda1 from {one[0, 0]:.3f} at lambda2 = "
-        f"{regs[0]:g} to {one[0, -1]:.3f} at {regs[-1]:g}"
+        f"{regs[-1]:g}, and with the smallest lambda1 "
+        + ", ".join(f"{value:.3f}" for value in one[0])
         for data, one in maps.items()
     )
     return [
         Verdict(
             "reproduced" if worse_basis and worse_group else "not reproduced",
-            f"mean accuracy, {words}. The thesis: large lambda1 is worse, and so is lambda2 >= 1.",
+            f"mean accuracy, {words} as lambda2 grows from {regs[0]:g} to {regs[-1]:g}. The "
+            "thesis: large lambda1 is worse; lambda2 matters little, but 1 and more often harms.",
         ),
         Text(
             "Five folds, five groups, 100 factors, alpha = 0; beta from {0.1, 1, 10} and one "
