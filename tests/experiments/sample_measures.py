@@ -5,6 +5,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from joblib import effective_n_jobs
+
 
 def square(number: int, log: str | None = None, pause: float = 0.0) -> dict[str, Any]:
     """Return a square, and the process that found it; note in a file that it was asked for."""
@@ -17,6 +19,10 @@ def square(number: int, log: str | None = None, pause: float = 0.0) -> dict[str,
 
 def process(number: int) -> dict[str, Any]:
     return {"process": os.getpid(), "time": time.time()}
+
+
+def cores(number: int) -> dict[str, Any]:
+    return {"cores": effective_n_jobs(7)}
 
 
 def odd_fails(number: int) -> dict[str, Any]:

@@ -85,6 +85,16 @@ def test_all_backends_find_the_same(tmp_path: Path, backend: str) -> None:
     assert Store(tmp_path).records == store.records
 
 
+@pytest.mark.parametrize("backend", ["loky", "threading", "multiprocessing"])
+def test_cells_side_by_side_have_one_core_each(tmp_path: Path, backend: str) -> None:
+    store = Store(tmp_path)
+    cells = [
+        Cell("sample_measures:cores", {"number": number}, alone=number == 2) for number in range(3)
+    ]
+    run([exhibit(*cells)], store, n_jobs=2, backend=backend)
+    assert [store.values(cell) for cell in cells] == [{"cores": n} for n in (1, 1, 7)]
+
+
 @pytest.mark.parametrize("backend", ["loky", "multiprocessing"])
 def test_cells_that_measure_time_run_last_and_here(tmp_path: Path, backend: str) -> None:
     name = "sample_measures:process"

@@ -142,6 +142,17 @@ def find(cell: Cell) -> Finding:
         return Finding(cell, None, time.perf_counter() - begin, reason)
 
 
+def _find_on_one_core(cell: Cell) -> Finding:
+    """Measure one cell of several that run side by side, whose cores are all taken.
+
+    Without this, a fit inside a worker of dask would ask for all the cores of the cluster.
+    """
+    from joblib import parallel_config
+
+    with parallel_config(backend="sequential"):
+        return find(cell)
+
+
 def _findings(cells: Sequence[Cell], n_jobs: int, backend: str | None) -> Iterator[Finding]:
     """Yield what cells find, in the order in which they are done."""
     from joblib import parallel_config
@@ -166,7 +177,7 @@ def _side_by_side(cells: Sequence[Cell], n_jobs: int) -> Iterator[Finding]:
     from joblib import Parallel, delayed, effective_n_jobs
     from joblib.parallel import get_active_backend
 
-    jobs = [delayed(find)(cell) for cell in cells]
+    jobs = [delayed(_find_on_one_core)(cell) for cell in cells]
     if not jobs:
         return
     # One at a time to each worker: cells take from milliseconds to minutes.
