@@ -7,12 +7,12 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from joblib import effective_n_jobs
 from scipy.sparse import csr_array, issparse
 
 from marginmf._indicators import counts
 from marginmf._parameters import check_n_jobs, check_number
 from marginmf._random import as_generator
+from marginmf._threads import n_threads
 from marginmf._typing import IntArray
 from marginmf.kernels.threads import one_blas_thread
 from marginmf.labels.base import LabelsEstimator
@@ -162,7 +162,7 @@ class GroPLE(LabelSpaceTransformer):
 
     def _n_threads(self) -> int:
         """How many fits are made side by side: one, if each of them shows a progress bar."""
-        return 1 if self.verbose else effective_n_jobs(self.n_jobs)
+        return 1 if self.verbose else n_threads(self.n_jobs)
 
     def _fit(self, X: Any, Y: csr_array) -> None:
         n_labels = Y.shape[1]

@@ -5,11 +5,11 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
-from joblib import effective_n_jobs
 from scipy.sparse import csr_array
 
 from marginmf._parameters import check_choice, check_n_jobs, check_number
 from marginmf._random import as_generator
+from marginmf._threads import n_threads
 from marginmf._typing import FloatArray, IntArray
 from marginmf.kernels.threads import one_blas_thread
 from marginmf.labels.base import LabelsEstimator
@@ -191,7 +191,7 @@ class MLCHMF(LabelsEstimator):
                 Y,
                 growth,
                 seed,
-                effective_n_jobs(self.n_jobs),
+                n_threads(self.n_jobs),
                 lambda name: [*self.callbacks, *report(name)],
             )
         self.n_iter_ = sum(node.n_iter for node in self.tree_)

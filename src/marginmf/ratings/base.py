@@ -7,13 +7,13 @@ from threading import RLock
 from typing import Any, Literal, Self
 
 import numpy as np
-from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from marginmf._ids import shown
 from marginmf._parameters import check_n_jobs, unfitted
 from marginmf._saving import Savable
+from marginmf._threads import n_threads
 from marginmf._typing import BoolArray, Float64Array, FloatArray, IntArray
 from marginmf.checkpoints import CheckpointLike, Journal, open_journal
 from marginmf.kernels import Kernels, get_kernels
@@ -280,7 +280,7 @@ class RatingsEstimator(Newcomers, Recommender, Savable, BaseEstimator, ABC):
         return distribution
 
     def _kernels(self) -> Kernels:
-        return get_kernels("cpu", effective_n_jobs(self.n_jobs))
+        return get_kernels("cpu", n_threads(self.n_jobs))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -6,11 +6,11 @@ from itertools import chain
 from typing import Any, Literal, Self
 
 import numpy as np
-from joblib import effective_n_jobs
 from scipy.special import logit
 from sklearn.base import clone
 
 from marginmf._parameters import check_number
+from marginmf._threads import n_threads
 from marginmf._typing import Float64Array, FloatArray, IntArray
 from marginmf.progress import Report, progress_bar
 from marginmf.ratings.base import RatingsEstimator
@@ -166,8 +166,8 @@ class MarginEnsemble(RatingsEstimator):
             member._share(self)  # the ratings of a bag need not stay
             return member
 
-        places, n_threads = list(np.ndindex(seeds.shape)), effective_n_jobs(self.n_jobs)
-        found = self._journal.side_by_side(fitted, places, n_threads)
+        places = list(np.ndindex(seeds.shape))
+        found = self._journal.side_by_side(fitted, places, n_threads(self.n_jobs))
         return [found[kind :: len(kinds)] for kind in range(len(kinds))]
 
     def _mean_margins(

@@ -9,9 +9,9 @@ from functools import partial
 from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
 import numpy as np
-from joblib import effective_n_jobs
 
 from marginmf._parameters import check_number
+from marginmf._threads import n_threads
 from marginmf._typing import Float64Array, FloatArray, IntArray
 from marginmf.kernels import Kernels, get_kernels
 from marginmf.losses import TwoLevelLoss, two_level_loss
@@ -246,7 +246,7 @@ class Factoriser(RatingsEstimator):
         objective = RowObjective(rows, row_loss, reg, given, get_kernels("cpu", 1))
         zeros = np.zeros((rows.n_rows, given.shape[1]))
         start = np.hstack([zeros, first_thresholds(rows, row_loss)]).astype(given.dtype)
-        return objective.split(solve_rows(objective, start, effective_n_jobs(self.n_jobs)))
+        return objective.split(solve_rows(objective, start, n_threads(self.n_jobs)))
 
     def _set_users(self, data: Ratings, parameters: Parameters) -> None:
         self.user_factors_ = parameters.users

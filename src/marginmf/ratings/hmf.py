@@ -6,9 +6,9 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from joblib import effective_n_jobs
 
 from marginmf._parameters import MOST, check_number
+from marginmf._threads import n_threads
 from marginmf._typing import FloatArray, IntArray
 from marginmf.kernels import Kernels, get_kernels
 from marginmf.losses import two_level_loss
@@ -106,7 +106,7 @@ class HMF(MarginFactoriser):
         return f"stage {stage + 1}"
 
     def _each_stage(self, data: Ratings, work: Callable[[int, Kernels], Work]) -> list[Work]:
-        n_stages, n_jobs = self._n_stages(data), effective_n_jobs(self.n_jobs)
+        n_stages, n_jobs = self._n_stages(data), n_threads(self.n_jobs)
         if self.schedule == "warm":
             kernels = self._kernels()
             done = {q: work(q, kernels) for q in outwards(n_stages, evenest_stage(data))}

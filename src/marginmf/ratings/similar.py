@@ -3,8 +3,8 @@
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from joblib import effective_n_jobs
 
+from marginmf._threads import n_threads
 from marginmf._typing import Float64Array, FloatArray, IntArray
 from marginmf.kernels import Kernels
 from marginmf.ratings.blocks import as_stages, block_product
@@ -30,7 +30,7 @@ def similar(model: "Recommender", values: Any, n: int, index: IdIndex, side: str
     ids = as_ids(values, index)
     codes = known_codes(ids, index, f"{index.what}s")
     scorer = _Cosines(as_stages(factors), codes, model._kernels())
-    found = best(scorer, int(n), effective_n_jobs(model.n_jobs))
+    found = best(scorer, int(n), n_threads(model.n_jobs))
     return make_frame(
         {
             index.what: ids[found.rows],

@@ -5,9 +5,9 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from joblib import effective_n_jobs
 
 from marginmf._ids import shown
+from marginmf._threads import n_threads
 from marginmf._typing import Array, Float64Array, FloatArray, IntArray
 from marginmf.ratings.blocks import Columns
 from marginmf.ratings.exclusions import Lists, refused_by, refused_pairs
@@ -43,7 +43,7 @@ def recommend(
     if candidates is not None:
         items = np.sort(known_codes(as_ids(candidates, model.items_), model.items_, "candidates"))
     scorer = _ExpectedRatings(model, ids, codes, items, exclude_seen, leave_out)
-    found = best(scorer, int(n), effective_n_jobs(model.n_jobs))
+    found = best(scorer, int(n), n_threads(model.n_jobs))
     item_codes = found.columns if items is None else items[found.columns]
     user_codes = codes[found.rows]
     return make_frame(

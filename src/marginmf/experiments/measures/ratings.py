@@ -1,7 +1,7 @@
 """Errors of ratings methods on held-out ratings, and how long they take to fit."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -137,12 +137,3 @@ def facts_of(model: RatingsEstimator) -> Values:
     if hasattr(model, "n_evaluations_"):
         found["gradients"] = int(model.n_evaluations_)
     return found
-
-
-def mean_and_spread(values: Sequence[float]) -> tuple[float, float]:
-    """Return the mean and the sample's standard deviation, which a single value has none of.
-
-    >>> mean_and_spread([1.0, 3.0])
-    (2.0, 1.4142135623730951)
-    """
-    return float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else 0.0

@@ -1,0 +1,19 @@
+"""How many threads of this machine a fit or a query may use."""
+
+import os
+
+from joblib import effective_n_jobs
+
+
+def n_threads(n_jobs: int | None) -> int:
+    """Return the number of threads that ``n_jobs`` stands for, as in scikit-learn.
+
+    Never more than was asked for, nor than there are cores if all were: to a backend of joblib that
+    spreads work over a cluster, all its cores are there to be had, but threads cannot leave this
+    machine.
+
+    >>> n_threads(None), n_threads(3)
+    (1, 3)
+    """
+    most = n_jobs if n_jobs is not None and n_jobs > 0 else os.cpu_count() or 1
+    return min(int(effective_n_jobs(n_jobs)), most)
