@@ -23,6 +23,7 @@ def test_cells_differ_from_those_of_the_table_in_what_is_tuned_for() -> None:
 def test_quick_version_tunes_nothing(tmp_path: Path) -> None:
     assert RETUNED.cells("quick") == []
     assert RETUNED.show(Store(tmp_path), "quick") == []
+    assert RETUNED.finding(Store(tmp_path), "quick") == ""
 
 
 def test_both_choices_stand_beside_the_published_figure(tmp_path: Path) -> None:
@@ -43,3 +44,10 @@ def test_both_choices_stand_beside_the_published_figure(tmp_path: Path) -> None:
     assert abs(float(medical[5]) - (0.5 - there.mean)) < 5e-4
     assert medical[6:] == [".750 ± .000", ".625 ± .000"]
     assert genbase.count("not run") == 4
+    # .5 is more than was published for medical; genbase has not been run.
+    assert there.mean < 0.5
+    assert "no more than noise on 1 of 1 sets" in RETUNED.finding(store, "full")
+
+
+def test_nothing_run_is_nothing_found(tmp_path: Path) -> None:
+    assert RETUNED.finding(Store(tmp_path), "full") == ""

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 from marginmf.experiments.blocks import Block, Entry, Figure, Outcome, Table, Text, Verdict
@@ -55,7 +56,10 @@ def measures_exhibit(
             for (measure, dataset), outcome in outcomes.items()
             if outcome == "not reproduced" and (there := compared[measure, dataset][1]) is not None
         ]
-        blocks: list[Block] = [_summary(own, outcomes, short), Text(protocol)]
+        verdict = _summary(own, outcomes, short)
+        if short and retuned:
+            verdict = replace(verdict, why=verdict.why + retuned.finding(store, scale))
+        blocks: list[Block] = [verdict, Text(protocol)]
         if scale == "quick":
             blocks.append(Text("This quick version: one fold of three, default parameters."))
         blocks += [table.table(store, measure, scale) for measure in measures]
