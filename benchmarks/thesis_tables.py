@@ -5,17 +5,20 @@ Tables stand between ``<!-- begin NAME -->`` and ``<!-- end NAME -->``.  Before,
 """
 
 from argparse import ArgumentParser, Namespace
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks.performance_page import filled
-from marginmf.experiments import Store
+from marginmf.experiments import Store, exhibits
+from marginmf.experiments.blocks import Verdict
 from marginmf.experiments.chapter3 import nmae
 from marginmf.experiments.chapter4 import errors
 from marginmf.experiments.chapter5.contenders import TABLE as MLC_HMF
 from marginmf.experiments.chapter6.contenders import TABLE as GROPLE
 from marginmf.experiments.label_tables import LabelTable
 from marginmf.experiments.published import PublishedFigure, published
+from marginmf.experiments.running import cells_of
 from marginmf.experiments.samples import Sample, at, sampled
 
 PAGE, RESULTS = Path("README.md"), Path("results")
@@ -34,9 +37,19 @@ def main(args: Namespace) -> None:
 def tables(store: Store) -> dict[str, str]:
     """Return the tables of the README by the names of their marks."""
     return {
+        "thesis: verdicts": _verdicts(store),
         "thesis: ratings": "\n".join(_ratings(store)),
         "thesis: labels": "\n".join(_labels(store)),
     }
+
+
+def _verdicts(store: Store) -> str:
+    every = exhibits()
+    first = [block for one in every for block in one.show(store, "full")[:1]]
+    counts = Counter(block.outcome for block in first if isinstance(block, Verdict))
+    words = ", ".join(f"{count} {outcome}" for outcome, count in counts.most_common())
+    n_cells = len(cells_of(every, "full"))
+    return f"All {len(every)} of them, from {n_cells:,} measurements: {words}."
 
 
 def _ratings(store: Store) -> Iterator[str]:
