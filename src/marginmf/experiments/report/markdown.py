@@ -27,13 +27,12 @@ def _overview(sections: Sequence[Section]) -> str:
             f"[{words_of(one.exhibit.title)}](#{one.name})",
             one.outcome,
             f"{one.exhibit.kind} `{one.name}`",
-            str(one.exhibit.chapter),
             one.count,
             one.time,
         ]
         for one in sections
     )
-    headings = ("what it shows", "verdict", "name", "chapter", "cells", "time")
+    headings = ("what it shows", "verdict", "name", "cells", "time")
     return pipes(headings, rows, words=3)
 
 

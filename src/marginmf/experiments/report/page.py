@@ -87,7 +87,6 @@ def _overview(sections: Sequence[Section]) -> str:
         f"{escape(one.exhibit.title)}</a></div></th>"
         f"<td>{pill(one.outcome)}</td>"
         f'<td><div class="words">{one.exhibit.kind} <code>{escape(one.name)}</code></div></td>'
-        f'<td class="number">{one.exhibit.chapter}</td>'
         f'<td class="number">{one.count}</td>'
         f'<td class="number">{one.time}</td></tr>'
         for one in sections
@@ -97,8 +96,7 @@ def _overview(sections: Sequence[Section]) -> str:
 <ul class="tally">{tally}</ul>
 <div class="scroll" role="region" tabindex="0" aria-label="Overview"><table class="overview">
 <thead><tr><th scope="col">what it shows</th><th scope="col">verdict</th><th scope="col">name</th>
-<th scope="col" class="number">chapter</th><th scope="col" class="number">cells</th>
-<th scope="col" class="number">time</th></tr></thead>
+<th scope="col" class="number">cells</th><th scope="col" class="number">time</th></tr></thead>
 <tbody>
 {rows}
 </tbody></table></div>
