@@ -9,7 +9,11 @@ from concurrent.futures import BrokenExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 
+from joblib import Parallel, delayed, effective_n_jobs, parallel_config
+from joblib.parallel import get_active_backend
+
 from marginmf.experiments.cell import Cell, Values
+from marginmf.experiments.cluster import dask_cluster
 from marginmf.experiments.exhibit import Exhibit, Scale
 from marginmf.experiments.measures import measure
 from marginmf.experiments.plain import plain
@@ -73,8 +77,8 @@ def run(
         How many cells run side by side, as joblib counts; -1 is one for each core.  Cells that
         measure time run one after the other when all the others are done.
     backend : str, optional
-        One of joblib's, such as ``"loky"``, ``"threading"`` or ``"dask"``; by default the one
-        that ``joblib.parallel_config`` has set, or processes on this machine.
+        One of joblib's, such as ``"loky"``, ``"threading"`` or ``"dask"`` (see `dask_cluster`); by
+        default the one that ``joblib.parallel_config`` has set, or processes on this machine.
     again : bool
         Run also the cells that the store has.
     watcher : callable
@@ -147,18 +151,16 @@ def _find_on_one_core(cell: Cell) -> Finding:
 
     Without this, a fit inside a worker of dask would ask for all the cores of the cluster.
     """
-    from joblib import parallel_config
-
     with parallel_config(backend="sequential"):
         return find(cell)
 
 
 def _findings(cells: Sequence[Cell], n_jobs: int, backend: str | None) -> Iterator[Finding]:
     """Yield what cells find, in the order in which they are done."""
-    from joblib import parallel_config
-
     together = [cell for cell in cells if not cell.alone]
     with ExitStack() as stack:
+        if backend == "dask":
+            stack.enter_context(dask_cluster(n_jobs))
         if backend is not None:
             stack.enter_context(parallel_config(backend=backend))
         try:
@@ -174,9 +176,6 @@ def _findings(cells: Sequence[Cell], n_jobs: int, backend: str | None) -> Iterat
 
 
 def _side_by_side(cells: Sequence[Cell], n_jobs: int) -> Iterator[Finding]:
-    from joblib import Parallel, delayed, effective_n_jobs
-    from joblib.parallel import get_active_backend
-
     jobs = [delayed(_find_on_one_core)(cell) for cell in cells]
     if not jobs:
         return
