@@ -43,7 +43,7 @@ def test_code_is_code_even_with_bars_in_a_table() -> None:
     ("block", "found"),
     [
         (Text("a `b`"), "a `b`"),
-        (Verdict("within noise", "They are near."), "**Within noise.** They are near."),
+        (Verdict("within noise", "They are near."), "**Within noise:** They are near."),
         (
             Details("a < `b`", [Text("x")]),
             "<details><summary>a &lt; b</summary>\n\nx\n\n</details>",

@@ -59,7 +59,7 @@ def _block(block: Shown) -> str:
 
 def verdict(outcome: str, why: str) -> str:
     """Return a verdict: its outcome in bold, and why."""
-    return f"**{outcome.capitalize()}.** {words_of(why)}".strip()
+    return f"**{outcome.capitalize()}:** {words_of(why)}" if why else f"**{outcome.capitalize()}**"
 
 
 def pipes(headings: Iterable[str], rows: Iterable[Iterable[str]], words: int) -> str:
