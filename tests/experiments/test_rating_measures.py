@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from marginmf.datasets import make_ratings
-from marginmf.experiments.data import made, ratings_of
+from marginmf.experiments.data import SHARES, cut, made, ratings_of
 from marginmf.experiments.measures.bands import fit_into_band
 from marginmf.experiments.measures.examples import convergence
 from marginmf.experiments.measures.ratings import (
@@ -28,6 +28,25 @@ def test_a_recipe_makes_what_make_ratings_makes() -> None:
     direct = make_ratings(60, 60, n_factors=3, observed=0.5, random_state=0)
     assert np.array_equal(ratings_of(RECIPE).ratings, direct.ratings)
     assert ratings_of(RECIPE) is ratings_of(dict(reversed(RECIPE.items())))
+
+
+def test_scores_are_cut_where_levels_become_as_common_as_wanted() -> None:
+    table = ratings_of(cut(80, 3, 1.0, 0.0, 0))
+    matrix = table.ratings.reshape(80, 80)
+    levels, counts = np.unique(matrix, return_counts=True)
+    assert levels.tolist() == [1, 2, 3, 4, 5]
+    assert counts / 6400 == pytest.approx(np.array(SHARES), abs=0.001)
+    # Three factors carry most of what the levels leave of the scores, unless there is noise.
+    shares = [_share_of_factors(matrix, 3)]
+    shares.append(_share_of_factors(ratings_of(cut(80, 3, 1.0, 2.0, 0)).ratings.reshape(80, 80), 3))
+    assert shares[0] > 0.8
+    assert shares[1] < 0.5
+    assert len(ratings_of(cut(80, 3, 0.25, 0.0, 0))) == 1600
+
+
+def _share_of_factors(matrix: np.ndarray, n_factors: int) -> float:
+    strengths = np.linalg.svd(matrix - matrix.mean(), compute_uv=False) ** 2
+    return strengths[:n_factors].sum() / strengths.sum()
 
 
 @pytest.mark.parametrize("protocol", [WEAK, SHARE, {"name": "strong", "n_train_users": 0.7}])

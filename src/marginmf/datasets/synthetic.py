@@ -178,15 +178,22 @@ def make_ratings(
         max_rounds=max_rounds,
         random_state=generator,
     )
-    n_observed = max(1, round(observed * matrix.ratings.size))
-    entries = np.sort(generator.choice(matrix.ratings.size, n_observed, replace=False))
+    table = observed_part(matrix.ratings, observed, generator, f"{n_factors} factors")
+    _check_levels(table.ratings.astype(np.int64), n_levels, "observed ratings", "a larger observed")
+    return table
+
+
+def observed_part(
+    matrix: npt.NDArray[np.int64], observed: float, generator: np.random.Generator, made_of: str
+) -> RatingsTable:
+    """Return a share of the entries of a matrix, drawn evenly without replacement."""
+    n_users, n_items = matrix.shape
+    n_observed = max(1, round(observed * matrix.size))
+    entries = np.sort(generator.choice(matrix.size, n_observed, replace=False))
     users, items = np.divmod(entries, n_items)
-    ratings = matrix.ratings[users, items]
-    _check_levels(ratings, n_levels, "observed ratings", "a larger observed")
-    source = (
-        f"made up: {n_observed:,} entries of a {n_users} x {n_items} matrix of {n_factors} factors"
-    )
-    return RatingsTable("synthetic", users, items, ratings.astype(np.float64), source=source)
+    source = f"made up: {n_observed:,} entries of a {n_users} x {n_items} matrix of {made_of}"
+    ratings = matrix[users, items].astype(np.float64)
+    return RatingsTable("synthetic", users, items, ratings, source=source)
 
 
 def _least_squares(A: FloatArray, B: FloatArray) -> FloatArray:

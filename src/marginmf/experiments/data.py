@@ -5,13 +5,21 @@ from collections.abc import Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from marginmf._random import as_generator
 from marginmf.datasets import RatingsTable, load_labels, load_ratings, make_ratings
+from marginmf.datasets.synthetic import observed_part
 
 if TYPE_CHECKING:
     from marginmf.datasets import LabelsTable
 
-#: A name, or the arguments of `make_ratings` (of which ``seed`` is its random state).
+#: A name, or a recipe: the arguments of `make_ratings` or, with a ``noise``, of `cut_ratings`.  Its
+#: ``seed`` is the random state.
 Data = str | Mapping[str, Any]
+
+#: How common one to five stars are on MovieLens 100K.
+SHARES = (0.06, 0.11, 0.27, 0.34, 0.22)
 
 
 def ratings_of(data: Data) -> RatingsTable:
@@ -31,7 +39,8 @@ def _ratings(written: str) -> RatingsTable:
     if isinstance(data, str):
         return load_ratings(data, progress=False)
     recipe = dict(data)
-    return make_ratings(random_state=recipe.pop("seed"), **recipe)
+    make = cut_ratings if "noise" in recipe else make_ratings
+    return make(random_state=recipe.pop("seed"), **recipe)
 
 
 def made(size: int, n_factors: int, observed: float, seed: int) -> dict[str, Any]:
@@ -47,3 +56,36 @@ def made(size: int, n_factors: int, observed: float, seed: int) -> dict[str, Any
         "observed": observed,
         "seed": seed,
     }
+
+
+def cut(size: int, n_factors: int, observed: float, noise: float, seed: int) -> dict[str, Any]:
+    """Return the recipe of a square matrix whose scores are cut into levels.
+
+    >>> cut(500, 10, 0.1, 0.5, 0)["noise"]
+    0.5
+    """
+    return {**made(size, n_factors, observed, seed), "noise": noise}
+
+
+def cut_ratings(
+    n_users: int,
+    n_items: int,
+    *,
+    n_factors: int,
+    observed: float,
+    noise: float,
+    random_state: int,
+) -> RatingsTable:
+    """Make ratings by cutting the product of normal factors into levels as common as `SHARES`.
+
+    Unlike those of `make_ratings`, scores lie anywhere between the levels.  The standard deviation
+    of the noise is in units of that of the scores.
+    """
+    generator = as_generator(random_state)
+    users = generator.normal(size=(n_users, n_factors))
+    items = generator.normal(size=(n_items, n_factors))
+    scores = users @ items.T / np.sqrt(n_factors) + noise * generator.normal(
+        size=(n_users, n_items)
+    )
+    levels = 1 + np.digitize(scores, np.quantile(scores, np.cumsum(SHARES)[:-1]))
+    return observed_part(levels, observed, generator, f"{n_factors} factors, cut into levels")

@@ -134,11 +134,10 @@ def _show_common(ax: "Axes", drawn: Sequence[tuple[Sequence[float], Sequence[Sam
     if not drawn:
         return
     end = min(train[-1] for train, _ in drawn)
-    places = np.linspace(0, end, 200)
     tests = np.concatenate(
         [
             np.interp(
-                places[places >= train[0]],
+                [*(place for place in train if place < end), end],
                 train,
                 [point.mean + side * point.spread for point in test],
             )

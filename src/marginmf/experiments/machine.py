@@ -14,6 +14,7 @@ import marginmf
 #: The parts of the package that figures depend on.
 MEASURED = (
     "datasets/synthetic.py",
+    "experiments/data.py",
     "experiments/measures",
     "kernels",
     "labels",

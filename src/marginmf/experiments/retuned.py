@@ -26,11 +26,14 @@ class Retuned:
         The measure that parameters and thresholds are chosen for.
     titles : sequence of str
         The data sets of the table, by the names in the thesis.
+    note : str
+        Why these, if not all.
     """
 
     table: LabelTable
     measure: str
     titles: Sequence[str]
+    note: str = ""
 
     @property
     def contender(self) -> Contender:
@@ -73,6 +76,7 @@ class Retuned:
                 ["data set", *headings],
                 [self._row(store, title, scale) for title in self.titles],
                 f"{name} of {self.table.own} when it is tuned for {name} instead of accuracy",
+                notes=[self.note] if self.note else [],
             )
         ]
 
