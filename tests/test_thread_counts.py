@@ -1,10 +1,9 @@
 """Threads are those of this machine, whatever backend of joblib is at work."""
 
-import os
 from typing import Any
 
 import pytest
-from joblib import parallel_config, register_parallel_backend
+from joblib import cpu_count, parallel_config, register_parallel_backend
 from joblib.parallel import SequentialBackend
 
 from marginmf._threads import n_threads
@@ -24,7 +23,7 @@ def _cluster() -> None:
 
 
 def test_threads_are_counted_as_in_scikit_learn() -> None:
-    cores = os.cpu_count() or 1
+    cores = cpu_count()
     assert [n_threads(n) for n in (None, 1, 5, -1)] == [1, 1, 5, cores]
     with parallel_config(backend="threading", n_jobs=3):
         assert n_threads(None) == min(3, cores)
@@ -36,7 +35,7 @@ def test_a_cluster_does_not_lend_its_cores_to_threads() -> None:
     with parallel_config(backend="cluster"):
         assert n_threads(1) == 1
         assert n_threads(5) == 5
-        assert n_threads(None) == n_threads(-1) == (os.cpu_count() or 1)
+        assert n_threads(None) == n_threads(-1) == cpu_count()
 
 
 def test_a_fit_on_a_cluster_is_the_same() -> None:

@@ -1,8 +1,6 @@
 """How many threads of this machine a fit or a query may use."""
 
-import os
-
-from joblib import effective_n_jobs
+from joblib import cpu_count, effective_n_jobs
 
 
 def n_threads(n_jobs: int | None) -> int:
@@ -15,5 +13,5 @@ def n_threads(n_jobs: int | None) -> int:
     >>> n_threads(None), n_threads(3)
     (1, 3)
     """
-    most = n_jobs if n_jobs is not None and n_jobs > 0 else os.cpu_count() or 1
+    most = n_jobs if n_jobs is not None and n_jobs > 0 else cpu_count()
     return min(int(effective_n_jobs(n_jobs)), most)
