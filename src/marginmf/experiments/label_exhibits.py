@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import product
 
 from marginmf.experiments.blocks import Block, Entry, Figure, Outcome, Table, Text, Verdict
 from marginmf.experiments.cell import Cell
@@ -13,7 +14,6 @@ from marginmf.experiments.figures import critical_difference_figure
 from marginmf.experiments.label_tables import MEASURES, LabelTable
 from marginmf.experiments.published import published_friedman
 from marginmf.experiments.retuned import Retuned
-from marginmf.experiments.samples import difference, judged
 from marginmf.experiments.store import Store
 from marginmf.stats import friedman_test, nemenyi_critical_difference, wilcoxon_holm
 
@@ -39,23 +39,16 @@ def measures_exhibit(
         return [*_cells(table, quick, scale), *(retuned.cells(scale) if retuned else ())]
 
     def show(store: Store, scale: Scale) -> list[Block]:
-        compared = {
-            (measure, dataset): (sample, table.published.at(measure, dataset, own))
-            for measure in measures
-            for dataset in table.data
-            if (sample := table.sample(store, measure, dataset, own, scale)) is not None
-        }
-        outcomes: dict[tuple[str, str], Outcome] = {
-            place: judged(ours, there, higher_is_better=table.higher_is_better(place[0]), places=3)
-            for place, (ours, there) in compared.items()
-            if there is not None
-        }
-        short = [
-            f"{MEASURES[measure]} on {dataset} "
-            f"({difference(compared[measure, dataset][0].mean, there.mean, 3)})"
-            for (measure, dataset), outcome in outcomes.items()
-            if outcome == "not reproduced" and (there := compared[measure, dataset][1]) is not None
-        ]
+        outcomes: list[Outcome] = []
+        short: list[str] = []
+        for measure, dataset in product(measures, table.data):
+            ours = table.sample(store, measure, dataset, own, scale)
+            if (found := table.compared(measure, dataset, ours)) is None:
+                continue
+            outcome, off = found
+            outcomes.append(outcome)
+            if outcome == "not reproduced":
+                short.append(f"{MEASURES[measure]} on {dataset} ({off})")
         verdict = _summary(own, outcomes, short)
         if short and retuned:
             verdict = replace(verdict, why=verdict.why + retuned.finding(store, scale))
@@ -68,10 +61,10 @@ def measures_exhibit(
     return Exhibit(name, chapter, "table", title, cells, show)
 
 
-def _summary(own: str, outcomes: dict[tuple[str, str], Outcome], short: Sequence[str]) -> Verdict:
+def _summary(own: str, outcomes: Sequence[Outcome], short: Sequence[str]) -> Verdict:
     if not outcomes:
         return Verdict("not run", f"{own} has not been run.")
-    counts = Counter(outcomes.values())
+    counts = Counter(outcomes)
     reached = [one for one in ORDER[:2] if counts[one]]
     words = ", ".join(f"{counts[one]} {one}" for one in reached)
     if not short:

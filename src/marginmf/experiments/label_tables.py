@@ -6,11 +6,20 @@ from typing import Any
 
 import numpy as np
 
-from marginmf.experiments.blocks import Entry, Table
+from marginmf.experiments.blocks import Entry, Outcome, Table
 from marginmf.experiments.cell import Cell, splits
 from marginmf.experiments.exhibit import Scale
 from marginmf.experiments.published import PublishedTable, published
-from marginmf.experiments.samples import Sample, at, beside, differ, entry, sampled
+from marginmf.experiments.samples import (
+    Sample,
+    at,
+    beside,
+    differ,
+    difference,
+    entry,
+    judged,
+    sampled,
+)
 from marginmf.experiments.store import Store
 
 #: The measures in words.
@@ -118,6 +127,20 @@ class LabelTable:
     ) -> Sample | None:
         """Return what a contender reached on a data set."""
         return sampled(store, self.cells_for(title, name, scale), at(measure))
+
+    def compared(self, measure: str, title: str, ours: Sample | None) -> tuple[Outcome, str] | None:
+        """Return whether the chapter's own method reaches what was published, and by how much.
+
+        None where one of the two is not known.
+        """
+        there = self.published.at(measure, title, self.own)
+        if ours is None or there is None:
+            return None
+        higher = self.higher_is_better(measure)
+        return (
+            judged(ours, there, higher_is_better=higher, places=3),
+            difference(ours.mean, there.mean, 3),
+        )
 
     def higher_is_better(self, measure: str) -> bool:
         """Whether more of a measure is better."""

@@ -7,7 +7,7 @@ from marginmf.experiments.blocks import Block, Entry, Table
 from marginmf.experiments.cell import Cell
 from marginmf.experiments.exhibit import Scale
 from marginmf.experiments.label_tables import MEASURES, Contender, LabelTable
-from marginmf.experiments.samples import Sample, at, beside, entry, judged, sampled
+from marginmf.experiments.samples import Sample, at, beside, entry, sampled
 from marginmf.experiments.store import Store
 
 
@@ -49,12 +49,11 @@ class Retuned:
 
     def finding(self, store: Store, scale: Scale) -> str:
         """Return in words on how many sets the published figure is reached now, if any were run."""
-        higher, outcomes = self.table.higher_is_better(self.measure), []
+        outcomes = []
         for title in self.titles if scale == "full" else ():
             ours, _ = self._pair(store, self._folds(title, scale))
-            there = self.table.published.at(self.measure, title, self.table.own)
-            if ours is not None and there is not None:
-                outcomes.append(judged(ours, there, higher_is_better=higher, places=3))
+            if (found := self.table.compared(self.measure, title, ours)) is not None:
+                outcomes.append(found[0])
         if not outcomes:
             return ""
         name, reached = MEASURES[self.measure], len(outcomes) - outcomes.count("not reproduced")

@@ -1,6 +1,6 @@
 """Test error against training error on made-up matrices of growing density."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from marginmf.experiments.blocks import Block, Figure, Table, Text, Verdict
@@ -14,6 +14,8 @@ from marginmf.experiments.store import Store
 from marginmf.experiments.trade_offs import TradeOff
 
 OTHERS = ("MMMF", "ALS")
+#: For every panel, one for each of the others; None where the curves have no range in common.
+Gaps = Mapping[str, Sequence[float | None]]
 
 
 def panels(scale: Scale) -> dict[str, TradeOff]:
@@ -58,10 +60,11 @@ def cells(scale: Scale) -> list[Cell]:
 def show(store: Store, scale: Scale) -> list[Block]:
     """Draw the panels, and list who is lower at equal training error."""
     shown, others = panels(scale), other_panels(scale)
-    better, known = _better(shown, store)
+    gaps, other_gaps = _gaps(shown, store), _gaps(others, store)
+    better, known = _better(gaps)
     if not known:
         return [Verdict("not run", "the curves have no training error in common yet.")]
-    others_better, others_known = _better(others, store)
+    others_better, others_known = _better(other_gaps)
     besides = (
         f" On matrices whose scores lie anywhere between the levels it has, in {others_better} of "
         f"{others_known}: see the second table."
@@ -83,7 +86,7 @@ def show(store: Store, scale: Scale) -> list[Block]:
             "have three stars. Of the observed entries, 80 % are to learn from. Along a curve the "
             "penalty gets weaker from right to left."
         ),
-        *_drawn(shown, store, "matrices of the thesis's recipe"),
+        *_drawn(shown, gaps, store, "matrices of the thesis's recipe"),
     ]
     if others_known:
         blocks += [
@@ -92,19 +95,26 @@ def show(store: Store, scale: Scale) -> list[Block]:
                 "times their standard deviation, cut where levels become as common as on "
                 "MovieLens 100K."
             ),
-            *_drawn(others, store, "matrices cut into levels"),
+            *_drawn(others, other_gaps, store, "matrices cut into levels"),
         ]
     return blocks
 
 
-def _better(shown: Mapping[str, TradeOff], store: Store) -> tuple[int, int]:
+def _gaps(shown: Mapping[str, TradeOff], store: Store) -> Gaps:
+    """Return by how much the test error of the others is larger, in every panel."""
+    return {
+        title: [panel.gap(store, "PMMMF", other) for other in OTHERS]
+        for title, panel in shown.items()
+    }
+
+
+def _better(gaps: Gaps) -> tuple[int, int]:
     """Return in how many comparisons PMMMF has the smaller test error, and how many there are."""
-    gaps = [panel.gap(store, "PMMMF", other) for panel in shown.values() for other in OTHERS]
-    known = [gap for gap in gaps if gap is not None]
+    known = [gap for along in gaps.values() for gap in along if gap is not None]
     return sum(gap > 0 for gap in known), len(known)
 
 
-def _drawn(shown: Mapping[str, TradeOff], store: Store, kind: str) -> list[Block]:
+def _drawn(shown: Mapping[str, TradeOff], gaps: Gaps, store: Store, kind: str) -> list[Block]:
     return [
         Figure(
             lambda: trade_off_figure(shown, store, "MAE"),
@@ -113,10 +123,7 @@ def _drawn(shown: Mapping[str, TradeOff], store: Store, kind: str) -> list[Block
         ),
         Table(
             ["panel", *(f"{other} minus PMMMF" for other in OTHERS)],
-            [
-                [title, *(_gap(panel.gap(store, "PMMMF", other)) for other in OTHERS)]
-                for title, panel in shown.items()
-            ],
+            [[title, *map(_gap, along)] for title, along in gaps.items()],
             f"By how much the test MAE of others is larger at equal training error, {kind}",
         ),
     ]
