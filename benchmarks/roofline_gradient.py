@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.roofline_clock import seconds_each
-from marginmf.kernels import get_kernels
-from marginmf.kernels.interface import Sides
+from marginmf.backends import get_kernels
+from marginmf.backends.interface import Sides
 from marginmf.losses import smooth_hinge
 from marginmf.ratings.data import Ratings
 from marginmf.ratings.objective import (

@@ -35,7 +35,7 @@ GUILTY = {
     "ratings/fallback.py": "data container",
     "solvers/": "solver vectors",
     "ratings/objective.py": "solver vectors",
-    "kernels/": "scratch",
+    "backends/": "scratch",
     "ratings/factoriser.py": "model",
     "ratings/hmf.py": "model",
     "ratings/mmmf.py": "model",

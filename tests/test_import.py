@@ -23,7 +23,7 @@ def test_the_package_alone_imports_nothing_heavy():
         "ratings",
         "protocols",
         "datasets",
-        "kernels",
+        "backends",
         "cli",
         "plots",
         "persistence",

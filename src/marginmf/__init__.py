@@ -17,7 +17,7 @@ _SUBMODULES = (
     "checkpoints",
     "datasets",
     "experiments",
-    "kernels",
+    "backends",
     "labels",
     "losses",
     "metrics",

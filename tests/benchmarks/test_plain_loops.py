@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks.roofline_gradient import ROW_LOSSES
 from benchmarks.roofline_loops import Loops, NoCompiler, PlainGradient
-from marginmf.kernels import get_kernels
+from marginmf.backends import get_kernels
 from marginmf.ratings.data import Ratings
 from marginmf.ratings.objective import FactorObjective
 

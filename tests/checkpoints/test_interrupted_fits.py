@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from contracts import assert_same_fit, synthetic
+from marginmf.backends.cpu import CpuKernels
 from marginmf.checkpoints import Checkpoint
-from marginmf.kernels.cpu import CpuKernels
 from marginmf.ratings import ALS, BMMMF, HMF, MMMF, PMF, PMMMF, BiasOnly
 
 DATA = synthetic((1, 2, 3, 4, 5))

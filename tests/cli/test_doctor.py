@@ -65,7 +65,7 @@ def test_a_missing_extra_is_a_note_with_the_line_for_pip(monkeypatch) -> None:
 
 
 def test_kernels_that_compute_something_else_are_wrong(monkeypatch) -> None:
-    from marginmf.kernels.reference import ReferenceKernels
+    from marginmf.backends.reference import ReferenceKernels
 
     right = ReferenceKernels.scores
     monkeypatch.setattr(
@@ -77,7 +77,7 @@ def test_kernels_that_compute_something_else_are_wrong(monkeypatch) -> None:
 
 
 def test_a_broken_part_is_a_finding_and_not_the_end(monkeypatch) -> None:
-    monkeypatch.setitem(sys.modules, "marginmf.kernels.cpu", None)  # importing it now fails
+    monkeypatch.setitem(sys.modules, "marginmf.backends.cpu", None)  # importing it now fails
     assert check("self-test").verdict == "wrong"
     assert "ImportError" in check("self-test").found or "ModuleNotFound" in check("self-test").found
 

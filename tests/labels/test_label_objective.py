@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-from marginmf.kernels.cpu import CpuKernels
-from marginmf.kernels.reference import ReferenceKernels
-from marginmf.kernels.threads import one_blas_thread
+from marginmf.backends.cpu import CpuKernels
+from marginmf.backends.reference import ReferenceKernels
+from marginmf.backends.threads import one_blas_thread
 from marginmf.labels import objective as module
 from marginmf.labels.objective import LabelObjective
 from marginmf.losses import TWO_LEVEL, TwoLevelLoss, smooth_hinge

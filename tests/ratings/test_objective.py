@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from marginmf.kernels import get_kernels
+from marginmf.backends import get_kernels
 from marginmf.losses import REAL, TWO_LEVEL, beta_divergence
 from marginmf.ratings.data import Ratings
 from marginmf.ratings.objective import (

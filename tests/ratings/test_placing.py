@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contracts import synthetic
-from marginmf.kernels import get_kernels
+from marginmf.backends import get_kernels
 from marginmf.losses import TWO_LEVEL
 from marginmf.ratings import Ratings
 from marginmf.ratings.objective import RowObjective, TwoLevelRows

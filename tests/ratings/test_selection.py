@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from contracts import synthetic
-from marginmf.kernels import get_kernels
+from marginmf.backends import get_kernels
 from marginmf.ratings import ALS, BMMMF, HMF, MMMF, PMF, PMMMF, Ratings
 from marginmf.ratings.holdout import HeldOut
 from marginmf.ratings.objective import FactorObjective

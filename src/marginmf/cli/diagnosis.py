@@ -76,7 +76,7 @@ def _cores() -> Answer:
 
 
 def _numba_cache() -> Answer:
-    from marginmf.kernels import passes
+    from marginmf.backends import passes
 
     folder = Path(str(passes.scores.stats.cache_path))
     advice = "set NUMBA_CACHE_DIR to a folder that can be written to"
@@ -129,8 +129,8 @@ def _self_test() -> Answer:
     """Fit and predict with the compiled kernels and with their oracle, and compare."""
     import numpy as np
 
+    from marginmf.backends import Kernels, get_kernels
     from marginmf.datasets import make_ratings
-    from marginmf.kernels import Kernels, get_kernels
     from marginmf.ratings import HMF
 
     class Oracle(HMF):

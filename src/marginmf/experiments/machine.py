@@ -16,7 +16,7 @@ MEASURED = (
     "datasets/synthetic.py",
     "experiments/data.py",
     "experiments/measures",
-    "kernels",
+    "backends",
     "labels",
     "losses.py",
     "metrics",

@@ -173,7 +173,7 @@ class ThresholdSearch:
         self._held = []
 
     def _count(self, scores: FloatArray, present: BoolArray) -> None:
-        from marginmf.kernels.counting import count_above
+        from marginmf.backends.counting import count_above
 
         counts = np.zeros((2, self.n_labels, len(self.candidates) + 1), np.int64)
         overlap = np.zeros(len(self.candidates))

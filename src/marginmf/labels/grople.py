@@ -14,7 +14,7 @@ from marginmf._parameters import check_n_jobs, check_number
 from marginmf._random import as_generator
 from marginmf._threads import n_threads
 from marginmf._typing import IntArray
-from marginmf.kernels.threads import one_blas_thread
+from marginmf.backends.threads import one_blas_thread
 from marginmf.labels.base import LabelsEstimator
 from marginmf.labels.embedding import Embedding, LabelEmbedding
 from marginmf.labels.feature_map import fit_feature_map

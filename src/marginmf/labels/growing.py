@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from marginmf._typing import FloatArray, IntArray
+from marginmf.backends.threads import one_blas_thread
 from marginmf.checkpoints import Journal
-from marginmf.kernels.threads import one_blas_thread
 from marginmf.labels.features import take_rows, used_features
 from marginmf.labels.objective import LabelObjective
 from marginmf.labels.order import content_order

@@ -11,7 +11,7 @@ from marginmf._parameters import check_choice, check_n_jobs, check_number
 from marginmf._random import as_generator
 from marginmf._threads import n_threads
 from marginmf._typing import FloatArray, IntArray
-from marginmf.kernels.threads import one_blas_thread
+from marginmf.backends.threads import one_blas_thread
 from marginmf.labels.base import LabelsEstimator
 from marginmf.labels.features import take_rows
 from marginmf.labels.growing import Growth, grow

@@ -14,8 +14,8 @@ import numpy as np
 from scipy.sparse import csr_array, issparse
 
 from marginmf._typing import FloatArray, IntArray
-from marginmf.kernels import get_kernels
-from marginmf.kernels.threads import run
+from marginmf.backends import get_kernels
+from marginmf.backends.threads import run
 from marginmf.labels.products import sparse_times
 from marginmf.losses import TwoLevelLoss
 
@@ -39,7 +39,7 @@ class LabelObjective:
     """The objective of one embedding, as a function of one flat parameter vector.
 
     Neither the blocks nor the number of threads change the result.  The caller keeps BLAS to one
-    thread (`marginmf.kernels.threads.one_blas_thread`).
+    thread (`marginmf.backends.threads.one_blas_thread`).
 
     Parameters
     ----------

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from marginmf._typing import Array, Float64Array, FloatArray
-from marginmf.kernels.threads import even_bounds, row_bounds, run
+from marginmf.backends.threads import even_bounds, row_bounds, run
 
 #: Rows and columns of a matrix that are mirrored together, so that both are read from the cache.
 TILE = 256
@@ -34,7 +34,7 @@ def sparse_times(
     array([[6.],
            [1.]])
     """
-    from marginmf.kernels.passes import sparse_product
+    from marginmf.backends.passes import sparse_product
 
     dense = np.ascontiguousarray(dense)
     if out is None:
@@ -71,7 +71,7 @@ def upper_gram(
     array([[ 1.,  2.],
            [ 0., 13.]])
     """
-    from marginmf.kernels.products import gram_rows
+    from marginmf.backends.products import gram_rows
 
     if not X.has_canonical_format:
         X = X.copy()

@@ -5,7 +5,7 @@ from typing import Any
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from marginmf._typing import Float64Array, FloatArray
-from marginmf.kernels.threads import one_blas_thread
+from marginmf.backends.threads import one_blas_thread
 from marginmf.labels.base import LabelsEstimator
 
 

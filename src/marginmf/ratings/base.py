@@ -15,8 +15,8 @@ from marginmf._parameters import check_n_jobs, unfitted
 from marginmf._saving import Savable
 from marginmf._threads import n_threads
 from marginmf._typing import BoolArray, Float64Array, FloatArray, IntArray
+from marginmf.backends import Kernels, get_kernels
 from marginmf.checkpoints import CheckpointLike, Journal, open_journal
-from marginmf.kernels import Kernels, get_kernels
 from marginmf.metrics import mean_absolute_error
 from marginmf.ratings.calibration import Calibrator, distribution_of, features_of
 from marginmf.ratings.changes import observed

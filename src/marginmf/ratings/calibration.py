@@ -13,7 +13,7 @@ import numpy as np
 from scipy.special import expit
 
 from marginmf._typing import BoolArray, Float64Array, FloatArray, IntArray
-from marginmf.kernels.threads import one_blas_thread
+from marginmf.backends.threads import one_blas_thread
 from marginmf.ratings.fallback import LevelFrequencies
 
 #: The ridge penalty on the weights, of features scaled to unit variance.

@@ -10,7 +10,7 @@ from scipy import sparse
 
 from marginmf._ids import shown
 from marginmf._typing import Array, BoolArray, Float64Array, FloatArray, IntArray
-from marginmf.kernels.threads import row_parts
+from marginmf.backends.threads import row_parts
 from marginmf.ratings.columns import as_values, frame_columns, is_frame, split_pairs
 from marginmf.ratings.ids import IdIndex, id_column
 from marginmf.ratings.rows import BLOCK, Rows, Side

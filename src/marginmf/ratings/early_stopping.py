@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from marginmf._parameters import check_number
-from marginmf.kernels import Kernels
+from marginmf.backends import Kernels
 from marginmf.progress import Report
 from marginmf.ratings.calibration import Calibrator
 from marginmf.ratings.holdout import HeldOut

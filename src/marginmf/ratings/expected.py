@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from marginmf._typing import Float64Array, FloatArray, IntArray
-from marginmf.kernels import get_kernels
+from marginmf.backends import get_kernels
 from marginmf.ratings.calibration import Calibrator, certainty
 from marginmf.ratings.fallback import LevelFrequencies
 

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from marginmf._ids import as_objects
 from marginmf._typing import Array, Float64Array, FloatArray
-from marginmf.kernels import get_kernels
+from marginmf.backends import get_kernels
 from marginmf.ratings.blocks import as_stages
 from marginmf.ratings.data import Ratings
 from marginmf.ratings.frames import as_ids, known_codes, make_frame

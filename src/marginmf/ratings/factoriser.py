@@ -13,7 +13,7 @@ import numpy as np
 from marginmf._parameters import check_number
 from marginmf._threads import n_threads
 from marginmf._typing import Float64Array, FloatArray, IntArray
-from marginmf.kernels import Kernels, get_kernels
+from marginmf.backends import Kernels, get_kernels
 from marginmf.losses import TwoLevelLoss, two_level_loss
 from marginmf.metrics import mean_absolute_error
 from marginmf.progress import Report, progress_bar

@@ -10,7 +10,7 @@ import numpy as np
 from marginmf._parameters import MOST, check_number
 from marginmf._threads import n_threads
 from marginmf._typing import FloatArray, IntArray
-from marginmf.kernels import Kernels, get_kernels
+from marginmf.backends import Kernels, get_kernels
 from marginmf.losses import two_level_loss
 from marginmf.ratings.data import Ratings
 from marginmf.ratings.decoders import first_below

@@ -13,8 +13,8 @@ from typing import NamedTuple, Protocol, Self
 import numpy as np
 
 from marginmf._typing import Float64Array, FloatArray, IntArray
-from marginmf.kernels import Kernels
-from marginmf.kernels.interface import Entries, Sides
+from marginmf.backends import Kernels
+from marginmf.backends.interface import Entries, Sides
 from marginmf.losses import RealLoss, TwoLevelLoss
 from marginmf.ratings.data import Ratings
 from marginmf.ratings.rows import Rows

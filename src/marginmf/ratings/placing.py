@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from marginmf._typing import FloatArray, IntArray
-from marginmf.kernels.threads import run
+from marginmf.backends.threads import run
 from marginmf.ratings.objective import RowObjective
 from marginmf.solvers import minimise_rows
 

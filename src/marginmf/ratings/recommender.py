@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from marginmf._typing import Array, Float64Array, FloatArray, IntArray
-from marginmf.kernels import Kernels
+from marginmf.backends import Kernels
 from marginmf.ratings.blocks import Columns
 from marginmf.ratings.calibration import Calibrator
 from marginmf.ratings.data import Ratings

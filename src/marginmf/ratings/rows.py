@@ -8,8 +8,8 @@ from typing import Literal
 import numpy as np
 
 from marginmf._typing import Float64Array, IntArray
-from marginmf.kernels.interface import Entries
-from marginmf.kernels.threads import row_parts
+from marginmf.backends.interface import Entries
+from marginmf.backends.threads import row_parts
 
 #: Entries that are worked on at a time where that takes wide temporary arrays.
 BLOCK = 1 << 18

@@ -12,9 +12,9 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from marginmf._typing import Float64Array, FloatArray, IntArray
-from marginmf.kernels import get_kernels
-from marginmf.kernels.interface import Best
-from marginmf.kernels.threads import one_blas_thread, run
+from marginmf.backends import get_kernels
+from marginmf.backends.interface import Best
+from marginmf.backends.threads import one_blas_thread, run
 
 #: How much memory a thread may use for the scores of a block.
 BLOCK_BYTES = 8 * 2**20

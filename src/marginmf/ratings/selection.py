@@ -11,7 +11,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from marginmf._typing import Float64Array, FloatArray
-from marginmf.kernels import Kernels, get_kernels
+from marginmf.backends import Kernels, get_kernels
 from marginmf.progress import Report
 from marginmf.ratings.calibration import Calibrator, features_of
 from marginmf.ratings.data import Ratings

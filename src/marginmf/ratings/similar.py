@@ -6,7 +6,7 @@ import numpy as np
 
 from marginmf._threads import n_threads
 from marginmf._typing import Float64Array, FloatArray, IntArray
-from marginmf.kernels import Kernels
+from marginmf.backends import Kernels
 from marginmf.ratings.blocks import as_stages, block_product
 from marginmf.ratings.exclusions import Lists
 from marginmf.ratings.frames import as_ids, known_codes, make_frame

@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 from marginmf._indicators import counts
 from marginmf._parameters import check_number
 from marginmf._typing import Float64Array
-from marginmf.kernels.threads import one_blas_thread
+from marginmf.backends.threads import one_blas_thread
 from marginmf.labels.embedding import Gram, leading_eigenvectors
 from marginmf.labels.grams import LabelGram
 from marginmf.labels.order import label_order, row_keys

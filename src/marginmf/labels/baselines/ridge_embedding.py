@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 from marginmf._indicators import counts
 from marginmf._parameters import check_number
 from marginmf._typing import FloatArray
-from marginmf.kernels.threads import one_blas_thread
+from marginmf.backends.threads import one_blas_thread
 from marginmf.labels.base import LabelsEstimator
 from marginmf.labels.ridge import Ridge
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 import marginmf
-from marginmf.kernels.reference import ReferenceKernels
+from marginmf.backends.reference import ReferenceKernels
 from marginmf.losses import TWO_LEVEL, TwoLevelLoss
 from marginmf.thresholds import REACH
 
@@ -22,7 +22,7 @@ SOURCES = Path(marginmf.__file__).parents[1]
 PROGRAM = """
 import json, sys
 import numpy as np
-from marginmf.kernels import compiled, cpu
+from marginmf.backends import compiled, cpu
 from marginmf.losses import TWO_LEVEL, TwoLevelLoss
 
 own = TwoLevelLoss("own", lambda z: np.exp(-z), lambda z: -np.exp(-z))

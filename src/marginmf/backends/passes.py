@@ -15,7 +15,7 @@ import numpy as np
 from numba import carray, njit, types
 from numba.extending import intrinsic
 
-from marginmf.kernels.code import FASTMATH, Code
+from marginmf.backends.code import FASTMATH, Code
 
 _kernel = njit(cache=True, nogil=True, fastmath=set(FASTMATH))
 _inline = njit(nogil=True, forceinline=True, fastmath=set(FASTMATH))

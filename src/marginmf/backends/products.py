@@ -1,9 +1,9 @@
 """The compiled function behind ``X^T X`` of sparse features, which label methods are made of.
 
-It keeps the rules of `marginmf.kernels.compiled`.
+It keeps the rules of `marginmf.backends.compiled`.
 """
 
-from marginmf.kernels.passes import _kernel
+from marginmf.backends.passes import _kernel
 
 
 @_kernel

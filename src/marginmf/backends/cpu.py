@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 
 from marginmf._typing import FloatArray, IntArray
-from marginmf.kernels import compiled, passes, ranking
-from marginmf.kernels import gradients as one_pass
-from marginmf.kernels.interface import Best, Entries, Sides
-from marginmf.kernels.threads import (
+from marginmf.backends import compiled, passes, ranking
+from marginmf.backends import gradients as one_pass
+from marginmf.backends.interface import Best, Entries, Sides
+from marginmf.backends.threads import (
     even_bounds,
     one_blas_thread,
     row_bounds,
@@ -35,7 +35,7 @@ _SOLVE_BLOCK = 64
 
 
 class CpuKernels(NumpyVectors):
-    """The Numba implementation of `marginmf.kernels.Kernels`, over a number of threads."""
+    """The Numba implementation of `marginmf.backends.Kernels`, over a number of threads."""
 
     def __init__(self, n_threads: int = 1) -> None:
         self.n_threads = n_threads

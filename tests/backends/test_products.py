@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-from marginmf.kernels import threads
+from marginmf.backends import threads
 from marginmf.labels.products import mirror, sparse_times, upper_gram
 
 patient = settings(deadline=None, max_examples=30)

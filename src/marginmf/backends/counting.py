@@ -1,6 +1,6 @@
 """The compiled function that counts what every threshold would predict.
 
-It keeps the rules of `marginmf.kernels.compiled`.
+It keeps the rules of `marginmf.backends.compiled`.
 """
 # What Numba compiles is typed by Numba.
 # mypy: allow-untyped-defs, allow-untyped-decorators

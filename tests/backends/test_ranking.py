@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import expit
 
-from marginmf.kernels.cpu import CpuKernels
-from marginmf.kernels.interface import Best
-from marginmf.kernels.reference import ReferenceKernels
+from marginmf.backends.cpu import CpuKernels
+from marginmf.backends.interface import Best
+from marginmf.backends.reference import ReferenceKernels
 
 CPU, REFERENCE = CpuKernels(1), ReferenceKernels()
 

@@ -1,6 +1,6 @@
 """The compiled functions behind lists of the best items: expected ratings, and the n best.
 
-They keep the rules of `marginmf.kernels.compiled`, and work on blocks: a row for each user and a
+They keep the rules of `marginmf.backends.compiled`, and work on blocks: a row for each user and a
 column for each item.
 """
 # What Numba compiles is typed by Numba.

@@ -2,7 +2,7 @@
 
 For a few entries of a row at a time: their scores, their loss, and back to both sides' gradients,
 while the columns' factors are still in the nearest cache.  The loss stands in between as in
-`marginmf.kernels.compiled`: one kernel for each loss of the table.
+`marginmf.backends.compiled`: one kernel for each loss of the table.
 
 Each works on the range ``start:stop`` of rows, block after block.  Losses and gradients are added
 to what is there.  The
@@ -14,8 +14,8 @@ weights, which must not share memory, or the losses are not turned into vector c
 
 from typing import Any
 
-from marginmf.kernels.compiled import _real_row, _threshold_row, _two_level_row
-from marginmf.kernels.passes import _kernel, _score_row, _spread_row
+from marginmf.backends.compiled import _real_row, _threshold_row, _two_level_row
+from marginmf.backends.passes import _kernel, _score_row, _spread_row
 
 
 def make_two_level_gradient(key: int) -> Any:

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from marginmf.kernels import get_kernels
-from marginmf.kernels.cpu import CpuKernels
-from marginmf.kernels.interface import Entries, Sides
-from marginmf.kernels.reference import ReferenceKernels
+from marginmf.backends import get_kernels
+from marginmf.backends.cpu import CpuKernels
+from marginmf.backends.interface import Entries, Sides
+from marginmf.backends.reference import ReferenceKernels
 from marginmf.losses import REAL, TWO_LEVEL, RealLoss, TwoLevelLoss, beta_divergence, squared
 from marginmf.ratings.rows import Rows
 from marginmf.thresholds import REACH

@@ -4,11 +4,11 @@ For every ratings objective one gradient is: **scores** of the observed pairs; a
 loss** that turns one user's scores into a loss and its derivatives; and **spread**, which adds
 what they give to the gradients of users and items.  Where a rating's loss does not hang on the
 user's other ratings, the three are done in one pass.  `Kernels` is that interface.
-`marginmf.kernels.reference` spells it out in NumPy (the oracle of the tests) and
-`marginmf.kernels.cpu` compiles it with Numba.
+`marginmf.backends.reference` spells it out in NumPy (the oracle of the tests) and
+`marginmf.backends.cpu` compiles it with Numba.
 """
 
-from marginmf.kernels.interface import Kernels
+from marginmf.backends.interface import Kernels
 
 __all__ = ["Kernels", "get_kernels"]
 
@@ -20,11 +20,11 @@ def get_kernels(name: str = "cpu", n_threads: int = 1) -> Kernels:
     and not before.
     """
     if name == "cpu":
-        from marginmf.kernels.cpu import CpuKernels
+        from marginmf.backends.cpu import CpuKernels
 
         return CpuKernels(n_threads)
     if name == "reference":
-        from marginmf.kernels.reference import ReferenceKernels
+        from marginmf.backends.reference import ReferenceKernels
 
         return ReferenceKernels()
     raise ValueError(f"There are no {name!r} kernels. Choose 'cpu' or 'reference'.")

@@ -13,10 +13,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from marginmf.kernels import threads
-from marginmf.kernels.cpu import CpuKernels
-from marginmf.kernels.interface import Entries, Sides
-from marginmf.kernels.threads import (
+from marginmf.backends import threads
+from marginmf.backends.cpu import CpuKernels
+from marginmf.backends.interface import Entries, Sides
+from marginmf.backends.threads import (
     even_bounds,
     one_blas_thread,
     row_bounds,
@@ -198,7 +198,7 @@ def test_several_python_threads_at_once() -> None:
 FORKING = """
 import os, sys
 import numpy as np
-from marginmf.kernels.cpu import CpuKernels
+from marginmf.backends.cpu import CpuKernels
 
 kernels = CpuKernels(2)
 a = np.arange(200_000.0)

@@ -1,6 +1,6 @@
 """Writes LLVM code for loops over vectors of numbers.
 
-The loops of `marginmf.kernels.passes` are written with it.  They are the same on every processor:
+The loops of `marginmf.backends.passes` are written with it.  They are the same on every processor:
 LLVM splits or joins the vectors to fit its registers.
 """
 

@@ -6,14 +6,14 @@ import numpy as np
 from scipy.special import expit
 
 from marginmf._typing import FloatArray, IntArray
-from marginmf.kernels.interface import Best, Entries, Sides
+from marginmf.backends.interface import Best, Entries, Sides
 from marginmf.losses import RealLoss, TwoLevelLoss
 from marginmf.solvers.vector import NumpyVectors
 from marginmf.thresholds import ProximalLoss, ThresholdLoss
 
 
 class ReferenceKernels(NumpyVectors):
-    """The NumPy implementation of `marginmf.kernels.Kernels`."""
+    """The NumPy implementation of `marginmf.backends.Kernels`."""
 
     def scores(self, rows: IntArray, columns: IntArray, U: FloatArray, V: FloatArray) -> FloatArray:
         """Return ``U[rows[k]] . V[columns[k]]`` for every k."""

@@ -1,7 +1,7 @@
 """Row losses, compiled: one kernel for each loss.
 
 Rules that keep them quick to load: signatures of arrays and numbers only (a compiled function as
-an argument would defeat the cache on disk), no parallel twins (see `marginmf.kernels.threads`),
+an argument would defeat the cache on disk), no parallel twins (see `marginmf.backends.threads`),
 and losses known by their place in the table of losses.  A loss of the user's own is compiled into
 its own copy of the kernel, in the process.
 
@@ -18,9 +18,9 @@ from zlib import crc32
 import numpy as np
 from numba import njit
 
-from marginmf.kernels import counting, passes, products, ranking
-from marginmf.kernels.code import FASTMATH
-from marginmf.kernels.passes import _inline, _kernel
+from marginmf.backends import counting, passes, products, ranking
+from marginmf.backends.code import FASTMATH
+from marginmf.backends.passes import _inline, _kernel
 from marginmf.losses import REAL, TWO_LEVEL, RealLoss, TwoLevelLoss
 from marginmf.thresholds import prototype_sign, threshold_sign
 
