@@ -42,8 +42,10 @@ def measure(make: Callable[[], Any]) -> dict[str, float]:
         begin = time.perf_counter()
         model = make().fit(pairs, ratings)
         elapsed = time.perf_counter() - begin
-        report = ratings_report(table.ratings[test], model.predict(table.pairs[test]))
-        report["train"] = float(np.abs(model.predict(pairs) - ratings).mean())
+        report = ratings_report(
+            table.ratings[test], model.predict(table.pairs[test], output="rule")
+        )
+        report["train"] = float(np.abs(model.predict(pairs, output="rule") - ratings).mean())
         runs.append({**report, "seconds": elapsed})
     return {key: float(np.mean([run[key] for run in runs])) for key in runs[0]}
 

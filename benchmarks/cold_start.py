@@ -86,7 +86,7 @@ def first_fits(methods: Iterable[str]) -> dict[str, Any]:
         second = time.process_time() - again
         for part, seconds in zip(PARTS, (imported - begin, first - second, second), strict=True):
             cpu[part] += seconds
-    from marginmf.backends.compiled import n_compilations
+    from marginmf.backends.cpu.compiling import n_compilations
 
     return {**cpu, "wall": wall, "compiled": n_compilations(), "versions": versions()}
 

@@ -15,7 +15,7 @@ from marginmf.metrics import (
     zero_one_error,
 )
 from marginmf.protocols import WeakGeneralisation
-from marginmf.ratings.decoders import ANSWERS
+from marginmf.ratings.calibration import ANSWERS
 
 SPLITS = ("weak", "80/20")
 ORDERS = ("sorted", "file", "shuffled")

@@ -158,7 +158,7 @@ def _points(results: dict[str, Any]) -> str:
 def culprit(site: str) -> str:
     """Return which part of the library a line belongs to.
 
-    >>> culprit("solvers/vector.py:56 < solvers/lbfgs.py:67"), culprit("cli/fit.py:3")
+    >>> culprit("solvers/vectors.py:56 < solvers/lbfgs.py:67"), culprit("cli/fit.py:3")
     ('solver vectors', 'other')
     """
     return next((part for file, part in GUILTY.items() if site.startswith(file)), "other")

@@ -97,7 +97,7 @@ class RatingsEstimatorContract(NewcomersContract):
         margins = model.decision_function(pairs)
         columns = len(self.scale) - 1
         assert margins.shape == ((len(pairs),) if columns == 1 else (len(pairs), columns))
-        margins, predicted = margins.reshape(len(pairs), -1), model.predict(pairs)
+        margins, predicted = margins.reshape(len(pairs), -1), model.predict(pairs, output="rule")
         np.testing.assert_array_equal(predicted[(margins < 0).all(axis=1)], min(self.scale))
         np.testing.assert_array_equal(predicted[(margins > 0).all(axis=1)], max(self.scale))
 
@@ -167,7 +167,7 @@ class RatingsEstimatorContract(NewcomersContract):
         pairs, ratings = data
         moved = pairs + np.array([1000, 0])
         late = self.make().fit(*data).fold_in(moved, ratings).predict_proba(moved)
-        soon = self.make().fit(*data).calibrate().fold_in(moved, ratings).predict_proba(moved)
+        soon = self.make().fit(*data).fit_calibrator().fold_in(moved, ratings).predict_proba(moved)
         np.testing.assert_array_equal(late, soon)
         np.testing.assert_allclose(late.sum(axis=1), 1.0)
 

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 import marginmf
+from marginmf import labels, ratings
+from marginmf._demands import SAVED
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]
@@ -29,7 +31,18 @@ def test_docstring_examples(name):
     assert failures == 0
 
 
+@pytest.fixture
+def registries():
+    """Take back the methods that a page registers."""
+    kept = [(one, dict(one)) for one in (SAVED, labels.METHODS, ratings.METHODS)]
+    yield
+    for registry, before in kept:
+        registry.clear()
+        registry.update(before)
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.usefixtures("registries")
 def test_page_examples(page, request, monkeypatch, tmp_path):
     text = page.read_text()
     if "load_ratings" in text or "load_labels" in text:

@@ -27,7 +27,7 @@ class Estimator:
         if member is not None:
             options["members"] = [_made(**member)]
         made = _made(estimator, **options)
-        free = {"n_jobs": threads, "random_state": 0}
+        free = {"n_jobs": threads, "random_state": 0, "calibrate": calibrated}
         self.model = made.set_params(
             **{name: value for name, value in free.items() if name in made.get_params()}
         )
@@ -38,12 +38,10 @@ class Estimator:
 
     def fit(self) -> None:
         self.model.fit(self.pairs, self.ratings)
-        if self.calibrated:
-            self.model.calibrate()
 
     def answer(self, users: np.ndarray, items: np.ndarray) -> dict[str, np.ndarray]:
         pairs = np.column_stack([users, items])
-        rule = {"rule": self.model.predict(pairs)}
+        rule = {"rule": self.model.predict(pairs, output="rule")}
         if not self.calibrated:
             return rule
         distribution = self.model.predict_proba(pairs)

@@ -1,6 +1,6 @@
 """Parameters of estimators: sentences for those that cannot be used, copies with them alone."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from copy import copy
 from numbers import Integral, Real
 from typing import Any, TypeVar
@@ -29,6 +29,13 @@ def check_n_jobs(estimator: Any) -> None:
     """Raise ValueError unless ``n_jobs`` is None or a whole number."""
     if estimator.n_jobs is not None:
         check_number(estimator, "n_jobs", int, -np.inf)
+
+
+def check_callbacks(estimator: Any) -> None:
+    """Raise ValueError unless ``callbacks`` are functions."""
+    callbacks = estimator.callbacks
+    if not (isinstance(callbacks, Sequence) and all(map(callable, callbacks))):
+        raise ValueError(f"callbacks={callbacks!r} must be a list of functions.")
 
 
 def check_choice(estimator: Any, name: str, known: Collection[str]) -> None:

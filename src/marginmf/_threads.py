@@ -13,5 +13,7 @@ def n_threads(n_jobs: int | None) -> int:
     >>> n_threads(None), n_threads(3)
     (1, 3)
     """
-    most = n_jobs if n_jobs is not None and n_jobs > 0 else cpu_count()
-    return min(int(effective_n_jobs(n_jobs)), most)
+    wanted = int(effective_n_jobs(n_jobs))
+    if wanted == 1:  # no need to count cores, which takes longer than to predict a rating
+        return 1
+    return min(wanted, n_jobs if n_jobs is not None and n_jobs > 0 else cpu_count())

@@ -9,9 +9,11 @@ and its neighbours.  Finer than that, the noise of a hold-out is larger than any
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 
+from marginmf._demands import floats, saved
 from marginmf._typing import Float64Array
 
 #: The thesis's candidates are ``10^(i/16)`` for these i: sixteen to a decade, from 1.8 to 316.
@@ -41,6 +43,7 @@ HOPELESSLY = 0.04
 TINY = 1e-300
 
 
+@saved
 @dataclass(frozen=True, eq=False)
 class RegularisationPath:
     """The error on held-out entries along the candidates that were tried.
@@ -55,6 +58,11 @@ class RegularisationPath:
         What the error is, such as ``"zero-one error"``.
     """
 
+    _saved: ClassVar[dict[str, Any]] = {
+        "regs": floats("candidates"),
+        "errors": floats("candidates", "holdouts"),
+        "metric": str,
+    }
     regs: Float64Array
     errors: Float64Array
     metric: str

@@ -9,40 +9,44 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 import marginmf
-from marginmf.backends.reference import ReferenceKernels
+from marginmf.backends.reference import ReferenceBackend
+from marginmf.backends.rows import Rows
+from marginmf.backends.specs import Thresholds, TwoLevel
 from marginmf.losses import TWO_LEVEL, TwoLevelLoss
-from marginmf.thresholds import REACH
 
 SOURCES = Path(marginmf.__file__).parents[1]
 
-# What each process runs: the losses named on its command line through two row losses, then a
-# kernel without a loss.  "own" is a loss that only the process knows.
+# What each process runs: the losses named on its command line through the gradients of two row
+# losses, then a kernel without a loss.  "own" is a loss that only the process knows.
 PROGRAM = """
 import json, sys
 import numpy as np
-from marginmf.backends import compiled, cpu
+from marginmf.backends.cpu import compiling
+from marginmf.backends.cpu.backend import CpuBackend
+from marginmf.backends.rows import Rows
+from marginmf.backends.specs import Thresholds, TwoLevel
 from marginmf.losses import TWO_LEVEL, TwoLevelLoss
 
 own = TwoLevelLoss("own", lambda z: np.exp(-z), lambda z: -np.exp(-z))
-kernels = cpu.CpuKernels(1)
-rng = np.random.default_rng(0)
-indptr = np.array([0, 3, 3, 8])
-scores, levels, thresholds = rng.normal(size=8), rng.integers(4, size=8), rng.normal(size=(3, 3))
+cpu, rng = CpuBackend(1), np.random.default_rng(0)
+rows = Rows(np.arange(4.0), np.array([0, 3, 3, 8]), np.arange(8) % 5, rng.integers(4, size=8))
+U, V, thresholds = (rng.normal(size=shape) for shape in ((3, 2), (5, 2), (3, 3)))
 results = {}
 for name in sys.argv[1:]:
     loss = own if name == "own" else TWO_LEVEL[name]
     results[name] = [
         array.tolist()
         for arrays in (
-            kernels.two_level_rows(indptr, scores, levels, 1, loss),
-            kernels.threshold_rows(indptr, scores, levels, thresholds, np.inf, loss),
+            cpu.row_gradients(rows, TwoLevel(loss, 1), U, V, thresholds[:, :0].copy())[:2],
+            cpu.row_gradients(rows, Thresholds(loss), U, V, thresholds),
         )
         for array in arrays
     ]
-results["dot"] = kernels.dot(scores, scores)
-print(json.dumps({"compiled": compiled.n_compilations(), "results": results}))
+results["dots"] = cpu.dots((U.ravel(),), U.ravel())
+print(json.dumps({"compiled": compiling.n_compilations(), "results": results}))
 """
 
 
@@ -62,15 +66,15 @@ def process(cache: Path, *losses: str, sources: Path = SOURCES) -> dict[str, Any
 
 
 def reference(loss: TwoLevelLoss) -> list[np.ndarray]:
-    """Return what the program computes, by the reference kernels."""
-    kernels, rng = ReferenceKernels(), np.random.default_rng(0)
-    indptr = np.array([0, 3, 3, 8])
-    scores, levels = rng.normal(size=8), rng.integers(4, size=8)
-    thresholds = rng.normal(size=(3, 3))
-    return [
-        *kernels.two_level_rows(indptr, scores, levels, 1, loss),
-        *kernels.threshold_rows(indptr, scores, levels, thresholds, REACH["all"], loss),
+    """Return what the program computes, by the reference."""
+    backend, rng = ReferenceBackend(), np.random.default_rng(0)
+    rows = Rows(np.arange(4.0), np.array([0, 3, 3, 8]), np.arange(8) % 5, rng.integers(4, size=8))
+    U, V, thresholds = (rng.normal(size=shape) for shape in ((3, 2), (5, 2), (3, 3)))
+    found = [
+        *backend.row_gradients(rows, TwoLevel(loss, 1), U, V, thresholds[:, :0])[:2],
+        *backend.row_gradients(rows, Thresholds(loss), U, V, thresholds),
     ]
+    return [array for array in found if array is not None]
 
 
 def assert_right(answer: dict[str, Any], name: str, loss: TwoLevelLoss) -> None:
@@ -96,18 +100,51 @@ def test_losses_do_not_get_each_others_code(tmp_path: Path) -> None:
         assert_right(second, name, TWO_LEVEL[name])
 
 
-def test_changed_loss_is_compiled_anew(tmp_path: Path) -> None:
-    # As after an upgrade, or in a checkout: another file than the kernels' own has changed.
+# As after an upgrade, or in a checkout: another file than the kernels' own has changed.
+CHANGES = {
+    "the definition of a loss": (
+        "losses.py",
+        "return np.maximum(1.0 - z, 0.0)\n",
+        "return 7.0 + 0.0 * z\n",
+        [21.0, 0.0, 35.0],
+    ),
+    "the loss of a row": (
+        "backends/cpu/losses.py",
+        "total += value\n        weight[k] = y * derivative\n",
+        "total += 3.0\n        weight[k] = y * derivative\n",
+        [9.0, 0.0, 15.0],
+    ),
+    "an inner loop": (
+        "backends/cpu/plain.py",
+        "out[k] = total\n",
+        "out[k] = 1.0\n",
+        None,
+    ),
+}
+
+
+@pytest.mark.parametrize("what", CHANGES)
+def test_changed_code_is_compiled_anew(
+    what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name, before, after, expected = CHANGES[what]
+    if name.endswith("plain.py"):
+        monkeypatch.setenv("MARGINMF_PLAIN_KERNELS", "1")
     sources, cache = tmp_path / "src", tmp_path / "cache"
     ignore = shutil.ignore_patterns("__pycache__")
     shutil.copytree(SOURCES / "marginmf", sources / "marginmf", ignore=ignore)
-    before = process(cache, "hinge", sources=sources)
-    assert_right(before, "hinge", TWO_LEVEL["hinge"])
+    first = process(cache, "hinge", sources=sources)
+    assert_right(first, "hinge", TWO_LEVEL["hinge"])
 
-    file = sources / "marginmf" / "losses.py"
+    file = sources / "marginmf" / name
     text = file.read_text()
-    definition = "return np.maximum(1.0 - z, 0.0)\n"
-    assert definition in text
-    file.write_text(text.replace(definition, "return 7.0 + 0.0 * z\n", 1))
-    after = process(cache, "hinge", sources=sources)
-    assert after["results"]["hinge"][0] == [21.0, 0.0, 35.0]
+    assert before in text
+    file.write_text(text.replace(before, after, 1))
+    second = process(cache, "hinge", sources=sources)
+    assert second["compiled"] > 0
+    losses = second["results"]["hinge"][0]
+    if expected is None:
+        # All scores are one: right answers cost nothing, wrong ones two.
+        assert set(losses) <= {0.0, 2.0, 4.0, 6.0, 8.0, 10.0}
+    else:
+        assert losses == expected

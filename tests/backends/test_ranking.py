@@ -1,5 +1,6 @@
-"""Expected ratings and the n best: compiled kernels against the ones spelled out in NumPy."""
+"""Expected ratings and the n best: the compiled functions against ones spelled out in NumPy."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -8,15 +9,58 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import expit
 
-from marginmf.backends.cpu import CpuKernels
-from marginmf.backends.interface import Best
-from marginmf.backends.reference import ReferenceKernels
-
-CPU, REFERENCE = CpuKernels(1), ReferenceKernels()
+from marginmf.backends import ranking, threads
+from marginmf.backends.ranking import Best, expected_ratings, top_n
 
 sample = settings(max_examples=60, deadline=None)
 seeds = st.integers(0, 2**32 - 1)
 NOTHING = np.empty(0, np.int32)
+
+
+def expected_by_numpy(
+    scores: np.ndarray,
+    offsets: np.ndarray,
+    bounds: np.ndarray,
+    weights: np.ndarray,
+    user_terms: np.ndarray,
+    item_terms: np.ndarray,
+    steps: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray]:
+    """The oracle of `expected_ratings`, in float64."""
+    margins = scores.astype(np.float64) + offsets.T[:, :, None]
+    ties = np.where(np.isfinite(margins), margins, 0.0).sum(axis=0)
+    logits = np.einsum("qp,pij->qij", weights, np.clip(margins.T, *bounds).T)
+    logits += user_terms.T[:, :, None] + item_terms[:, None, :]
+    chances = np.minimum.accumulate(expit(logits), axis=0)
+    expected = np.tensordot(steps, chances, axes=1)
+    return expected.astype(np.float32), ties.astype(np.float32)
+
+
+def top_by_numpy(
+    scores: np.ndarray,
+    ties: np.ndarray,
+    indptr: np.ndarray,
+    excluded: np.ndarray,
+    best: Best,
+    first: int = 0,
+) -> None:
+    """The oracle of `top_n`: everything is sorted."""
+    numbers = np.arange(first, first + scores.shape[1])
+    for i, (found, *found_values) in enumerate(zip(*best, strict=True)):
+        left_out = np.isin(numbers, excluded[indptr[i] : indptr[i + 1]])
+        kept = (scores[i] > -np.inf) & ~left_out
+        columns = np.concatenate([found[found >= 0], numbers[kept]])
+        score, tie = (
+            np.concatenate([old[found >= 0], new[i, kept]])
+            for old, new in zip(found_values, (scores, ties), strict=True)
+        )
+        order = np.lexsort((columns, -tie, -score))[: len(found)]
+        for row, values in zip((found, *found_values), (columns, score, tie), strict=True):
+            row[: len(order)] = values[order]
+
+
+COMPILED = ranking
+ORACLE = SimpleNamespace(expected_ratings=expected_by_numpy, top_n=top_by_numpy)
 
 
 def block(
@@ -55,7 +99,7 @@ def test_expected_ratings(
     seed: int, n_rows: int, n_columns: int, n_steps: int, shared: bool, n_margins: int
 ) -> None:
     arguments = block(seed, n_rows, n_columns, n_steps, shared, n_margins)
-    ours, expected = CPU.expected_ratings(*arguments), REFERENCE.expected_ratings(*arguments)
+    ours, expected = expected_ratings(*arguments), expected_by_numpy(*arguments)
     for a, b in zip(ours, expected, strict=True):
         assert a.dtype == b.dtype == np.float32
         assert a.shape == (n_rows, n_columns)
@@ -68,7 +112,7 @@ def test_expected_ratings(
 def test_chances_are_exact_to_five_digits_from_end_to_end() -> None:
     x = np.linspace(-200, 200, 40_001, dtype=np.float32)[None, None]
     one, zeros = np.ones((1, 1), np.float32), np.zeros((1, x.size), np.float32)
-    expected, ties = CPU.expected_ratings(
+    expected, ties = expected_ratings(
         x, 0 * one, np.array([[-1e30], [1e30]], np.float32), one, 0 * one, zeros, one[0]
     )
     np.testing.assert_allclose(expected[0], expit(x[0, 0].astype(float)), rtol=5e-6, atol=1e-30)
@@ -81,8 +125,8 @@ def test_a_higher_level_is_never_more_likely() -> None:
     zeros, weights = np.zeros((1, 2), np.float32), np.eye(2, dtype=np.float32)
     steps = np.array([1.0, 3.0], np.float32)
     bounds = np.array([[-100, -100], [100, 100]], np.float32)
-    for kernels in (CPU, REFERENCE):
-        expected, ties = kernels.expected_ratings(
+    for functions in (COMPILED, ORACLE):
+        expected, ties = functions.expected_ratings(
             scores,
             zeros,
             bounds,
@@ -128,22 +172,22 @@ def rankings(draw: st.DrawFn) -> dict[str, Any]:
 def test_top_n(p: dict[str, Any]) -> None:
     arguments = p["scores"], p["ties"], p["indptr"], p["excluded"]
     ours, expected = (Best.none_yet(len(p["scores"]), p["n"], p["dtype"]) for _ in range(2))
-    CPU.top_n(*arguments, ours, p["first"])
-    REFERENCE.top_n(*arguments, expected, p["first"])
+    top_n(*arguments, ours, p["first"])
+    top_by_numpy(*arguments, expected, p["first"])
     for a, b in zip(ours, expected, strict=True):
         np.testing.assert_array_equal(a, b)
 
 
-@pytest.mark.parametrize("kernels", [CPU, REFERENCE])
+@pytest.mark.parametrize("functions", [COMPILED, ORACLE], ids=["compiled", "oracle"])
 @given(p=rankings())
 @sample
-def test_top_n_of_two_parts_is_top_n_of_the_whole(kernels: Any, p: dict[str, Any]) -> None:
+def test_top_n_of_two_parts_is_top_n_of_the_whole(functions: Any, p: dict[str, Any]) -> None:
     lists = p["indptr"], p["excluded"]
     whole, parts = (Best.none_yet(len(p["scores"]), p["n"], p["dtype"]) for _ in range(2))
-    kernels.top_n(p["scores"], p["ties"], *lists, whole, p["first"])
+    functions.top_n(p["scores"], p["ties"], *lists, whole, p["first"])
     for part in (slice(None, p["cut"]), slice(p["cut"], None)):
         scores, ties = p["scores"][:, part].copy(), p["ties"][:, part].copy()
-        kernels.top_n(scores, ties, *lists, parts, p["first"] + (part.start or 0))
+        functions.top_n(scores, ties, *lists, parts, p["first"] + (part.start or 0))
     for a, b in zip(whole, parts, strict=True):
         np.testing.assert_array_equal(a, b)
 
@@ -151,22 +195,29 @@ def test_top_n_of_two_parts_is_top_n_of_the_whole(kernels: Any, p: dict[str, Any
 def test_the_order_is_score_then_tie_then_column() -> None:
     scores = np.array([[1.0, 2.0, 2.0, 2.0, 0.0, np.nan, -np.inf]])
     ties = np.array([[9.0, 1.0, 5.0, 5.0, 9.0, 9.0, 9.0]])
-    for kernels in (CPU, REFERENCE):
+    for functions in (COMPILED, ORACLE):
         best = Best.none_yet(1, 7, np.float64)
-        kernels.top_n(scores, ties, np.array([0, 1]), np.array([4], np.int32), best)
+        functions.top_n(scores, ties, np.array([0, 1]), np.array([4], np.int32), best)
         assert best.columns[0].tolist() == [2, 3, 1, 0, -1, -1, -1]
         assert best.scores[0].tolist() == [2.0, 2.0, 2.0, 1.0, -np.inf, -np.inf, -np.inf]
 
 
 @pytest.mark.parametrize("n_threads", [2, 3])
-def test_results_do_not_depend_on_the_number_of_threads(n_threads: int) -> None:
-    arguments = block(0, 300, 500, 4, shared=False)
-    nothing = np.zeros(301, np.int64), NOTHING
+def test_threads_with_rows_of_their_own_find_the_same(n_threads: int) -> None:
+    # As lists are made: every thread is given some users, and a view of their lists.
+    scores, offsets, bounds, weights, user_terms, *rest = block(0, 300, 500, 4, shared=False)
     results = []
-    for kernels in (CpuKernels(1), CpuKernels(n_threads)):
-        expected, ties = kernels.expected_ratings(*arguments)
+    for n, bounds_of_rows in ((1, [0, 300]), (n_threads, [0, 1, 97, 97, 200, 300])):
         best = Best.none_yet(300, 20, np.float32)
-        kernels.top_n(expected, ties, *nothing, best)
-        results.append([expected, ties, *best])
+
+        def work(start: int, stop: int, best: Best = best) -> None:
+            part = slice(start, stop)
+            own = (scores[:, part].copy(), offsets[part], bounds, weights, user_terms[part], *rest)
+            nothing = np.zeros(stop - start + 1, np.int64), NOTHING
+            top_n(*expected_ratings(*own), *nothing, best.rows(start, stop))
+
+        threads.run(work, np.array(bounds_of_rows), n)
+        results.append(best)
+    assert (results[0].columns >= 0).all()
     for one, many in zip(*results, strict=True):
         np.testing.assert_array_equal(one, many)

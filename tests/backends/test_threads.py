@@ -5,7 +5,10 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,8 +17,12 @@ from hypothesis import strategies as st
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from marginmf.backends import threads
-from marginmf.backends.cpu import CpuKernels
-from marginmf.backends.interface import Entries, Sides
+from marginmf.backends.cpu import backend, blocks
+from marginmf.backends.cpu.backend import CpuBackend
+from marginmf.backends.cpu.blocks import Blocks, BlockSizes, over_blocks
+from marginmf.backends.cpu.gradients import STRIDE
+from marginmf.backends.rows import Rows
+from marginmf.backends.specs import Anchored, Proximal, Real, Spec, Thresholds, TwoLevel
 from marginmf.backends.threads import (
     even_bounds,
     one_blas_thread,
@@ -23,82 +30,132 @@ from marginmf.backends.threads import (
     run,
 )
 from marginmf.losses import smooth_hinge, squared
+from marginmf.ratings import HMF, MMMF, PMMMF
+from marginmf.thresholds import ThresholdLoss
 
 #: Smaller than the real one, so that small problems are split.
 SMALLEST_TASK = 20_000
 N_ROWS, N_COLUMNS, N_LEVELS, N_FACTORS = 3000, 400, 5, 8
+N_BLOCKS = 12
+
+
+@dataclass(frozen=True)
+class Small(BlockSizes):
+    """Many blocks and bands, also of small matrices."""
+
+    band: int = 60
+
+    def n_blocks(self, n_entries: int, n_rows: int, n_columns: int, n_factors: int) -> int:
+        return min(N_BLOCKS, n_columns)
 
 
 @pytest.fixture(autouse=True)
 def small_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(threads, "SMALLEST_TASK", SMALLEST_TASK)
+    for module in (backend, blocks):
+        monkeypatch.setattr(module, "SIZES", Small())
 
 
-def arrays(dtype: type = np.float32) -> dict[str, np.ndarray]:
-    """Return a ragged problem with a few huge rows and many empty ones."""
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """A ragged problem with a few huge rows and many empty ones."""
+
+    rows: Rows
+    scores: np.ndarray
+    targets: np.ndarray
+    thresholds: np.ndarray
+    U: np.ndarray
+    V: np.ndarray
+
+
+def problem(dtype: type = np.float32) -> Problem:
     rng = np.random.default_rng(0)
     lengths = rng.geometric(1 / 40, size=N_ROWS) * (rng.random(N_ROWS) > 0.3)
     lengths[[0, 1500]] = 5000
     indptr = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
     n = int(indptr[-1])
     assert n > 4 * SMALLEST_TASK
-    return {
-        "indptr": indptr,
-        "rows": np.repeat(np.arange(N_ROWS, dtype=np.int32), lengths),
-        "columns": rng.integers(N_COLUMNS, size=n).astype(np.int32),
-        "levels": rng.integers(N_LEVELS, size=n).astype(np.int32),
-        "order": rng.permutation(n).astype(np.int32),
-        "scores": rng.normal(size=n).astype(dtype),
-        "targets": rng.normal(size=n).astype(dtype),
-        "thresholds": rng.normal(size=(N_ROWS, N_LEVELS - 1)).astype(dtype),
-        "U": rng.normal(size=(N_ROWS, N_FACTORS)).astype(dtype),
-        "V": rng.normal(size=(N_COLUMNS, N_FACTORS)).astype(dtype),
-    }
-
-
-def everything(kernels: CpuKernels, p: dict[str, np.ndarray]) -> list[np.ndarray]:
-    """Return the outputs of every kernel."""
-    indptr, scores, levels = p["indptr"], p["scores"], p["levels"]
-    entries, factors = Entries(indptr[None], p["columns"]), Sides(p["U"], p["V"])
-    gradients = [Sides(np.zeros_like(p["U"]), np.zeros_like(p["V"])) for _ in range(4)]
-    moved = p["targets"].copy()
-    kernels.spread(entries, scores, factors, gradients[0])
-    kernels.axpy(0.3, scores, moved)
-    return [
-        kernels.scores(p["rows"], p["columns"], p["U"], p["V"]),
-        kernels.two_level_gradient(entries, levels, 2, smooth_hinge, factors, gradients[1]),
-        *kernels.threshold_gradient(
-            entries, levels, p["thresholds"], np.inf, smooth_hinge, factors, gradients[2]
+    return Problem(
+        rows=Rows(
+            levels=np.arange(1.0, N_LEVELS + 1),
+            indptr=indptr,
+            indices=rng.integers(N_COLUMNS, size=n).astype(np.int32),
+            codes=rng.integers(N_LEVELS, size=n).astype(np.int16),
         ),
-        kernels.real_gradient(entries, p["targets"], squared, factors, gradients[3]),
-        *(side for sides in gradients for side in sides),
-        kernels.gather(scores, p["order"]),
-        *kernels.two_level_rows(indptr, scores, levels, 2, smooth_hinge),
-        *kernels.threshold_rows(indptr, scores, levels, p["thresholds"], np.inf, smooth_hinge),
-        *kernels.proximal_rows(indptr, scores, levels, N_LEVELS, smooth_hinge),
-        *kernels.real_rows(indptr, scores, p["targets"], squared),
-        kernels.solve_rows(indptr, p["columns"], p["targets"], p["V"], 1.0),
-        np.array(kernels.dot(scores, p["targets"])),
-        np.array(kernels.dots((scores, p["targets"]), scores)),
-        kernels.combine((0.5, -2.0), (scores, p["targets"])),
-        moved,
+        scores=rng.normal(size=n).astype(dtype),
+        targets=rng.normal(size=n).astype(dtype),
+        thresholds=rng.normal(size=(N_ROWS, N_LEVELS - 1)).astype(dtype),
+        U=rng.normal(size=(N_ROWS, N_FACTORS)).astype(dtype),
+        V=rng.normal(size=(N_COLUMNS, N_FACTORS)).astype(dtype),
+    )
+
+
+def specs_of(p: Problem) -> list[Spec]:
+    return [
+        TwoLevel(smooth_hinge, 2),
+        Thresholds(smooth_hinge),
+        Proximal(smooth_hinge),
+        Real(squared, p.targets),
+    ]
+
+
+def gradients(cpu: CpuBackend, p: Problem) -> list[np.ndarray]:
+    """Return every objective and its gradient."""
+    found: list[np.ndarray] = []
+    for spec in specs_of(p):
+        resident = cpu.place(p.rows, spec, 0.3, p.V.shape, p.V.dtype)
+        thresholds = p.thresholds[:, : spec.n_thresholds(N_LEVELS)]
+        value, gradient = cpu.gradient(resident, resident.layout.join([p.U, p.V, thresholds]))
+        found += [np.array(value), gradient]
+    return found
+
+
+def everything(cpu: CpuBackend, p: Problem) -> list[np.ndarray]:
+    """Return the outputs of every operation of the backend."""
+    real, anchors = Real(squared, p.targets), p.thresholds[p.rows.rows]
+    found: list[Any] = gradients(cpu, p)
+    for spec in (*specs_of(p), Anchored(ThresholdLoss(smooth_hinge), anchors)):
+        thresholds = np.ascontiguousarray(p.thresholds[:, : spec.n_thresholds(N_LEVELS)])
+        found += cpu.row_gradients(p.rows, spec, p.U, p.V, thresholds)
+        found += cpu.row_losses(p.rows, spec, p.scores, thresholds)
+    return [
+        *(array for array in found if array is not None),
+        cpu.scores(p.rows.rows, p.rows.indices, p.U, p.V),
+        cpu.solve_rows(p.rows, real, p.V, 1.0),
+        cpu.improve_rows(p.rows, real, p.V, 1.0, p.U, 2),
+        np.array(cpu.dots((p.scores, p.targets), p.scores)),
+        cpu.combine((0.5, -2.0), (p.scores, p.targets)),
+        cpu.combine((0.5, -2.0), (p.scores, p.targets), out=np.empty_like(p.scores)),
     ]
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("n_threads", [2, 3])
+@pytest.mark.parametrize("n_threads", [2, 3, 8])
 def test_results_do_not_depend_on_the_number_of_threads(n_threads: int, dtype: type) -> None:
-    problem = arrays(dtype)
-    one, many = everything(CpuKernels(1), problem), everything(CpuKernels(n_threads), problem)
+    p = problem(dtype)
+    one, many = everything(CpuBackend(1), p), everything(CpuBackend(n_threads), p)
     for a, b in zip(one, many, strict=True):
         np.testing.assert_array_equal(a, b)
 
 
+@pytest.mark.parametrize("band", [1, 7, 10**9])
+def test_results_do_not_depend_on_the_bands(band: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    p = problem()
+    expected = gradients(CpuBackend(1), p)
+    monkeypatch.setattr(blocks, "SIZES", Small(band=band))
+    for n_threads in (1, 2, 8):
+        for a, b in zip(gradients(CpuBackend(n_threads), p), expected, strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
 def test_large_problem_is_split() -> None:
-    p = arrays()
-    assert len(row_bounds(p["indptr"], 2)) > 2
-    assert len(even_bounds(len(p["scores"]), 2)) > 2
-    assert len(row_bounds(p["indptr"], 1)) == 2
+    p = problem()
+    assert len(row_bounds(p.rows.indptr, 2)) > 2
+    assert len(even_bounds(len(p.scores), 2)) > 2
+    assert len(row_bounds(p.rows.indptr, 1)) == 2
+    resident = CpuBackend(2).place(p.rows, TwoLevel(smooth_hinge), 0.3, p.V.shape, p.V.dtype)
+    assert len(resident.blocks.indptr) == N_BLOCKS
+    assert len(resident.bands) > 2 * N_BLOCKS
 
 
 def assert_covers(bounds: np.ndarray, n: int) -> None:
@@ -176,36 +233,160 @@ def test_work_inside_work_does_not_wait_for_itself() -> None:
     assert sorted(done) == [0, 1, 2, 10, 11, 12, 20, 21, 22]
 
 
+def placed() -> tuple[Blocks, np.ndarray]:
+    """Return blocks and bands of a problem that is large enough for several threads."""
+    p = problem()
+    found = Blocks.of(p.rows, N_COLUMNS, N_BLOCKS)
+    return found, found.bands()
+
+
+def within(seconds: float, work: Callable[[], Any]) -> None:
+    """Do some work in a thread, and fail if it hangs; what it raises is raised here."""
+    raised: list[BaseException] = []
+
+    def guarded() -> None:
+        try:
+            work()
+        except BaseException as error:
+            raised.append(error)
+
+    thread = threading.Thread(target=guarded, daemon=True)
+    thread.start()
+    thread.join(seconds)
+    assert not thread.is_alive(), "the threads wait for each other"
+    if raised:
+        raise raised[0]
+
+
+def following(
+    n_bands: int, each: Callable[[int, int], None]
+) -> Callable[[int, int, np.ndarray], int]:
+    """Return a kernel as in `marginmf.backends.cpu.gradients`, in Python: one band a call."""
+
+    def kernel(block: int, band: int, progress: np.ndarray) -> int:
+        if block > 0 and progress[(block - 1) * STRIDE] <= band:
+            return band
+        each(block, band)
+        if band + 1 < n_bands:
+            progress[block * STRIDE] = band + 1
+        return band + 1
+
+    return kernel
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 5])
+def test_a_block_follows_the_one_before_it_band_by_band(n_threads: int) -> None:
+    found, bands = placed()
+    done: list[tuple[int, int]] = []
+    kernel = following(len(bands) - 1, lambda block, band: done.append((block, band)))
+    within(60, lambda: over_blocks(kernel, found, bands, n_threads, N_FACTORS))
+    assert sorted(done) == [(k, b) for k in range(N_BLOCKS) for b in range(len(bands) - 1)]
+    when = {task: position for position, task in enumerate(done)}
+    for block, band in done:
+        assert block == 0 or when[block - 1, band] < when[block, band]
+        assert band == 0 or when[block, band - 1] < when[block, band]
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 5])
+@pytest.mark.parametrize("where", [(0, 0), (0, 3), (1, 2), (N_BLOCKS - 1, 0)])
+def test_an_exception_inside_a_block_does_not_hang_the_others(
+    where: tuple[int, int], n_threads: int
+) -> None:
+    found, bands = placed()
+
+    def fail(block: int, band: int) -> None:
+        if (block, band) == where:
+            raise RuntimeError("in a block")
+
+    kernel = following(len(bands) - 1, fail)
+    with pytest.raises(RuntimeError, match="in a block"):
+        within(60, lambda: over_blocks(kernel, found, bands, n_threads, N_FACTORS))
+    # And the threads are free for the next one.
+    done: list[tuple[int, int]] = []
+    kernel = following(len(bands) - 1, lambda *task: done.append(task))
+    within(60, lambda: over_blocks(kernel, found, bands, n_threads, N_FACTORS))
+    assert len(done) == N_BLOCKS * (len(bands) - 1)
+
+
 def test_several_python_threads_at_once() -> None:
-    problem = arrays()
-    expected = everything(CpuKernels(1), problem)
+    p = problem()
+    expected = everything(CpuBackend(1), p)
     results: dict[int, list[np.ndarray]] = {}
 
     def work(k: int) -> None:
-        results[k] = everything(CpuKernels(1 + k % 3), problem)
+        results[k] = everything(CpuBackend(1 + k % 3), p)
 
-    threads = [threading.Thread(target=work, args=(k,)) for k in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(timeout=60)
+    workers = [threading.Thread(target=work, args=(k,), daemon=True) for k in range(6)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join(timeout=120)
     assert sorted(results) == list(range(6))
     for result in results.values():
         for a, b in zip(result, expected, strict=True):
             np.testing.assert_array_equal(a, b)
 
 
+def test_several_fits_at_once_end_as_one_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Every gradient goes over several threads, and so do the stages of HMF: fits within fits.
+    monkeypatch.setattr(threads, "SMALLEST_TASK", 200)
+    rng = np.random.default_rng(1)
+    pairs = np.argwhere(rng.random((50, 40)) < 0.4)
+    ratings = rng.integers(1, 6, size=len(pairs))
+
+    def model(k: int, n_jobs: int) -> Any:
+        fixed = {"n_factors": 4, "reg": 1.0, "max_iter": 5, "random_state": 0, "n_jobs": n_jobs}
+        kinds = (
+            lambda: HMF(**fixed, schedule="independent"),
+            lambda: MMMF(**fixed),
+            lambda: PMMMF(**fixed),
+        )
+        return kinds[k % 3]().fit(pairs, ratings)
+
+    expected = [model(k, 1).user_factors_ for k in range(3)]
+    found: dict[int, np.ndarray] = {}
+    workers = [
+        threading.Thread(
+            target=lambda k=k: found.update({k: model(k, 2 + k % 4).user_factors_}), daemon=True
+        )
+        for k in range(9)
+    ]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join(timeout=120)
+    assert sorted(found) == list(range(9))
+    for k, factors in found.items():
+        np.testing.assert_array_equal(factors, expected[k % 3])
+
+
 FORKING = """
 import os, sys
 import numpy as np
-from marginmf.backends.cpu import CpuKernels
+from marginmf.backends import threads
+from marginmf.backends.cpu import backend, blocks
+from marginmf.backends.rows import Rows
+from marginmf.backends.specs import TwoLevel
+from marginmf.losses import smooth_hinge
 
-kernels = CpuKernels(2)
+threads.SMALLEST_TASK = 1_000
+backend.SIZES = blocks.BlockSizes(cache_bytes=1 << 10, shortest=1)
+cpu, rng = backend.CpuBackend(2), np.random.default_rng(0)
 a = np.arange(200_000.0)
-before = kernels.dot(a, a)          # the pool of threads exists now
+rows = Rows(np.arange(2.0), np.arange(0, 20_001, 20), np.arange(20_000, dtype=np.int32) % 99,
+            np.arange(20_000, dtype=np.int16) % 2)
+resident = cpu.place(rows, TwoLevel(smooth_hinge), 1.0, (99, 8), np.float32)
+assert len(resident.blocks.indptr) > 2
+U, V = rng.normal(size=(1_000, 8)), rng.normal(size=(99, 8))
+at = resident.layout.join([U, V, U[:, :0]])
+
+def results():
+    return cpu.dots((a,), a), cpu.gradient(resident, at)[0]
+
+before = results()                  # the pool of threads exists now
 child = os.fork()
 if child == 0:
-    os._exit(0 if kernels.dot(a, a) == before else 3)
+    os._exit(0 if results() == before else 3)
 _, status = os.waitpid(child, 0)
 sys.exit(os.waitstatus_to_exitcode(status))
 """

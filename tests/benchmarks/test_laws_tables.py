@@ -56,7 +56,7 @@ def test_memory_is_laid_at_somebodys_door() -> None:
         "parameter_bytes": 8000,
         "sites": {
             "ratings/data.py:160 < ratings/base.py:78": 12_000,
-            "solvers/vector.py:56 < solvers/lbfgs.py:67": 8000,
+            "solvers/vectors.py:56 < solvers/lbfgs.py:67": 8000,
             "ratings/data.py:1": 2000,
         },
     }

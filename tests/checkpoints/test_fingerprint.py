@@ -28,7 +28,7 @@ def exponential(slope):
         ({}, {"n_jobs": 2, "verbose": 1, "callbacks": [print]}),
         ({"reg": [1, 2.0]}, {"reg": np.array([1.0, 2.0])}),
         ({"reg": 1}, {"reg": np.float32(1)}),
-        ({"solver": LBFGS()}, {"solver": LBFGS(memory=1)}),
+        ({"solver": LBFGS()}, {"solver": LBFGS(memory=5)}),
         ({"loss": smooth_hinge}, {"loss": smooth_hinge}),
         ({"loss": exponential(1.0)}, {"loss": exponential(1.0)}),
         ({"random_state": np.random.default_rng(1)}, {"random_state": np.random.default_rng(2)}),
@@ -43,7 +43,7 @@ def test_the_same_fit(a, b):
     ("a", "b"),
     [
         ({"reg": 1.0}, {"reg": 1.5}),
-        ({"solver": LBFGS()}, {"solver": LBFGS(memory=5)}),
+        ({"solver": LBFGS()}, {"solver": LBFGS(memory=1)}),
         ({"solver": LBFGS()}, {"solver": ConjugateGradient()}),
         ({"random_state": np.random.default_rng(1)}, {"random_state": 1}),
         ({"random_state": None}, {"random_state": 0}),

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from marginmf.checkpoints.generators import Snapshot
+from marginmf._random import GeneratorState
 
 kinds = pytest.mark.parametrize(
     "kind",
@@ -18,8 +18,8 @@ def test_every_kind_goes_on_as_it_would_have(kind):
     rng = np.random.Generator(kind(7))
     rng.standard_normal(5)
     rng.spawn(2)
-    text = json.dumps(vars(Snapshot.of(rng)))
-    again = Snapshot(**json.loads(text)).generator()
+    text = json.dumps(vars(GeneratorState.of(rng)))
+    again = GeneratorState(**json.loads(text)).generator()
     np.testing.assert_array_equal(again.standard_normal(9), rng.standard_normal(9))
     for a, b in zip(again.spawn(3), rng.spawn(3), strict=True):
         np.testing.assert_array_equal(a.random(4), b.random(4))
@@ -27,7 +27,7 @@ def test_every_kind_goes_on_as_it_would_have(kind):
 
 def test_a_spawned_generator_goes_on_too():
     rng = np.random.default_rng().spawn(3)[2]
-    again = Snapshot.of(rng).generator()
+    again = GeneratorState.of(rng).generator()
     assert again.random() == rng.random()
     assert again.spawn(1)[0].random() == rng.spawn(1)[0].random()
 
@@ -37,4 +37,4 @@ def test_bits_that_are_not_from_numpy_are_refused():
         pass
 
     with pytest.raises(ValueError, match=r"cannot be kept in a checkpoint: give a whole number"):
-        Snapshot.of(np.random.Generator(Own(1)))
+        GeneratorState.of(np.random.Generator(Own(1)))

@@ -41,7 +41,8 @@ def countdown():
 path, schedule, moment = sys.argv[1:]
 left, replace, os.replace = 12, os.replace, on_replace
 data = make_ratings(60, 50, n_factors=2, observed=0.5, random_state=0)
-model = HMF(n_factors=4, reg=1.0, random_state=0, callbacks=[on_iteration], schedule=schedule)
+few = {"n_factors": 4, "reg": 1.0, "random_state": 0, "calibrate": False}
+model = HMF(**few, callbacks=[on_iteration], schedule=schedule)
 model.fit(data.pairs, data.ratings, checkpoint=Checkpoint(path, seconds=0))
 """
 
@@ -55,7 +56,8 @@ def test_killed_on_synthetic_ratings(schedule, moment, path):
     assert bool(list(path.glob(".*.part"))) == (moment == "while writing")
     data = make_ratings(60, 50, n_factors=2, observed=0.5, random_state=0)
     whole, resumed = (
-        HMF(n_factors=4, reg=1.0, random_state=0, schedule=schedule) for _ in range(2)
+        HMF(n_factors=4, reg=1.0, random_state=0, calibrate=False, schedule=schedule)
+        for _ in range(2)
     )
     seen = []
     resumed.set_params(callbacks=[seen.append]).fit(data.pairs, data.ratings, checkpoint=path)
@@ -72,7 +74,7 @@ from marginmf.ratings import HMF
 
 with np.load(sys.argv[1], allow_pickle=False) as file:
     pairs, ratings = np.column_stack([file["user"], file["item"]]), file["rating"].astype(float)
-model = HMF(n_factors=16, reg=15, random_state=0)
+model = HMF(n_factors=16, reg=15, random_state=0, calibrate=False)
 model.fit(pairs, ratings, checkpoint=Checkpoint(sys.argv[2], seconds=0.2))
 """
 
@@ -99,7 +101,7 @@ def test_killed_on_real_ratings(data_root, path):
         pairs = np.column_stack([arrays["user"], arrays["item"]])
         ratings = arrays["rating"].astype(float)
     seen = []
-    model, whole = (HMF(n_factors=16, reg=15, random_state=0) for _ in range(2))
+    model, whole = (HMF(n_factors=16, reg=15, random_state=0, calibrate=False) for _ in range(2))
     model.set_params(callbacks=[seen.append]).fit(pairs, ratings, checkpoint=path)
     assert not path.exists()
     assert_same_fit(model, whole.fit(pairs, ratings))

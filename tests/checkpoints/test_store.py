@@ -16,6 +16,7 @@ from marginmf.solvers import LBFGS
 
 PAIRS, RATINGS = synthetic((1, 2, 3, 4, 5))
 FEW = {"n_factors": 4, "reg": 0.5, "random_state": 0, "max_iter": 12, "tol": 0.0}
+FEW["calibrate"] = False
 
 
 @pytest.fixture
@@ -103,7 +104,7 @@ def test_the_same_data_in_another_form_is_the_same(interrupted, path):
         lambda content: content[:-1],
         lambda content: content + b"!",
         lambda content: content.replace(b'"name', b'"nome'),
-        lambda content: content.replace(b"piece", b"peace"),
+        lambda content: content.replace(b"description", b"descriptive"),
         lambda content: content[:-3] + bytes([content[-3] ^ 1]) + content[-2:],
         lambda content: content[:200] + bytes([content[200] ^ 1]) + content[201:],
         lambda content: bytes(len(content)),
@@ -240,9 +241,9 @@ def fill_the_disk(progress):
         resource.setrlimit(resource.RLIMIT_FSIZE, (2000, resource.RLIM_INFINITY))
 
 pairs, ratings = (np.array(eval(text)) for text in sys.argv[2:])
-HMF(n_factors=4, reg=0.5, random_state=0, max_iter=12, tol=0.0, callbacks=[fill_the_disk]).fit(
-    pairs, ratings, checkpoint=Checkpoint(sys.argv[1], seconds=0)
-)
+few = {"n_factors": 4, "reg": 0.5, "random_state": 0, "max_iter": 12, "tol": 0.0}
+model = HMF(**few, calibrate=False, callbacks=[fill_the_disk])
+model.fit(pairs, ratings, checkpoint=Checkpoint(sys.argv[1], seconds=0))
 """
 
 
@@ -260,12 +261,12 @@ def test_a_full_disk_is_a_sentence_and_what_was_written_before_is_whole(path):
 
 
 def test_an_interruption_is_not_hidden_by_a_checkpoint_that_cannot_be_written(path, monkeypatch):
-    def full(path, name, piece):
+    def full(path, name, content, vectors):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     def interrupt(progress):
         if progress.record.iteration == 3:
-            monkeypatch.setattr(store_module, "write_piece", full)
+            monkeypatch.setattr(store_module, "write_content", full)
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt) as error:

@@ -65,11 +65,11 @@ def test_a_missing_extra_is_a_note_with_the_line_for_pip(monkeypatch) -> None:
 
 
 def test_kernels_that_compute_something_else_are_wrong(monkeypatch) -> None:
-    from marginmf.backends.reference import ReferenceKernels
+    from marginmf.backends.reference import ReferenceBackend
 
-    right = ReferenceKernels.scores
+    right = ReferenceBackend.scores
     monkeypatch.setattr(
-        ReferenceKernels, "scores", lambda self, *arrays: right(self, *arrays) + 1e-3
+        ReferenceBackend, "scores", lambda self, *arrays: right(self, *arrays) + 1e-3
     )
     finding = check("self-test")
     assert finding.verdict == "wrong"
@@ -77,7 +77,9 @@ def test_kernels_that_compute_something_else_are_wrong(monkeypatch) -> None:
 
 
 def test_a_broken_part_is_a_finding_and_not_the_end(monkeypatch) -> None:
-    monkeypatch.setitem(sys.modules, "marginmf.backends.cpu", None)  # importing it now fails
+    monkeypatch.setitem(
+        sys.modules, "marginmf.backends.cpu.backend", None
+    )  # importing it now fails
     assert check("self-test").verdict == "wrong"
     assert "ImportError" in check("self-test").found or "ModuleNotFound" in check("self-test").found
 

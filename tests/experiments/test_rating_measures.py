@@ -68,7 +68,7 @@ def test_errors_are_those_of_a_fit_by_hand() -> None:
     train, test = next(WeakGeneralisation(n_splits=1, random_state=2).split(table.pairs))
     data = Ratings.of(table.pairs[train], table.ratings[train], levels=table.levels)
     model = HMF(**params, random_state=0).fit(data)
-    predicted = model.predict(table.pairs[test])
+    predicted = model.predict(table.pairs[test], output="rule")
     assert found["test"] == ratings_report(table.ratings[test], predicted, table.levels)
     assert found["n_test"] == len(test) == 60
     assert found["reg"] == [2.0] * 4

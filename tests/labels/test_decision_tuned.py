@@ -15,7 +15,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import LinearSVC
 
 from marginmf.labels import DecisionTuned
-from marginmf.labels.folds import inner_folds
+from marginmf.labels.order import inner_folds
 
 X, Y = make_multilabel_classification(300, 12, n_classes=6, random_state=0)
 RIDGE = RidgeClassifier()

@@ -133,7 +133,7 @@ def test_candidates_come_from_all_rows_unless_these_are_very_many(monkeypatch) -
     whole.add(scores, present)
     assert search.best("global", "micro_f1")[1] == whole.best("global", "micro_f1")[1]
     assert len(search.candidates) > 20
-    monkeypatch.setattr("marginmf.labels.decisions.MOST_HELD", 70)
+    monkeypatch.setattr("marginmf.labels.decisions.MOST_KEPT", 70)
     early = ThresholdSearch(2, False)
     for start in range(0, 90, 30):
         early.add(scores[start : start + 30], present[start : start + 30])

@@ -8,8 +8,10 @@ from sklearn.cluster import DBSCAN, AgglomerativeClustering, KMeans
 from sklearn.datasets import make_multilabel_classification
 from sklearn.mixture import GaussianMixture
 
-from marginmf.labels.growing import Growth, grow
-from marginmf.labels.splitting import check_splitter, divide
+from marginmf.backends.threads import one_blas_thread
+from marginmf.labels import growing
+from marginmf.labels.growing import Growth, check_splitter, divide
+from marginmf.labels.order import Seen, content_order
 from marginmf.losses import smooth_hinge
 from marginmf.solvers import LBFGS, Stopping
 
@@ -31,6 +33,14 @@ def growth(**changes):
         "stopping": Stopping(max_iter=25),
     }
     return Growth(**(settings | changes))
+
+
+def grow(X, Y, growth, seed, n_threads=1):
+    """Grow a tree of instances and labels in any order."""
+    seen = Seen.of(content_order(X, Y), None)
+    with one_blas_thread():
+        tree = growing.grow(*seen.taken(X, Y), seen.order.kinds, growth, seed, n_threads)
+    return tree.restored(seen)
 
 
 TREE = grow(X, Y, growth(), seed=0)

@@ -9,15 +9,18 @@ from sklearn.base import clone
 from sklearn.cluster import KMeans
 from sklearn.model_selection import KFold
 
-from marginmf.labels import GroPLE, grams
-from marginmf.labels.embedding import (
+from marginmf.labels import GroPLE
+from marginmf.labels.algebra import grams
+from marginmf.labels.algebra.embedding import (
     Embedding,
     FactorProblem,
     LabelEmbedding,
+    fit_feature_map,
+    largest_eigenvalue,
     leading_eigenvectors,
+    unrelatedness,
 )
-from marginmf.labels.feature_map import fit_feature_map, largest_eigenvalue, unrelatedness
-from marginmf.labels.grams import LabelGram, feature_moments, normal_matrix
+from marginmf.labels.algebra.grams import LabelGram, feature_moments, normal_matrix
 from marginmf.solvers import Stopping, StopReason
 
 patient = settings(deadline=None, max_examples=8)
@@ -169,8 +172,7 @@ def test_the_objective_of_the_labels_never_rises(seed: int, l2: float) -> None:
 
 @pytest.mark.parametrize("many", [False, True])
 def test_eigenvectors_of_few_and_of_many_labels(many: bool, monkeypatch) -> None:
-    for module in ("embedding", "grams"):
-        monkeypatch.setattr(f"marginmf.labels.{module}.MOST_DENSE_LABELS", 4 if many else 100)
+    monkeypatch.setattr("marginmf.labels.algebra.grams.MOST_DENSE_LABELS", 4 if many else 100)
     _, Y = data(5, n_labels=12)
     Y[:, 3] = Y[:, 4] = Y[:, 5]
     Y[:, 0] = 0

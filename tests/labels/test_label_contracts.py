@@ -1,11 +1,17 @@
-"""Every label estimator keeps the contract that they all have in common."""
+"""Every label estimator keeps the contract that they all have in common.
 
+A method of the registry that has no class of its own here runs the contract with its defaults.
+"""
+
+import pytest
 from sklearn.linear_model import RidgeClassifier
 from sklearn.svm import LinearSVC
 
 from label_contracts import LabelsEstimatorContract
+from marginmf._demands import saved
 from marginmf.labels import (
     CPLST,
+    METHODS,
     MLCHMF,
     PLST,
     BinaryRelevance,
@@ -15,6 +21,7 @@ from marginmf.labels import (
     MLkNN,
     RidgeEmbedding,
 )
+from marginmf.labels.base import method
 
 
 class TestMLCHMF(LabelsEstimatorContract):
@@ -89,3 +96,27 @@ class TestRidgeEmbedding(LabelsEstimatorContract):
 
     def make(self, **params):
         return RidgeEmbedding(0.1, **params)
+
+
+def _with_defaults(kind):
+    settings = {"random_state": 0} if "random_state" in kind().get_params() else {}
+    make = lambda self, **params: kind(**settings | params)  # noqa: E731
+    return type(f"Test{kind.__name__}", (LabelsEstimatorContract,), {"make": make})
+
+
+for _kind in METHODS.values():
+    globals().setdefault(f"Test{_kind.__name__}", _with_defaults(_kind))
+
+
+def test_every_method_has_a_name_and_a_line_about_it():
+    for name, kind in METHODS.items():
+        assert (kind.command_name, kind.summary[-1]) == (name, ".")
+        assert name == name.lower()
+
+
+def test_two_methods_or_parts_cannot_have_one_name():
+    other = type("GroPLE", (GroPLE,), {})
+    with pytest.raises(ValueError, match="another label method that is called 'grople'"):
+        method("grople")(other)
+    with pytest.raises(ValueError, match="another class that is called 'GroPLE'"):
+        saved(other)

@@ -8,15 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-from marginmf.backends.cpu import CpuKernels
-from marginmf.backends.reference import ReferenceKernels
 from marginmf.backends.threads import one_blas_thread
 from marginmf.labels import objective as module
-from marginmf.labels.objective import LabelObjective
-from marginmf.losses import TWO_LEVEL, TwoLevelLoss, smooth_hinge
+from marginmf.labels.objective import LabelObjective, label_loss
+from marginmf.losses import TWO_LEVEL, RealLoss, TwoLevelLoss, itakura_saito, smooth_hinge, squared
 
 OWN = TwoLevelLoss("exponential", lambda z: np.exp(-z), lambda z: -np.exp(-z))
-LOSSES = [*(loss for loss in TWO_LEVEL.values() if loss.convex), OWN]
+OWN_REAL = RealLoss("fourth power", lambda y, x: (y - x) ** 4, lambda y, x: -4 * (y - x) ** 3)
+LOSSES = [*(loss for loss in TWO_LEVEL.values() if loss.convex), OWN, squared, OWN_REAL]
 SMOOTH = [loss for loss in LOSSES if loss.name != "hinge"]
 
 
@@ -33,9 +32,12 @@ def oracle(X, Y, U, V, reg, loss):
     """The formula, with the constant feature written out."""
     signs = 2 * Y - 1
     extended = np.column_stack([X, np.ones(len(X))])
-    margins = signs * (extended @ U @ V)
-    G = signs * loss.derivative(margins)
-    value = loss.value(margins).sum() + reg / 2 * ((U**2).sum() + (V**2).sum())
+    scores = extended @ U @ V
+    if isinstance(loss, RealLoss):
+        G, losses = loss.derivative(signs, scores), loss.value(signs, scores)
+    else:
+        G, losses = signs * loss.derivative(signs * scores), loss.value(signs * scores)
+    value = losses.sum() + reg / 2 * ((U**2).sum() + (V**2).sum())
     return value, extended.T @ G @ V.T + reg * U, (extended @ U).T @ G + reg * V
 
 
@@ -148,17 +150,10 @@ def test_an_instance_without_labels_and_a_label_without_instances() -> None:
     assert np.isfinite(gradient).all()
 
 
-@pytest.mark.parametrize("loss", [*TWO_LEVEL.values(), OWN], ids=lambda loss: loss.name)
-@given(seed=st.integers(0, 10_000), dtype=st.sampled_from([np.float32, np.float64]))
-@settings(max_examples=15, deadline=None)
-def test_the_compiled_loss_of_label_rows_is_the_one_spelled_out(loss, seed, dtype) -> None:
-    rng = np.random.default_rng(seed)
-    Y = csr_array((rng.random((6, 4)) < 0.4).astype(float))
-    scores = rng.normal(scale=1.5, size=(3, 4)).astype(dtype)
-    ours, expected = scores.copy(), scores.copy()
-    part = Y.indptr[2:6]  # some rows in the middle
-    losses = CpuKernels(1).label_rows(part, Y.indices, ours, loss)
-    right = ReferenceKernels().label_rows(part, Y.indices, expected, loss)
-    tolerance = 1e-5 if dtype == np.float32 else 1e-12
-    np.testing.assert_allclose(losses, right, rtol=tolerance, atol=tolerance)
-    np.testing.assert_allclose(ours, expected, rtol=tolerance, atol=tolerance)
+def test_losses_that_labels_cannot_have_get_a_sentence() -> None:
+    assert label_loss("squared") is label_loss(squared) is squared
+    for loss in ("itakura_saito", itakura_saito):
+        with pytest.raises(ValueError, match="is for positive numbers, but labels are targets"):
+            label_loss(loss)
+    with pytest.raises(ValueError, match="loss='cubed' is not known"):
+        label_loss("cubed")

@@ -6,8 +6,17 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.sparse import csr_array
 
-from marginmf.labels.folds import inner_folds
-from marginmf.labels.order import label_order, row_keys, row_order, sample_order
+from marginmf._demands import Optional, Stored, floats, indices
+from marginmf.labels.order import (
+    Seen,
+    Varying,
+    canonical_order,
+    inner_folds,
+    label_order,
+    row_keys,
+    row_order,
+    sample_order,
+)
 
 MATRICES = arrays(np.float64, (6, 4), elements=st.sampled_from([0.0, -0.0, 1.0, -1.0, 0.5, 3e9]))
 
@@ -74,3 +83,19 @@ def test_rows_that_are_alike_come_in_the_order_of_their_labels() -> None:
     assert (Y[order] == Y[other]).all()
     for fold, same in zip(inner_folds(X, 3, first), inner_folds(X[rows], 3, moved), strict=True):
         assert (Y[fold.test] == Y[rows[same.test]]).all()
+
+
+def test_what_was_learned_goes_back_to_the_labels_that_were_seen() -> None:
+    X, Y = np.array([[3.0], [1.0], [2.0]]), csr_array([[0.0, 1, 1], [1, 1, 0], [0, 1, 0]])
+    seen = Seen.of(canonical_order(X, Y), Varying.of(Y))
+    features, labels = seen.taken(X, Y)
+    assert labels.shape == (3, 2)  # the second label, which all rows have, is left out
+    back = np.argsort(seen.order.rows)
+    without = Y.toarray() * [1, 0, 1]
+    found = seen.restored(labels, Stored(("rows", "labels")))
+    np.testing.assert_array_equal(found.toarray()[back], without)
+    np.testing.assert_array_equal(features[back], X)
+    table = seen.restored(labels.toarray(), floats("rows", "labels"))
+    np.testing.assert_array_equal(table[back], without)
+    assert seen.restored(np.arange(2), indices("links", along="labels")).tolist() == [*seen.labels]
+    assert seen.restored(None, Optional(floats("labels"))) is None

@@ -11,10 +11,10 @@ from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import minmax_scale
 
 from marginmf.labels import MLCHMF, DecisionTuned
-from marginmf.labels.neighbours import Neighbours
-from marginmf.labels.voting import vote
+from marginmf.labels.algebra.features import Neighbours
+from marginmf.labels.tree import vote
 from marginmf.losses import TWO_LEVEL
-from marginmf.solvers import SOLVERS
+from marginmf.solvers import LBFGS, SOLVERS
 
 RAW, Y = make_multilabel_classification(150, 12, n_classes=6, n_labels=2, random_state=0)
 # Numbers that float32 has too, so that both precisions are shown the same.
@@ -203,6 +203,14 @@ def test_every_convex_loss_and_every_solver_works(loss, solver) -> None:
     assert root.objective < 0.8 * without_an_embedding
 
 
+def test_the_default_solver_is_lbfgs_as_it_comes() -> None:
+    one, other = (
+        fresh(solver=solver, max_depth=0, max_iter=20).fit(X, Y).tree_
+        for solver in ("lbfgs", LBFGS())
+    )
+    assert one[0].objective == other[0].objective
+
+
 def test_splitters_are_used() -> None:
     model = fresh(splitter=KMeans(2, n_init=1, random_state=5)).fit(X, Y)
     assert len(model.tree_) > 1
@@ -277,3 +285,14 @@ def test_real_data_are_predicted_as_well_as_in_the_thesis(data_root, name, reg, 
     train, test = train_test_split(np.arange(len(labels)), test_size=0.2, random_state=0)
     model = MLCHMF(reg=reg, decision="sign", random_state=0).fit(features[train], labels[train])
     assert accuracy(labels[test], model.predict(features[test])) > least
+
+
+def test_squared_loss_is_least_squares_of_signs() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 4))
+    Y = (X @ rng.normal(size=(4, 3)) > 0.2).astype(int)
+    model = MLCHMF(3, 1e-6, max_depth=0, loss="squared", decision="sign", max_iter=500, tol=1e-12)
+    scores = model.set_params(random_state=0).fit(X, Y).decision_function(X)
+    wide = np.column_stack([X, np.ones(80)])
+    expected = wide @ np.linalg.lstsq(wide, 2.0 * Y - 1.0, rcond=None)[0]
+    np.testing.assert_allclose(scores, expected, atol=1e-3)

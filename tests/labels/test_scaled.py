@@ -10,7 +10,7 @@ import marginmf
 from label_contracts import LabelsEstimatorContract
 from marginmf.datasets import make_labels
 from marginmf.labels import DecisionTuned, GroPLE, RidgeEmbedding, Scaled
-from marginmf.labels.scaled import scaled
+from marginmf.labels.wrappers import scaled
 
 DATA = make_labels(150, 12, 5, random_state=0)
 X = DATA.X * np.logspace(-2, 3, 12) + np.arange(12)

@@ -8,18 +8,7 @@ from sklearn.base import clone
 from sklearn.linear_model import RidgeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from marginmf.labels import (
-    CPLST,
-    MLCHMF,
-    PLST,
-    BinaryRelevance,
-    ClassifierChains,
-    DecisionTuned,
-    GroPLE,
-    MLkNN,
-    RidgeEmbedding,
-    Scaled,
-)
+from marginmf.labels import METHODS, MLCHMF, DecisionTuned, GroPLE, RidgeEmbedding, Scaled
 
 # Trees are kept small to be quick; nothing else differs from the defaults.
 ESTIMATORS = [
@@ -27,12 +16,7 @@ ESTIMATORS = [
     GroPLE(),
     Scaled(RidgeEmbedding()),
     DecisionTuned(RidgeClassifier()),
-    BinaryRelevance(),
-    ClassifierChains(),
-    MLkNN(),
-    PLST(),
-    CPLST(),
-    RidgeEmbedding(),
+    *(kind() for kind in METHODS.values() if kind not in (MLCHMF, GroPLE)),
 ]
 
 

@@ -5,8 +5,8 @@ import pytest
 from scipy.sparse import csr_array
 from sklearn.cluster import KMeans
 
-from marginmf.labels import splitting
-from marginmf.labels.splitting import N_STARTS, divide
+from marginmf.labels import growing
+from marginmf.labels.growing import N_STARTS, divide
 
 
 def instances(n: int = 60) -> np.ndarray:
@@ -22,7 +22,7 @@ def instances(n: int = 60) -> np.ndarray:
 def test_the_default_is_k_means_whatever_the_form_of_the_instances(
     few, kind, dtype, monkeypatch
 ) -> None:
-    monkeypatch.setattr(splitting, "FEW", few)
+    monkeypatch.setattr(growing, "FEW", few)
     X = instances().astype(dtype)
     given = kind(X)
     found = divide(given, None, 3)

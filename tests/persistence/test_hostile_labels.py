@@ -77,7 +77,7 @@ CASES = {
     "splitter that is no clusterer": (
         "mlchmf",
         both(param("splitter", {"object": ["LBFGS", {}]}), objects_more(1)),
-        r"cannot be used .splitter=LBFGS\(memory=1\)",
+        r"cannot be used .splitter=LBFGS\(memory=5\)",
     ),
     "estimator that is none": (
         "tuned ridge",

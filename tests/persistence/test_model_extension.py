@@ -8,10 +8,10 @@ import pytest
 from tampering import ModelParts
 
 import marginmf
+from marginmf._demands import ListOf, Optional, floats
 from marginmf.persistence import ModelFileError, classes, state
-from marginmf.persistence.demands import ListOf, Optional, floats
 from marginmf.ratings import BMMMF, HMF, BiasOnly
-from marginmf.ratings.base import RatingsEstimator
+from marginmf.ratings.estimator import RatingsEstimator
 
 
 class Curve(NamedTuple):
@@ -63,7 +63,7 @@ def extended(monkeypatch):
         },
     )
     monkeypatch.setitem(state.STATE, "Calibration", {"slopes": floats("stages"), "prior": float})
-    caches = (classes.class_named, classes.constructor_parameters, state.fitted_attributes)
+    caches = (classes._listed, classes.constructor_parameters, state.fitted_attributes)
     for cache in caches:
         cache.cache_clear()
     yield
@@ -141,6 +141,6 @@ def test_an_estimator_among_the_parameters_may_be_fitted_on_anything(extended, d
 def test_a_class_that_is_taken_off_the_list_is_refused(model, path, monkeypatch):
     model.save(path)
     monkeypatch.undo()
-    classes.class_named.cache_clear()
+    classes._listed.cache_clear()
     with pytest.raises(ModelFileError, match="'Committee' is not an estimator that this marginmf"):
         marginmf.load(path)

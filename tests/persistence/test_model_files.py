@@ -222,7 +222,7 @@ class MyHMF(HMF):
             {"loss": TwoLevelLoss("hinge", _value, _derivative)},
             "loss is a loss of your own, 'hinge'",
         ),
-        ({"solver": MySolver()}, r"solver is MySolver\(memory=1\), of the type MySolver"),
+        ({"solver": MySolver()}, r"solver is MySolver\(memory=5\), of the type MySolver"),
         ({"reg": -1.0}, r"cannot be saved, because it could not be loaded again.*reg=-1\.0"),
         ({"reg": np.array([1, None])}, "reg is .* array of object"),
         ({"schedule": "\ud800"}, "cannot be saved"),

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from marginmf.ratings import PMMMF
-from marginmf.ratings.decoders import count_above
+from marginmf.ratings.calibration import count_above
 from marginmf.ratings.pmmmf import boundaries
 
 # Other work on the machine must not fail a test.

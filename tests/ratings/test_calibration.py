@@ -7,13 +7,17 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy.special import expit
 
+from marginmf.datasets import make_ratings
+from marginmf.ratings import Ratings
 from marginmf.ratings.calibration import (
     MANY_LEVELS,
     Calibrator,
     distribution_of,
     falling,
+    features_of,
     never_certain,
 )
+from marginmf.ratings.fallback import LevelFrequencies
 
 PROBABILITIES = hnp.arrays(np.float64, (4, 5), elements=st.floats(0, 1))
 
@@ -69,3 +73,82 @@ def test_one_answer_only_and_constant_margins():
     distribution = distribution_of(Calibrator.fit(margins, codes, 3).above(margins))
     assert (distribution[:, 1] > 0.9).all()
     assert (distribution[:, [0, 2]] > 0).all()
+
+
+TABLE = make_ratings(40, 25, n_factors=2, observed=0.5, random_state=0)
+DATA = Ratings.of(TABLE.pairs, TABLE.ratings)
+
+
+def calibrated_pairs(n_pairs, n_kinds, dtype=np.float64):
+    """Return a calibrator, level frequencies, and margins, users and items of some pairs."""
+    rng, frequencies = np.random.default_rng(0), LevelFrequencies.of(DATA)
+    users, items = rng.integers(40, size=n_pairs), rng.integers(25, size=n_pairs)
+    margins = rng.normal(scale=3, size=(n_pairs, 4 * n_kinds)).astype(dtype)
+    margins[::7, 0], margins[1::7, -1] = np.inf, -np.inf
+    features = features_of([margins], frequencies, users, items)
+    calibrator = Calibrator.fit(features, rng.integers(5, size=n_pairs), 5)
+    # Weights that matter, and chances that rise from level to level here and there.
+    calibrator = Calibrator(
+        rng.normal(size=calibrator.weights.shape), calibrator.intercepts, calibrator.bounds
+    )
+    return calibrator, frequencies, margins, users, items
+
+
+@pytest.mark.parametrize("n_pairs", [3, 30, 500])
+@pytest.mark.parametrize("n_kinds", [1, 2])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_pairs_have_the_probabilities_of_their_features(n_pairs, n_kinds, dtype):
+    calibrator, *pairs = calibrated_pairs(n_pairs, n_kinds, dtype)
+    frequencies, margins, users, items = pairs
+    expected = calibrator.above(features_of([margins], frequencies, users, items))
+    np.testing.assert_allclose(
+        calibrator.above_pairs(margins, frequencies, users, items), expected, rtol=1e-12
+    )
+
+
+def test_other_pairs_and_threads_do_not_change_a_bit():
+    calibrator, frequencies, *columns = calibrated_pairs(20_000, 1)
+    together = calibrator.above_pairs(columns[0], frequencies, *columns[1:])
+    threaded = calibrator.above_pairs(columns[0], frequencies, *columns[1:], n_threads=3)
+    np.testing.assert_array_equal(threaded, together)
+    for part in (slice(5, 6), slice(7, 10), slice(0, 33), slice(1, 99)):
+        margins, users, items = (column[part] for column in columns)
+        alone = calibrator.above_pairs(margins, frequencies, users, items)
+        np.testing.assert_array_equal(alone, together[part])
+
+
+def test_no_pairs_have_no_probabilities():
+    calibrator, frequencies, *columns = calibrated_pairs(30, 1)
+    margins, users, items = (column[:0] for column in columns)
+    assert calibrator.above_pairs(margins, frequencies, users, items).shape == (0, 4)
+
+
+def noisy_ordinal(n_levels, variance, n=60_000, seed=0):
+    """Margins of known probabilities, and the same ones with noise of a given variance."""
+    margins, above, codes = ordinal(n_levels, n, seed)
+    errors = np.random.default_rng(seed + 1).normal(scale=variance**0.5, size=(n, 1))
+    return margins, margins + errors, above, codes
+
+
+@pytest.mark.parametrize("variance", [0.25, 1.0])
+def test_weights_fitted_to_noisy_margins_are_right_for_margins_without_noise(variance):
+    margins, noisy, above, codes = noisy_ordinal(5, variance)
+    # The margins of all levels share one error.
+    noise = variance * np.ones((4, 4))
+    found = Calibrator.fit(noisy, codes, 5, noise).above(margins)
+    naive = Calibrator.fit(noisy, codes, 5).above(margins)
+    assert np.abs(found - above).mean() < 0.01
+    assert np.abs(found - above).mean() < 0.3 * np.abs(naive - above).mean()
+
+
+def test_no_noise_changes_nothing():
+    margins, _, codes = ordinal(5)
+    plain = Calibrator.fit(margins, codes, 5).above(margins)
+    without = Calibrator.fit(margins, codes, 5, np.zeros((4, 4))).above(margins)
+    np.testing.assert_allclose(without, plain, atol=1e-6)
+
+
+def test_more_noise_than_there_is_variance_leaves_finite_weights():
+    margins, _, codes = ordinal(5, n=500)
+    found = Calibrator.fit(margins, codes, 5, 100.0 * np.eye(4)).above(margins)
+    assert np.isfinite(found).all()

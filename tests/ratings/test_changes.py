@@ -6,8 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from marginmf.ratings import Ratings
-from marginmf.ratings.changes import observed, restricted, updated
+from marginmf.ratings.data import observed, restricted
 from marginmf.ratings.ids import IdIndex
+from marginmf.ratings.new_rows import updated
 
 LEVELS = [1.0, 2.0, 3.0]
 NUMBERS, NAMES = st.integers(-3, 6), st.sampled_from(["ann", "bob", "cy", ("d", 1)])

@@ -152,7 +152,10 @@ class TestBMMMF(MarginContract):
 
     def test_threshold_moves_the_decision(self, data):
         pairs, _ = data
-        shares = [self.make(threshold=t).fit(*data).predict(pairs).mean() for t in (-1, 0, 1)]
+        shares = [
+            self.make(threshold=t).fit(*data).predict(pairs, output="rule").mean()
+            for t in (-1, 0, 1)
+        ]
         assert shares[0] > shares[1] > shares[2]
 
 

@@ -7,9 +7,9 @@ import pytest
 
 import marginmf
 from contracts import assert_same_fit, synthetic
+from marginmf.backends import get_backend
 from marginmf.ratings import ALS, BMMMF, HMF, MMMF, PMF, PMMMF, Ratings
-from marginmf.ratings.early_stopping import FINISHING
-from marginmf.ratings.holdout import HeldOut
+from marginmf.ratings.validation import FINISHING, ValidationSplit
 
 FEW = {"n_factors": 4, "reg": 0.3, "random_state": 0, "tol": 0.0, "max_iter": 20}
 FEW["early_stopping"] = True
@@ -61,20 +61,20 @@ def test_errors_are_those_of_ratings_that_were_not_learned_from(data):
     params = {**FEW, "n_iter_no_change": 4, "validation_fraction": 0.25}
     model = MMMF(**params, callbacks=[lambda p: points.append(p.point.copy())]).fit(data)
     rng = np.random.default_rng(0).spawn(2)[-1]
-    held_out = HeldOut.at_random(data, rng, 0.25)
+    held_out = ValidationSplit.at_random(data, rng, 0.25)
     assert len(held_out.train) == len(data) - round(0.25 * len(data))
-    errors = []
+    errors, n_users, n_items = [], data.n_users, data.n_items
+    split = get_backend().layout([(n_users, 4), (n_items, 4), (n_users, 4)], np.float32).split
     for point in points[: model.n_iter_ + 1]:
-        users, rest = np.split(point, [4 * data.n_users])
-        items, thresholds = np.split(rest, [4 * data.n_items])
-        scores = users.reshape(-1, 4)[held_out.users] * items.reshape(-1, 4)[held_out.items]
-        margins = scores.sum(axis=1)[:, None] - thresholds.reshape(-1, 4)[held_out.users]
+        users, items, thresholds = split(point)
+        scores = users[held_out.users] * items[held_out.items]
+        margins = scores.sum(axis=1)[:, None] - thresholds[held_out.users]
         errors.append(np.abs((margins >= 0).sum(axis=1) - held_out.codes).mean())
     np.testing.assert_allclose(model.validation_errors_, errors, atol=1e-12)
     # Then a few iterations with all ratings, from the best of these points.
     assert len(points) == model.n_iter_ + 1 + FINISHING + 1
     np.testing.assert_array_equal(points[model.n_iter_ + 1], points[int(np.argmin(errors))])
-    np.testing.assert_array_equal(model.user_factors_.ravel(), points[-1][: 4 * data.n_users])
+    np.testing.assert_array_equal(model.user_factors_, split(points[-1])[0])
     assert model.ratings_ is data
 
 
@@ -114,7 +114,7 @@ def test_the_fit_does_not_depend_on_the_threads(model, data):
 @methods
 def test_probabilities_take_no_second_fit(model, data, monkeypatch):
     fitted = deepcopy(model).fit(data)
-    monkeypatch.setattr(type(fitted), "_learned", lambda *args: 1 / 0)
+    monkeypatch.setattr(type(fitted), "_fit_copy", lambda *args: 1 / 0)
     distribution = fitted.predict_proba(data.pairs[:5] if hasattr(data, "pairs") else [(0, 0)])
     np.testing.assert_allclose(distribution.sum(axis=1), 1)
 

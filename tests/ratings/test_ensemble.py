@@ -7,7 +7,7 @@ from sklearn.base import clone
 
 from contracts import RatingsEstimatorContract, synthetic
 from marginmf.ratings import ALS, HMF, MMMF, PMMMF, BiasOnly, MarginEnsemble, Ratings
-from marginmf.ratings.ensemble import FOLDS
+from marginmf.ratings.ensemble import FOLDS, LeftOut, Unseen
 
 
 class EnsembleContract(RatingsEstimatorContract):
@@ -110,13 +110,13 @@ def test_members_share_the_ratings(data):
 
 def test_bags_leave_different_parts_out(data, monkeypatch):
     sizes = []
-    learned = MMMF._learned
+    learned = MMMF._fit_copy
 
-    def noted(self, train, checkpoint):
+    def noted(self, train, *args):
         sizes.append(len(train))
-        return learned(self, train, checkpoint)
+        return learned(self, train, *args)
 
-    monkeypatch.setattr(MMMF, "_learned", noted)
+    monkeypatch.setattr(MMMF, "_fit_copy", noted)
     MarginEnsemble(["mmmf"], n_estimators=FOLDS + 2, random_state=0).fit(data)
     assert sizes == [len(data) - len(data) // FOLDS] * (FOLDS + 2)
 
@@ -146,3 +146,29 @@ def test_infinite_margins_of_opposite_signs_have_a_mean():
     ratings = [1 + (u * i) % 5 for u in range(8) for i in range(8)] + [1, 5]
     model = MarginEnsemble([PMMMF(2, 1.0)], n_estimators=10, random_state=0).fit(pairs, ratings)
     assert np.isfinite(model.decision_function(pairs)).all()
+
+
+def test_noise_of_means_over_few_bags_is_estimated():
+    rng = np.random.default_rng(0)
+    n, n_bags, root = 20_000, 30, np.array([[1.0, 0.0], [0.5, 0.8]])
+    signal = rng.normal(size=(n, 4))
+    left_out = LeftOut(n)
+    for _ in range(3):
+        draws = signal.copy()
+        draws[:, :2] += rng.normal(size=(n, 2)) @ root.T
+        draws[:, 2] += rng.normal(size=n)
+        left_out.add(Unseen(np.arange(n), draws))
+    expected = np.zeros((4, 4))
+    expected[:2, :2], expected[2, 2] = root @ root.T, 1.0
+    noise = left_out.noise([2, 1], n_bags)
+    np.testing.assert_allclose(noise, (1 / 3 - 1 / n_bags) * expected, atol=0.01)
+    entries, means = left_out.means()
+    assert len(entries) == n
+    assert np.abs(means[:, 3] - signal[:, 3]).max() < 1e-12
+
+
+def test_a_single_draw_says_nothing_about_noise():
+    left_out = LeftOut(5)
+    left_out.add(Unseen(np.array([1, 3]), np.ones((2, 4))))
+    assert left_out.noise([2], 10) is None
+    assert left_out.means()[0].tolist() == [1, 3]

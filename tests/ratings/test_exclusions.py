@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from marginmf.ratings.exclusions import Lists, refused_by, refused_pairs
 from marginmf.ratings.ids import IdIndex
+from marginmf.ratings.search import Lists, refused_by, refused_pairs
 
 
 def lists_of(*rows):

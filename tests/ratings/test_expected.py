@@ -6,7 +6,11 @@ from sklearn.base import clone
 
 from contracts import synthetic
 from marginmf.ratings import HMF, MMMF, PMMMF, BiasOnly, MarginEnsemble
-from marginmf.ratings.expected import sum_of_margins
+from marginmf.ratings.lists import (
+    expected_ratings_block,
+    expected_ratings_pairs,
+    sum_of_margins,
+)
 
 SCALE = (0.5, 1.0, 2.0, 4.0)
 MODELS = [
@@ -20,7 +24,7 @@ MODELS = [
 
 @pytest.fixture(params=MODELS, ids=lambda model: type(model).__name__)
 def model(request):
-    return clone(request.param).fit(*synthetic(SCALE)).calibrate()
+    return clone(request.param).fit(*synthetic(SCALE)).fit_calibrator()
 
 
 def test_ties_leave_infinite_margins_out():
@@ -31,9 +35,9 @@ def test_ties_leave_infinite_margins_out():
 @pytest.mark.parametrize("items", [slice(4, 19), np.array([8, 2, 29])], ids=["slice", "codes"])
 def test_blocks_agree_with_pairs(model, items):
     users, codes = np.array([0, -1, 17, 39]), np.arange(30)[items]
-    expected, ties = model._expected_block(users, items)
+    expected, ties = expected_ratings_block(model, users, items)
     rows, columns = np.repeat(users, len(codes)), np.tile(codes, len(users))
-    exact, exact_ties = model._expected_pairs(rows, columns)
+    exact, exact_ties = expected_ratings_pairs(model, rows, columns)
     assert expected.dtype == ties.dtype == np.float32
     np.testing.assert_allclose(expected.ravel(), exact, rtol=1e-5, atol=2e-5)
     if not isinstance(model, MarginEnsemble):  # whose ties are its members' margins in blocks
@@ -42,7 +46,7 @@ def test_blocks_agree_with_pairs(model, items):
 
 def test_pairs_have_the_mean_of_their_distribution(model):
     users, items = np.arange(30), np.arange(30)
-    expected, _ = model._expected_pairs(users, items)
+    expected, _ = expected_ratings_pairs(model, users, items)
     pairs = np.column_stack([users, items])
     mean = model.predict(pairs, output="mean")
     np.testing.assert_allclose(SCALE[0] + expected, mean, rtol=1e-12)

@@ -6,11 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from marginmf.ratings import Ratings
-from marginmf.ratings.changes import updated
 from marginmf.ratings.fallback import PRIOR_STRENGTH, LevelFrequencies
+from marginmf.ratings.new_rows import updated
 
 # ann: 1, 1, 1; bob: 3; x: 1; y: 1; z: 1, 3.
 DATA = Ratings.of([("ann", "x"), ("ann", "y"), ("ann", "z"), ("bob", "z")], [1, 1, 1, 3])
+COUNTS = ("by_user", "by_item", "overall")
 PRIOR = np.array([4 / 6, 2 / 6])  # three 1s and a 3, and one more of each
 
 
@@ -57,11 +58,25 @@ def test_log_odds_follow_from_distributions(ratings, codes):
     np.testing.assert_allclose(frequencies.log_odds(users, items), expected, atol=1e-9)
 
 
+@pytest.mark.parametrize("n", [0, 1, 2, 3, 50])
+def test_one_side_alone_has_the_log_odds_of_an_unknown_other_side(n):
+    # With few codes their own rows are computed, with many all rows: to the same bit.
+    frequencies, rng = LevelFrequencies.of(DATA), np.random.default_rng(0)
+    nobody = np.full(n, -1)
+    users, items = rng.integers(2, size=n), rng.integers(3, size=n)
+    np.testing.assert_array_equal(
+        frequencies.side_features("user", users)[:, :-1], frequencies.log_odds(users, nobody)
+    )
+    np.testing.assert_array_equal(
+        frequencies.side_features("item", items)[:, :-1], frequencies.log_odds(nobody, items)
+    )
+
+
 def test_changed_frequencies_are_those_of_the_new_ratings():
     new = Ratings.of([("cy", "x"), ("ann", "y"), ("bob", "new")], [3, 3, 1])
     after = updated(DATA, new)
     changed, expected = LevelFrequencies.of(DATA).changed(DATA, after), LevelFrequencies.of(after)
-    for name in ("by_user", "by_item", "overall"):
+    for name in (*COUNTS, "user_biases", "item_biases"):
         np.testing.assert_array_equal(getattr(changed, name), getattr(expected, name))
         assert getattr(changed, name).dtype == getattr(expected, name).dtype
 
@@ -80,3 +95,39 @@ def test_ratings_that_are_not_at_hand_stay_counted():
     np.testing.assert_array_equal(changed.by_item, placed.by_item)
     np.testing.assert_array_equal(changed.overall, placed.overall)
     assert changed.placed == "user"
+
+
+def test_biases_solve_their_penalised_least_squares():
+    rng = np.random.default_rng(0)
+    pairs = [(u, i) for u in range(30) for i in range(20) if rng.random() < 0.4]
+    data = Ratings.of(pairs, rng.integers(1, 6, len(pairs)))
+    found = LevelFrequencies.of(data)
+    design = np.zeros((len(data), data.n_users + data.n_items))
+    design[np.arange(len(data)), data.rows] = 1
+    design[np.arange(len(data)), data.n_users + data.indices] = 1
+    gram = design.T @ design + PRIOR_STRENGTH * np.eye(design.shape[1])
+    exact = np.linalg.solve(gram, design.T @ (data.values - data.values.mean()))
+    biases = np.concatenate([found.user_biases, found.item_biases])
+    np.testing.assert_allclose(biases, exact, atol=1e-6)
+
+
+def test_biases_of_new_users_build_on_the_items_of_training():
+    frequencies = LevelFrequencies.of(DATA)
+    new = Ratings.of([("cy", "z")], [3], levels=[1, 3], items=DATA.items)
+    placed = frequencies.placing("user", new)
+    np.testing.assert_array_equal(placed.item_biases, frequencies.item_biases)
+    left = 3 - frequencies.mean - frequencies.item_biases[DATA.items.encode(["z"])]
+    np.testing.assert_allclose(placed.user_biases, left / (1 + PRIOR_STRENGTH))
+    after = updated(new, Ratings.of([("cy", "x")], [3], levels=[1, 3]))
+    changed = placed.changed(new, after)
+    np.testing.assert_array_equal(changed.item_biases, frequencies.item_biases)
+    assert changed.user_biases[0] > placed.user_biases[0]
+
+
+def test_frequencies_saved_without_biases_stay_without():
+    old = LevelFrequencies(*(getattr(LevelFrequencies.of(DATA), name) for name in COUNTS))
+    new = Ratings.of([("cy", "z")], [3], levels=[1, 3], items=DATA.items)
+    for later in (old.changed(DATA, DATA), old.placing("user", new)):
+        assert later.user_biases is None
+        assert later.item_biases is None
+        assert later.side_features("item", np.array([0])).shape == (1, 1)

@@ -8,9 +8,9 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from marginmf.ratings import frames
-from marginmf.ratings.frames import as_ids, known_codes, make_frame
+from marginmf.ratings import tables
 from marginmf.ratings.ids import IdIndex
+from marginmf.ratings.tables import as_ids, known_codes, make_frame
 
 NUMBERS, WORDS = IdIndex([1, 2, 3], "user"), IdIndex(["ann", "bob"], "user")
 
@@ -106,12 +106,12 @@ def test_the_answer_is_in_the_kind_of_the_question(like, kind):
 
 @pytest.mark.parametrize(
     ("hidden", "kind"),
-    [(["pandas"], pl.DataFrame), (["pandas", "polars"], pa.Table), (frames.LIBRARIES, dict)],
+    [(["pandas"], pl.DataFrame), (["pandas", "polars"], pa.Table), (tables.LIBRARIES, dict)],
 )
 def test_without_pandas_the_next_library_is_used(monkeypatch, hidden, kind):
-    find = frames.importlib.util.find_spec
+    find = tables.importlib.util.find_spec
     monkeypatch.setattr(
-        frames.importlib.util, "find_spec", lambda name: None if name in hidden else find(name)
+        tables.importlib.util, "find_spec", lambda name: None if name in hidden else find(name)
     )
     frame = make_frame(COLUMNS, [1])
     assert type(frame) is kind
@@ -127,5 +127,5 @@ def test_ids_of_several_types_that_a_library_cannot_hold_get_a_sentence(like):
 
 
 def test_asking_with_lists_does_not_import_a_library_of_frames_for_ids():
-    assert frames._library_of([1, 2]) is None
-    assert frames._library_of(pd.Series([1])) is sys.modules["pandas"]
+    assert tables._library_of([1, 2]) is None
+    assert tables._library_of(pd.Series([1])) is sys.modules["pandas"]

@@ -20,7 +20,7 @@ def all_pairs(Y: np.ndarray) -> np.ndarray:
 
 def complete(model: BMMMF | MMMF | HMF, Y: np.ndarray) -> np.ndarray:
     """Return observed entries as observed, and predictions elsewhere."""
-    return np.where(Y != 0, Y, model.predict(all_pairs(Y)).reshape(Y.shape))
+    return np.where(Y != 0, Y, model.predict(all_pairs(Y), output="rule").reshape(Y.shape))
 
 
 # --- two levels, 7 x 7 --------------------------------------------------------------------------

@@ -9,9 +9,10 @@ from sklearn.base import clone
 from contracts import synthetic
 from marginmf.metrics import zero_one_error
 from marginmf.ratings import ALS, BMMMF, HMF, MMMF, PMF, PMMMF, BiasOnly, HalvingSearch, Ratings
-from marginmf.ratings.contender import Contender
-from marginmf.ratings.holdout import HeldOut
-from marginmf.solvers import LBFGS
+from marginmf.ratings.halving import HalvingCandidate
+from marginmf.ratings.stages import Training
+from marginmf.ratings.validation import ValidationSplit
+from marginmf.solvers import LBFGS, State
 
 REGS = [0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0]
 WHOLE = 10**6
@@ -28,13 +29,13 @@ def no_report(part):
 
 @pytest.mark.parametrize("kind", [MMMF, PMMMF, PMF, ALS])
 def test_turns_end_where_one_whole_turn_does(kind, data):
-    held_out = HeldOut.at_random(data, np.random.default_rng(0))
+    held_out = ValidationSplit.at_random(data, np.random.default_rng(0))
     model = kind(4, 0.5, random_state=0)
 
     def error(*turns):
-        contender = Contender(model, [held_out], 0)
-        errors = [contender.error_after(n, zero_one_error, no_report) for n in turns]
-        return errors[-1], contender
+        candidate = HalvingCandidate(model, data, [held_out], 0)
+        errors = [candidate.error_after(n, zero_one_error, no_report) for n in turns]
+        return errors[-1], candidate
 
     whole, at_once = error(WHOLE)
     paused, in_turns = error(2, 3, 7, WHOLE)
@@ -45,30 +46,52 @@ def test_turns_end_where_one_whole_turn_does(kind, data):
     np.testing.assert_array_equal(one.point, other.point)
 
 
+@pytest.mark.parametrize("schedule", ["warm", "independent"])
+def test_stages_that_were_paused_end_where_a_straight_run_does(schedule, data):
+    held_out = ValidationSplit.at_random(data, np.random.default_rng(0))
+    model = HMF(4, 0.5, schedule=schedule, tol=0.0, random_state=0)
+    straight, paused = (HalvingCandidate(model, data, [held_out], 0) for _ in range(2))
+    for candidate, turns in ((straight, [30]), (paused, [10, 30])):
+        for n in turns:
+            candidate.error_after(n, zero_one_error, no_report)
+    assert model.schedule == schedule
+    assert straight.reached[0].keys() == paused.reached[0].keys()
+    assert len(straight.reached[0]) == 4
+    for name, run in straight.reached[0].items():
+        again = paused.reached[0][name]
+        assert run.history[-1].iteration == 30
+        assert [record[:-1] for record in run.history] == [record[:-1] for record in again.history]
+        np.testing.assert_array_equal(run.state.point, again.state.point)
+
+
 def test_a_turn_is_no_longer_than_it_may_be(data):
-    held_out = HeldOut.at_random(data, np.random.default_rng(0))
-    contender = Contender(HMF(4, 0.5, tol=0.0), [held_out], 0)
+    held_out = ValidationSplit.at_random(data, np.random.default_rng(0))
+    candidate = HalvingCandidate(HMF(4, 0.5, tol=0.0), data, [held_out], 0)
     for n in (1, 4):
-        contender.error_after(n, zero_one_error, no_report)
-        states = contender.reached[0].values()
+        candidate.error_after(n, zero_one_error, no_report)
+        states = candidate.reached[0].values()
         assert [state.history[-1].iteration for state in states] == [n] * 4
-        assert contender.n_iter == n
-        assert not contender.finished
+        assert candidate.n_iter == n
+        assert not candidate.finished
 
 
-def test_the_error_is_that_of_the_model_fitted_to_the_rest(data):
+def test_the_error_is_that_of_the_model_fitted_to_the_rest(data, monkeypatch):
     """By the public interface: fit to all but the hold-out, predict it, count."""
-    held_out = HeldOut.at_random(data, np.random.default_rng(0))
-    found = Contender(MMMF(4, 0.5), [held_out], 7).error_after(WHOLE, zero_one_error, no_report)
+    held_out = ValidationSplit.at_random(data, np.random.default_rng(0))
+    candidate = HalvingCandidate(MMMF(4, 0.5), data, [held_out], 7)
+    found = candidate.error_after(WHOLE, zero_one_error, no_report)
 
-    class Seeded(MMMF):
-        def _random_start(self, data, row_loss, rng):
-            return super()._random_start(data, row_loss, np.random.default_rng(7).spawn(1)[0])
+    random_start = Training.random_start
 
-    model = Seeded(4, 0.5).fit(held_out.train)
+    def seeded(self, stage, rng):
+        return random_start(self, stage, np.random.default_rng(7).spawn(1)[0])
+
+    monkeypatch.setattr(Training, "random_start", seeded)
+    model = MMMF(4, 0.5, calibrate=False).fit(held_out.train)
     users, items = data.users.ids, data.items.ids
     pairs = [(users[u], items[i]) for u, i in zip(held_out.users, held_out.items, strict=True)]
-    assert found == zero_one_error(data.levels[held_out.codes], model.predict(pairs))
+    predicted = model.predict(pairs, output="rule")
+    assert found == zero_one_error(data.levels[held_out.codes], predicted)
 
 
 @pytest.mark.parametrize("kind", [HMF, MMMF, PMMMF])
@@ -136,13 +159,13 @@ def test_another_metric_and_more_hold_outs(data):
 
 def test_candidates_that_are_out_let_go_of_their_vectors(data, monkeypatch):
     seen = []
-    forget = Contender.forget
-    monkeypatch.setattr(Contender, "forget", lambda self: (forget(self), seen.append(self)))
+    forget = HalvingCandidate.forget
+    monkeypatch.setattr(HalvingCandidate, "forget", lambda self: (forget(self), seen.append(self)))
     HalvingSearch(MMMF(4), {"reg": REGS}, random_state=0, refit=False).fit(data)
     assert len(seen) >= 6
-    for contender in seen:
-        parts = [part for reached in contender.reached for part in reached.values()]
-        assert not any(getattr(part, "vectors", None) for part in parts)
+    for candidate in seen:
+        for reached in candidate.reached:
+            assert all(run.point is None for run in reached.values())
 
 
 @pytest.mark.parametrize(
@@ -163,10 +186,13 @@ def test_what_cannot_be_searched(estimator, params, message, data):
         HalvingSearch(estimator, **{"param_grid": {"reg": REGS}, **params}).fit(data)
 
 
-def test_a_solver_that_cannot_pause(data):
-    class Simple:
-        def minimise(self, objective, start, stopping=None, callbacks=(), space=None):
-            return LBFGS().minimise(objective, start, stopping, callbacks, space)
+def test_a_solver_of_ones_own_can_pause(data):
+    class Own:
+        """Begins anew at the point where it was paused."""
 
-    with pytest.raises(ValueError, match="Simple cannot pause and resume"):
-        HalvingSearch(MMMF(3, solver=Simple()), {"reg": REGS}).fit(data)
+        def steps(self, objective, start, vectors):
+            point = start.point if isinstance(start, State) else start
+            return LBFGS().steps(objective, point, vectors)
+
+    search = HalvingSearch(MMMF(3, solver=Own()), {"reg": REGS}, random_state=0, refit=False)
+    assert search.fit(data).best_params_["reg"] in REGS

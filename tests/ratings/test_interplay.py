@@ -28,7 +28,7 @@ def test_margins_that_hardly_vary_do_not_mislead(data, model):
 
 
 def test_new_ratings_of_newcomers_do_not_count_twice(data):
-    model = MMMF(5, 1.0, random_state=0).fit(*data).calibrate()
+    model = MMMF(5, 1.0, random_state=0).fit(*data).fit_calibrator()
     newcomers = [(f"n{k}", 0) for k in range(8)]
     folded = model.fold_in(newcomers, [1.0] * 8)
     by_item = folded._frequencies.by_item.copy()

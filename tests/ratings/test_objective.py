@@ -5,19 +5,11 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from marginmf.backends import get_kernels
+from marginmf.backends import get_backend
+from marginmf.backends.specs import Anchored, Proximal, Real, Spec, Thresholds, TwoLevel
 from marginmf.losses import REAL, TWO_LEVEL, beta_divergence
 from marginmf.ratings.data import Ratings
-from marginmf.ratings.objective import (
-    AnchoredRows,
-    FactorObjective,
-    ProximalRows,
-    RealRows,
-    RowLoss,
-    RowObjective,
-    ThresholdRows,
-    TwoLevelRows,
-)
+from marginmf.ratings.objective import FactorObjective, Parameters, RowObjective
 from marginmf.thresholds import REACH, ProximalLoss, ThresholdLoss
 
 N_USERS, N_ITEMS, N_LEVELS, N_FACTORS, REG = 6, 8, 4, 3, 0.7
@@ -49,24 +41,36 @@ def ratings() -> Ratings:
 DATA = ratings()
 
 
-def objective_of(row_loss: RowLoss, dtype: type = np.float64) -> FactorObjective:
-    return FactorObjective(DATA, row_loss, REG, N_FACTORS, get_kernels("cpu"), dtype)
+def objective_of(
+    spec: Spec, dtype: type = np.float64, backend: str = "cpu", reg: float = REG
+) -> FactorObjective:
+    arithmetic = get_backend(backend)
+    resident = arithmetic.place(DATA, spec, reg, (N_ITEMS, N_FACTORS), dtype)
+    return FactorObjective(arithmetic, resident)
 
 
-def point_of(objective: FactorObjective, positive: bool = False) -> np.ndarray:
-    """Return a random point, the same for every objective of the same shape."""
+def parameters_of(spec: Spec, positive: bool = False) -> Parameters:
+    """Return random parameters, the same for every objective of the same shape."""
     rng = np.random.default_rng(1)
     users = rng.normal(size=(N_USERS, N_FACTORS))
     items = rng.normal(size=(N_ITEMS, N_FACTORS))
-    thresholds = rng.normal(size=(N_USERS, objective.row_loss.n_thresholds(DATA)))
+    thresholds = rng.normal(size=(N_USERS, spec.n_thresholds(N_LEVELS)))
     if positive:
         users, items = np.abs(users) + 0.1, np.abs(items) + 0.1
-    return objective.join(users, items, thresholds)
+    return Parameters(users, items, thresholds)
 
 
-def entries(objective: FactorObjective, point: np.ndarray) -> list[tuple[int, int, int, float]]:
+def value_of(objective: FactorObjective, parameters: Parameters) -> float:
+    return objective(objective.join(parameters))[0]
+
+
+def gradient_of(objective: FactorObjective, parameters: Parameters) -> Parameters:
+    return objective.split(objective(objective.join(parameters))[1])
+
+
+def entries(parameters: Parameters) -> list[tuple[int, int, int, float]]:
     """Return (user, item, stars, score) of every rating, by loops."""
-    users, items, _ = objective.split(point)
+    users, items, _ = parameters
     found = []
     for i in range(N_USERS):
         for k in range(DATA.indptr[i], DATA.indptr[i + 1]):
@@ -76,20 +80,22 @@ def entries(objective: FactorObjective, point: np.ndarray) -> list[tuple[int, in
     return found
 
 
-def penalty(objective: FactorObjective, point: np.ndarray) -> float:
-    users, items, _ = objective.split(point)
+def penalty(parameters: Parameters) -> float:
+    users, items, _ = parameters
     return REG / 2 * (sum(float(u) ** 2 for u in users.flat) + sum(v**2 for v in items.flat))
 
 
-def assert_gradient_is_the_slope(objective: FactorObjective, point: np.ndarray) -> None:
-    _, gradient = objective(point)
-    slopes, h = np.empty_like(point), 1e-6
-    for p in range(len(point)):
-        up, down = point.copy(), point.copy()
-        up[p] += h
-        down[p] -= h
-        slopes[p] = (objective(up)[0] - objective(down)[0]) / (2 * h)
-    np.testing.assert_allclose(gradient, slopes, rtol=1e-6, atol=1e-6)
+def assert_gradient_is_the_slope(objective: FactorObjective, parameters: Parameters) -> None:
+    gradient, h = gradient_of(objective, parameters), 1e-6
+    for part, by_part in enumerate(gradient):
+        for place in np.ndindex(by_part.shape):
+            values = []
+            for step in (h, -h):
+                moved = [array.copy() for array in parameters]
+                moved[part][place] += step
+                values.append(value_of(objective, Parameters(*moved)))
+            slope = (values[0] - values[1]) / (2 * h)
+            assert by_part[place] == pytest.approx(slope, rel=1e-6, abs=1e-6)
 
 
 @two_level
@@ -97,12 +103,12 @@ def assert_gradient_is_the_slope(objective: FactorObjective, point: np.ndarray) 
 def test_two_level_rows(name: str, q: int) -> None:
     # Stage q of HMF asks whether the stars are above q; levels are numbered from 0 in the code.
     h = TWO_LEVEL_BY_CASES[name]
-    objective = objective_of(TwoLevelRows(TWO_LEVEL[name], cut=q - 1))
-    point = point_of(objective)
-    expected = penalty(objective, point)
-    for _, _, stars, x in entries(objective, point):
+    spec = TwoLevel(TWO_LEVEL[name], cut=q - 1)
+    objective, point = objective_of(spec), parameters_of(spec)
+    expected = penalty(point)
+    for _, _, stars, x in entries(point):
         expected += h((1 if stars > q else -1) * x)
-    assert objective(point)[0] == pytest.approx(expected, rel=1e-12)
+    assert value_of(objective, point) == pytest.approx(expected, rel=1e-12)
     assert_gradient_is_the_slope(objective, point)
 
 
@@ -110,56 +116,53 @@ def test_two_level_rows(name: str, q: int) -> None:
 @pytest.mark.parametrize("construction", REACH)
 def test_threshold_rows(name: str, construction: str) -> None:
     h = TWO_LEVEL_BY_CASES[name]
-    objective = objective_of(ThresholdRows(TWO_LEVEL[name], REACH[construction]))
-    point = point_of(objective)
-    thresholds = objective.split(point).thresholds
-    expected = penalty(objective, point)
-    for i, _, stars, x in entries(objective, point):
+    spec = Thresholds(TWO_LEVEL[name], REACH[construction])
+    objective, point = objective_of(spec), parameters_of(spec)
+    thresholds = point.thresholds
+    expected = penalty(point)
+    for i, _, stars, x in entries(point):
         for r in range(1, N_LEVELS):
             if construction == "all" or r in (stars - 1, stars):
                 sign = 1 if r >= stars else -1
                 expected += h(sign * (thresholds[i, r - 1] - x))
-    assert objective(point)[0] == pytest.approx(expected, rel=1e-12)
+    assert value_of(objective, point) == pytest.approx(expected, rel=1e-12)
     assert_gradient_is_the_slope(objective, point)
 
 
 def test_thresholds_are_not_penalised() -> None:
-    objective = objective_of(ThresholdRows(TWO_LEVEL["hinge"]))
-    point = np.zeros_like(point_of(objective))
-    objective.split(point).thresholds[:] = [-1e3, 0.0, 1e3]
-    without = FactorObjective(
-        DATA, objective.row_loss, 0.0, N_FACTORS, get_kernels("cpu"), np.float64
-    )
-    assert objective(point)[0] == without(point)[0]
+    spec = Thresholds(TWO_LEVEL["hinge"])
+    users, items, thresholds = (0 * part for part in parameters_of(spec))
+    point = Parameters(users, items, thresholds + np.array([-1e3, 0.0, 1e3]))
+    assert value_of(objective_of(spec), point) == value_of(objective_of(spec, reg=0.0), point)
 
 
 @two_level
 def test_proximal_rows(name: str) -> None:
     h = TWO_LEVEL_BY_CASES[name]
-    objective = objective_of(ProximalRows(TWO_LEVEL[name]))
-    point = point_of(objective)
-    seen = entries(objective, point)
+    spec = Proximal(TWO_LEVEL[name])
+    objective, point = objective_of(spec), parameters_of(spec)
+    seen = entries(point)
     by_level: dict[tuple[int, int], list[float]] = {}
     for i, _, stars, x in seen:
         by_level.setdefault((i, stars), []).append(x)
     prototypes = {key: sum(scores) / len(scores) for key, scores in by_level.items()}
-    expected = penalty(objective, point)
+    expected = penalty(point)
     for i, _, stars, x in seen:
         expected += (x - prototypes[i, stars]) ** 2
         for r in range(1, N_LEVELS + 1):
             if r != stars and (i, r) in prototypes:
                 expected += h((1 if r < stars else -1) * (x - prototypes[i, r]))
-    assert objective(point)[0] == pytest.approx(expected, rel=1e-12)
+    assert value_of(objective, point) == pytest.approx(expected, rel=1e-12)
     # The prototypes move with the scores here, so this is where their part is checked.
     assert_gradient_is_the_slope(objective, point)
 
 
 def test_proximal_gradient_is_the_closed_form_of_the_methods() -> None:
     # w_ij - S_{i,y} / n_{i,y}; without the second term it would be wrong.
-    objective = objective_of(ProximalRows(TWO_LEVEL["logistic"]))
-    point = point_of(objective)
-    users, items, _ = objective.split(point)
-    seen = entries(objective, point)
+    spec = Proximal(TWO_LEVEL["logistic"])
+    objective, point = objective_of(spec), parameters_of(spec)
+    users, items, _ = point
+    seen = entries(point)
 
     def slope(z: float) -> float:
         return -1 / (1 + np.exp(z))
@@ -180,44 +183,44 @@ def test_proximal_gradient_is_the_closed_form_of_the_methods() -> None:
             w = 2 * (x - theta[y]) + sum(push(r, y, x) for r in used if r != y)
             naive[i] += w * items[j]
             expected[i] += (w - S[y] / count[y]) * items[j]
-    gradient = objective.split(objective(point)[1]).users
+    gradient = gradient_of(objective, point).users
     np.testing.assert_allclose(gradient, expected, rtol=1e-10, atol=1e-12)
     assert np.abs(gradient - naive).max() > 0.1
 
 
 @pytest.mark.parametrize("name", REAL_BY_CASES)
 def test_real_rows(name: str) -> None:
-    objective = objective_of(RealRows(real_losses[name], DATA.values))
-    point = point_of(objective, positive=True)
-    expected = penalty(objective, point)
-    for _, _, stars, x in entries(objective, point):
+    spec = Real(real_losses[name], DATA.values)
+    objective, point = objective_of(spec), parameters_of(spec, positive=True)
+    expected = penalty(point)
+    for _, _, stars, x in entries(point):
         expected += REAL_BY_CASES[name](stars, x)
-    assert objective(point)[0] == pytest.approx(expected, rel=1e-12)
+    assert value_of(objective, point) == pytest.approx(expected, rel=1e-12)
     assert_gradient_is_the_slope(objective, point)
 
 
-ROW_LOSSES: dict[str, RowLoss] = {
-    "two_level": TwoLevelRows(TWO_LEVEL["smooth_hinge"], cut=1),
-    "all": ThresholdRows(TWO_LEVEL["smooth_hinge"], REACH["all"]),
-    "immediate": ThresholdRows(TWO_LEVEL["smooth_hinge"], REACH["immediate"]),
-    "proximal": ProximalRows(TWO_LEVEL["smooth_hinge"]),
-    "real": RealRows(REAL["squared"], DATA.values),
+SPECS: dict[str, Spec] = {
+    "two_level": TwoLevel(TWO_LEVEL["smooth_hinge"], cut=1),
+    "all": Thresholds(TWO_LEVEL["smooth_hinge"], REACH["all"]),
+    "immediate": Thresholds(TWO_LEVEL["smooth_hinge"], REACH["immediate"]),
+    "proximal": Proximal(TWO_LEVEL["smooth_hinge"]),
+    "real": Real(REAL["squared"], DATA.values),
 }
 
 
-@pytest.mark.parametrize("name", ROW_LOSSES)
+@pytest.mark.parametrize("name", SPECS)
 def test_rows_of_users_are_parts_of_the_whole(name: str) -> None:
-    whole = objective_of(ROW_LOSSES[name])
-    point = point_of(whole)
-    users, items, thresholds = whole.split(point)
-    part = RowObjective(DATA, ROW_LOSSES[name], REG, items.copy(), get_kernels("cpu"))
-    value, gradient = whole(point)
+    spec = SPECS[name]
+    whole, point = objective_of(spec), parameters_of(spec)
+    users, items, thresholds = point
+    part = RowObjective(DATA, spec, REG, items, get_backend("cpu"))
+    value, gradient = value_of(whole, point), gradient_of(whole, point)
     values, by_row = part(np.hstack([users, thresholds]))
     assert values.shape == (N_USERS,)
     assert values.sum() == pytest.approx(value - REG / 2 * (items**2).sum())
     by_users, by_thresholds = part.split(by_row)
-    np.testing.assert_allclose(by_users, whole.split(gradient).users)
-    np.testing.assert_allclose(by_thresholds, whole.split(gradient).thresholds)
+    np.testing.assert_allclose(by_users, gradient.users)
+    np.testing.assert_allclose(by_thresholds, gradient.thresholds)
 
 
 def item_objective(name: str) -> RowObjective:
@@ -227,18 +230,18 @@ def item_objective(name: str) -> RowObjective:
     thresholds, prototypes = rng.normal(size=(2, N_USERS, N_LEVELS))
     prototypes[1, 2] = np.nan  # a level that the user never used
     by_user = DATA.by_item.indices
-    row_loss = {
-        "two_level": ROW_LOSSES["two_level"],
-        "real": ROW_LOSSES["real"].take(DATA.item_order),
-        "proximal": AnchoredRows(ProximalLoss(TWO_LEVEL["smooth_hinge"]), prototypes[by_user]),
+    spec = {
+        "two_level": SPECS["two_level"],
+        "real": SPECS["real"].take(DATA.item_order),
+        "proximal": Anchored(ProximalLoss(TWO_LEVEL["smooth_hinge"]), prototypes[by_user]),
         **{
-            name: AnchoredRows(
+            name: Anchored(
                 ThresholdLoss(TWO_LEVEL["smooth_hinge"], reach), thresholds[by_user, :-1]
             )
             for name, reach in REACH.items()
         },
     }[name]
-    return RowObjective(DATA.by_item, row_loss, REG, users, get_kernels("cpu"))
+    return RowObjective(DATA.by_item, spec, REG, users, get_backend("cpu"))
 
 
 @pytest.mark.parametrize("name", ["two_level", "real"])
@@ -246,11 +249,12 @@ def test_rows_of_items_are_parts_of_the_whole(name: str) -> None:
     # What these ask of a score has nothing to do with the user: both sides see the same losses.
     part = item_objective(name)
     items = np.random.default_rng(3).normal(size=(N_ITEMS, N_FACTORS))
-    whole = objective_of(ROW_LOSSES[name])
-    value, gradient = whole(whole.join(part.given, items, np.empty((N_USERS, 0))))
+    whole = objective_of(SPECS[name])
+    point = Parameters(part.given, items, np.empty((N_USERS, 0)))
+    value, gradient = value_of(whole, point), gradient_of(whole, point)
     values, by_row = part(items)
     assert values.sum() == pytest.approx(value - REG / 2 * (part.given**2).sum())
-    np.testing.assert_allclose(by_row, whole.split(gradient).items)
+    np.testing.assert_allclose(by_row, gradient.items)
 
 
 def test_new_items_are_judged_by_the_given_thresholds_and_prototypes() -> None:
@@ -261,7 +265,7 @@ def test_new_items_are_judged_by_the_given_thresholds_and_prototypes() -> None:
         expected = REG / 2 * (items**2).sum(axis=1)
         for k, (j, i) in enumerate(zip(objective.data.rows, objective.data.indices, strict=True)):
             stars = objective.data.codes[k] + 1
-            x, anchors = objective.given[i] @ items[j], objective.row_loss.anchors[k]
+            x, anchors = objective.given[i] @ items[j], objective.spec.anchors[k]
             for r, anchor in enumerate(anchors, start=1):
                 if name == "proximal" and not np.isnan(anchor):
                     away = h((1 if r < stars else -1) * (x - anchor))
@@ -272,14 +276,14 @@ def test_new_items_are_judged_by_the_given_thresholds_and_prototypes() -> None:
 
 
 @pytest.mark.parametrize("side", ["user", "item"])
-@pytest.mark.parametrize("name", ROW_LOSSES)
+@pytest.mark.parametrize("name", SPECS)
 def test_gradient_of_rows_is_the_slope(name: str, side: str) -> None:
     objective = item_objective(name)
     if side == "user":
         items = np.random.default_rng(4).normal(size=(N_ITEMS, N_FACTORS))
-        objective = RowObjective(DATA, ROW_LOSSES[name], REG, items, get_kernels("cpu"))
+        objective = RowObjective(DATA, SPECS[name], REG, items, get_backend("cpu"))
     n_rows = objective.data.n_rows
-    n_columns = N_FACTORS + objective.row_loss.n_thresholds(objective.data)
+    n_columns = N_FACTORS + objective.spec.n_thresholds(N_LEVELS)
     points = np.random.default_rng(5).normal(size=(n_rows, n_columns))
     _, gradient = objective(points)
     slopes, h = np.empty_like(points), 1e-6
@@ -292,7 +296,7 @@ def test_gradient_of_rows_is_the_slope(name: str, side: str) -> None:
     np.testing.assert_allclose(gradient, slopes, rtol=1e-6, atol=1e-6)
 
 
-@pytest.mark.parametrize("name", ROW_LOSSES)
+@pytest.mark.parametrize("name", SPECS)
 def test_some_rows_have_the_values_that_they_have_among_all(name: str) -> None:
     objective, which = item_objective(name), np.array([5, 0, 3])
     points = np.random.default_rng(6).normal(size=(N_ITEMS, N_FACTORS))
@@ -302,24 +306,37 @@ def test_some_rows_have_the_values_that_they_have_among_all(name: str) -> None:
     np.testing.assert_array_equal(some_gradient, gradient[which])
 
 
-@pytest.mark.parametrize("name", ROW_LOSSES)
+@pytest.mark.parametrize("name", SPECS)
 def test_float32_is_close_to_float64(name: str) -> None:
+    spec = SPECS[name]
     if name == "real":
-        row_loss: RowLoss = RealRows(REAL["squared"], DATA.values.astype(np.float32))
-    else:
-        row_loss = ROW_LOSSES[name]
-    single, double = objective_of(row_loss, np.float32), objective_of(ROW_LOSSES[name])
-    value, gradient = single(point_of(single))
-    assert gradient.dtype == np.float32
-    expected, expected_gradient = double(point_of(double))
-    assert value == pytest.approx(expected, rel=1e-5)
-    np.testing.assert_allclose(gradient, expected_gradient, rtol=1e-4, atol=1e-4)
+        spec = Real(REAL["squared"], DATA.values.astype(np.float32))
+    single, double = objective_of(spec, np.float32), objective_of(SPECS[name])
+    point = parameters_of(spec)
+    assert value_of(single, point) == pytest.approx(value_of(double, point), rel=1e-5)
+    for ours, expected in zip(gradient_of(single, point), gradient_of(double, point), strict=True):
+        assert ours.dtype == np.float32
+        np.testing.assert_allclose(ours, expected, rtol=1e-4, atol=1e-4)
 
 
-def test_split_gives_views_and_join_puts_them_together() -> None:
-    objective = objective_of(ROW_LOSSES["all"])
-    point = point_of(objective)
-    parts = objective.split(point)
-    assert [part.shape for part in parts] == [(6, 3), (8, 3), (6, 3)]
-    assert all(np.shares_memory(part, point) for part in parts)
-    np.testing.assert_array_equal(objective.join(*parts), point)
+@pytest.mark.parametrize("backend", ["cpu", "reference"])
+@pytest.mark.parametrize("name", SPECS)
+def test_split_gives_what_was_joined(name: str, backend: str) -> None:
+    spec = SPECS[name]
+    objective, point = objective_of(spec, backend=backend), parameters_of(spec)
+    parts = objective.split(objective.join(point))
+    n_thresholds = spec.n_thresholds(N_LEVELS)
+    assert [part.shape for part in parts] == [(6, 3), (8, 3), (6, n_thresholds)]
+    assert all(part.flags.c_contiguous for part in parts)
+    for part, expected in zip(parts, point, strict=True):
+        np.testing.assert_array_equal(part, expected)
+
+
+@pytest.mark.parametrize("name", SPECS)
+def test_backends_agree(name: str) -> None:
+    spec = SPECS[name]
+    ours, expected = (objective_of(spec, backend=which) for which in ("cpu", "reference"))
+    point = parameters_of(spec)
+    assert value_of(ours, point) == pytest.approx(value_of(expected, point), rel=1e-12)
+    for a, b in zip(gradient_of(ours, point), gradient_of(expected, point), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-12)

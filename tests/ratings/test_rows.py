@@ -6,8 +6,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from marginmf.backends.cpu.blocks import Blocks
+from marginmf.backends.rows import Rows
 from marginmf.ratings import Ratings
-from marginmf.ratings.rows import Rows
 
 PAIRS = st.dictionaries(
     st.tuples(st.integers(0, 5), st.integers(0, 6)), st.sampled_from([1.0, 2.0, 3.5]), min_size=1
@@ -51,10 +52,9 @@ def test_the_view_by_item_holds_the_same_ratings(pairs):
 @given(pairs=PAIRS, n_blocks=st.integers(1, 7))
 def test_blocks_of_columns_hold_each_entry_once(pairs, n_blocks):
     rows = ratings(pairs)
-    entries, codes = rows.in_blocks(rows.n_items, n_blocks)
-    blocks = [
-        contents(Rows(rows.levels, indptr, entries.indices, codes)) for indptr in entries.indptr
-    ]
+    dealt = Blocks.of(rows, rows.n_items, n_blocks)
+    codes = dealt.deal(rows, rows.codes)
+    blocks = [contents(Rows(rows.levels, indptr, dealt.indices, codes)) for indptr in dealt.indptr]
     last = -1
     for block in blocks:
         columns = [column for row in block for column, _ in row]
@@ -62,4 +62,4 @@ def test_blocks_of_columns_hold_each_entry_once(pairs, n_blocks):
         last = max(columns, default=last)
     joined = [list(chain(*parts)) for parts in zip(*blocks, strict=True)]
     assert joined == contents(rows)
-    np.testing.assert_array_equal(np.diff(entries.row_ends), np.diff(rows.indptr))
+    np.testing.assert_array_equal(np.diff(dealt.row_ends), np.diff(rows.indptr))

@@ -4,11 +4,9 @@ import numpy as np
 import pytest
 
 from contracts import synthetic
-from marginmf.backends import get_kernels
+from marginmf.backends import get_backend
 from marginmf.ratings import ALS, BMMMF, HMF, MMMF, PMF, PMMMF, Ratings
-from marginmf.ratings.holdout import HeldOut
-from marginmf.ratings.objective import FactorObjective
-from marginmf.ratings.selection import _limit
+from marginmf.ratings.validation import ValidationSplit, calibrated_on, strength_limit
 
 METHODS = [
     HMF(4, random_state=0),
@@ -67,7 +65,7 @@ def test_the_choice_does_not_depend_on_the_threads(data):
 
 
 def test_held_out_ratings_are_not_learned_from(data):
-    held_out = HeldOut.at_random(data, np.random.default_rng(0))
+    held_out = ValidationSplit.at_random(data, np.random.default_rng(0))
     assert len(held_out.train) == len(data) - round(0.1 * len(data))
     learned = set(zip(held_out.train.rows, held_out.train.indices, strict=True))
     assert not learned & set(zip(held_out.users, held_out.items, strict=True))
@@ -84,20 +82,48 @@ def test_a_few_ratings_are_enough():
 def test_at_the_limit_zero_is_a_minimum_and_below_it_is_not(model, data):
     model._set_data(data)
     model._prepare(data)
-    row_loss = model._row_loss(data)
-    start = model._random_start(data, row_loss, np.random.default_rng(0))
-    limit = _limit(model, data, 0, start)
+    training, backend = model._training(data), get_backend("reference")
+    spec = training.stages[0].spec
+    thresholds = training.random_start(0, np.random.default_rng(0)).thresholds
+    limit = strength_limit(training, 0)
 
     def value(reg, scale):
-        objective = FactorObjective(data, row_loss, reg, 3, get_kernels("reference"), np.float64)
+        resident = backend.place(data, spec, reg, (data.n_items, 3), np.float64)
         # Along the leading singular vectors, where zero gives way first.
         dense = np.zeros((data.n_users, data.n_items))
-        rows = row_loss(get_kernels("reference"), data, np.zeros(len(data)), start.thresholds)
+        rows = backend.row_losses(data, spec, np.zeros(len(data)), thresholds)
         dense[data.rows, data.indices] = -rows.by_score
         left, _, right = np.linalg.svd(dense)
         users, items = np.zeros((data.n_users, 3)), np.zeros((data.n_items, 3))
         users[:, 0], items[:, 0] = scale * left[:, 0], scale * right[0]
-        return objective(objective.join(users, items, start.thresholds))[0]
+        return backend.gradient(resident, resident.layout.join((users, items, thresholds)))[0]
 
     assert value(0.9 * limit, 0.01) < value(0.9 * limit, 0.0)
     assert value(1.1 * limit, 0.01) > value(1.1 * limit, 0.0)
+
+
+@pytest.mark.parametrize("model", METHODS, ids=ids)
+def test_calibration_does_not_change_the_fit(model, data):
+    given = {**model.get_params(), "reg": 0.7}
+    with_it, without = (type(model)(**{**given, "calibrate": c}).fit(data) for c in (True, False))
+    np.testing.assert_array_equal(with_it.user_factors_, without.user_factors_)
+    assert with_it._calibrator is not None
+    assert without._calibrator is None
+
+
+@pytest.mark.parametrize("model", METHODS[:4], ids=ids)
+def test_the_calibrator_is_that_of_the_final_parameters(model, data):
+    """By hand: hold out, fit to the rest with the chosen reg, calibrate on the hold-out."""
+    fitted = model.fit(data)
+    rng = np.random.default_rng(0).spawn(len(np.atleast_1d(fitted.reg_)) + 1)[-1]
+    splits = ValidationSplit.to_calibrate(data, rng)
+    assert len(splits) == 10
+    bare = {**model.get_params(), "reg": fitted.reg_, "calibrate": False}
+    margins = []
+    for split in splits:
+        rest = type(model)(**bare).fit(split.train)
+        users = rest.users_.encode(data.users.ids[split.users])
+        items = rest.items_.encode(data.items.ids[split.items])
+        margins.append(rest._margins(users, items))
+    expected = calibrated_on(splits, margins)
+    np.testing.assert_allclose(fitted._calibrator.weights, expected.weights, rtol=1e-6, atol=1e-9)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from marginmf.penalties import L1, L21
-from marginmf.solvers import APG, Progress, Stopping, StopReason
+from marginmf.solvers import APG, Composite, Paused, Progress, Stopping, StopReason, minimise
 
 patient = settings(deadline=None, max_examples=6)
 # Without function restarts the objective may rise: its fall is no reason to stop.
@@ -63,8 +63,8 @@ def test_lasso_with_an_orthogonal_design_is_soft_thresholding(restart) -> None:
     generator = np.random.default_rng(0)
     Q, _ = np.linalg.qr(generator.normal(size=(20, 6)))
     B = 2 * generator.normal(size=(20, 4))
-    result = APG(restart).minimise(
-        least_squares(Q, B), L1(1.0), np.zeros((6, 4)), curvature(Q), TIGHT
+    result = minimise(
+        APG(restart), Composite(least_squares(Q, B), L1(1.0), curvature(Q)), np.zeros((6, 4)), TIGHT
     )
     inner = Q.T @ B
     expected = np.sign(inner) * np.maximum(np.abs(inner) - 0.5, 0.0)
@@ -77,8 +77,11 @@ def test_group_lasso_with_an_orthogonal_design_shortens_rows_of_groups() -> None
     Q, _ = np.linalg.qr(generator.normal(size=(20, 6)))
     B = generator.normal(size=(20, 5))
     penalty = L21(1.5, starts=(0, 2))
-    result = APG(affine=True).minimise(
-        least_squares(Q, B), penalty, np.zeros((6, 5)), curvature(Q), TIGHT
+    result = minimise(
+        APG(affine=True),
+        Composite(least_squares(Q, B), penalty, curvature(Q)),
+        np.zeros((6, 5)),
+        TIGHT,
     )
     inner = Q.T @ B
     for columns in (slice(0, 2), slice(2, 5)):
@@ -96,7 +99,9 @@ def test_lasso_meets_the_conditions_of_optimality(
 ) -> None:
     A, B = problem(seed)
     smooth = least_squares(A, B)
-    X = APG(restart, affine).minimise(smooth, L1(weight), np.zeros((12, 3)), curvature(A), TIGHT)
+    X = minimise(
+        APG(restart, affine), Composite(smooth, L1(weight), curvature(A)), np.zeros((12, 3)), TIGHT
+    )
     gradient = smooth(X.point)[1]
     # A fall of the objective below its rounding cannot be seen; that is this much gradient.
     near = 1e-6 * np.linalg.norm(smooth(np.zeros((12, 3)))[1]) + 1e-6 * weight
@@ -108,8 +113,11 @@ def test_lasso_meets_the_conditions_of_optimality(
 @pytest.mark.parametrize("penalty", [L1(0.7), L21(0.7), L21(0.7, starts=(0, 1))])
 def test_it_ends_where_plain_proximal_gradient_ends(penalty: L1 | L21) -> None:
     A, B = problem(3)
-    result = APG(affine=True).minimise(
-        least_squares(A, B), penalty, np.ones((12, 3)), curvature(A), TIGHT
+    result = minimise(
+        APG(affine=True),
+        Composite(least_squares(A, B), penalty, curvature(A)),
+        np.ones((12, 3)),
+        TIGHT,
     )
     slow = ista(A, B, penalty, 20_000)
     np.testing.assert_allclose(result.point, slow, atol=1e-6)
@@ -128,7 +136,7 @@ def test_l1_logistic_regression_agrees_with_scipy() -> None:
     oracle = minimize(
         split, np.ones(10), jac=True, bounds=[(0, None)] * 10, options={"ftol": 1e-15}
     )
-    result = APG().minimise(smooth, L1(weight), np.zeros(5), None, TIGHT)
+    result = minimise(APG(), Composite(smooth, L1(weight)), np.zeros(5), TIGHT)
     assert result.objective == pytest.approx(oracle.fun, rel=1e-8)
     np.testing.assert_allclose(result.point, oracle.x[:5] - oracle.x[5:], atol=1e-4)
 
@@ -138,8 +146,8 @@ def test_l1_logistic_regression_agrees_with_scipy() -> None:
 def test_backtracking_ends_where_the_known_constant_does(seed: int, affine: bool) -> None:
     A, B = problem(seed)
     smooth, solver = least_squares(A, B), APG(affine=affine)
-    known = solver.minimise(smooth, L1(0.5), np.zeros((12, 3)), curvature(A), TIGHT)
-    found = solver.minimise(smooth, L1(0.5), np.zeros((12, 3)), None, TIGHT)
+    known = minimise(solver, Composite(smooth, L1(0.5), curvature(A)), np.zeros((12, 3)), TIGHT)
+    found = minimise(solver, Composite(smooth, L1(0.5)), np.zeros((12, 3)), TIGHT)
     assert found.objective == pytest.approx(known.objective, rel=1e-9)
 
 
@@ -149,8 +157,11 @@ def test_the_objective_never_rises_with_function_restarts(
     seed: int, affine: bool, known: bool
 ) -> None:
     A, B = problem(seed)
-    result = APG("function", affine).minimise(
-        least_squares(A, B), L1(0.1), np.ones((12, 3)), curvature(A) if known else None, TIGHT
+    result = minimise(
+        APG("function", affine),
+        Composite(least_squares(A, B), L1(0.1), curvature(A) if known else None),
+        np.ones((12, 3)),
+        TIGHT,
     )
     objectives = [record.objective for record in result.history]
     assert (np.diff(objectives) <= 0).all()
@@ -158,11 +169,12 @@ def test_the_objective_never_rises_with_function_restarts(
 
 def iterations(restart, rules: Stopping) -> int:
     A, B = problem(7, n=60)
-    return (
-        APG(restart, affine=True)
-        .minimise(least_squares(A, B), L1(0.01), np.zeros((12, 3)), curvature(A), rules)
-        .n_iter
-    )
+    return minimise(
+        APG(restart, affine=True),
+        Composite(least_squares(A, B), L1(0.01), curvature(A)),
+        np.zeros((12, 3)),
+        rules,
+    ).n_iter
 
 
 @pytest.mark.parametrize("restart", ["function", "gradient"])
@@ -174,8 +186,11 @@ def test_restarts_save_iterations(restart) -> None:
 def test_an_affine_gradient_is_evaluated_once_an_iteration() -> None:
     A, B = problem(8)
     for affine, evaluations in ((True, 1), (False, 2)):
-        result = APG(None, affine).minimise(
-            least_squares(A, B), L1(0.1), np.zeros((12, 3)), curvature(A), TIGHT
+        result = minimise(
+            APG(None, affine),
+            Composite(least_squares(A, B), L1(0.1), curvature(A)),
+            np.zeros((12, 3)),
+            TIGHT,
         )
         # The first two iterations have no momentum.
         extra = 1 if affine else -1
@@ -187,8 +202,11 @@ def test_the_step_ends_it() -> None:
     rules = Stopping(max_iter=10_000, tol=-math.inf, gradient_tol=0.0, step_tol=1e-6)
     shorter = Stopping(max_iter=10_000, tol=-math.inf, gradient_tol=0.0, step_tol=1e-3)
     runs = [
-        APG("gradient").minimise(
-            least_squares(A, B), L1(0.1), np.zeros((12, 3)), curvature(A), stop
+        minimise(
+            APG("gradient"),
+            Composite(least_squares(A, B), L1(0.1), curvature(A)),
+            np.zeros((12, 3)),
+            stop,
         )
         for stop in (rules, shorter)
     ]
@@ -204,14 +222,18 @@ def test_the_step_ends_it() -> None:
 
 def test_a_start_at_the_minimum_ends_at_once() -> None:
     A, B = problem(10)
-    result = APG().minimise(least_squares(A, B), L1(1e6), np.zeros((12, 3)), curvature(A))
+    result = minimise(
+        APG(), Composite(least_squares(A, B), L1(1e6), curvature(A)), np.zeros((12, 3))
+    )
     assert (result.point == 0).all()
     assert result.n_iter == 0
     assert result.reason is StopReason.GRADIENT
 
 
 def test_a_constant_needs_no_curvature() -> None:
-    result = APG().minimise(lambda x: (1.0, np.zeros_like(x)), L1(1.0), np.array([3.0, -2.0]))
+    result = minimise(
+        APG(), Composite(lambda x: (1.0, np.zeros_like(x)), L1(1.0)), np.array([3.0, -2.0])
+    )
     np.testing.assert_array_equal(result.point, [0.0, 0.0])
 
 
@@ -224,8 +246,12 @@ def test_the_start_and_the_points_that_callbacks_saw_are_not_changed() -> None:
         copies.append(progress.point.copy())
         return len(seen) == 9
 
-    result = APG(affine=True).minimise(
-        least_squares(A, B), L1(0.1), start, curvature(A), TIGHT, [watch]
+    result = minimise(
+        APG(affine=True),
+        Composite(least_squares(A, B), L1(0.1), curvature(A)),
+        start,
+        TIGHT,
+        [watch],
     )
     assert result.reason is StopReason.CALLBACK
     assert (start == 1).all()
@@ -235,11 +261,10 @@ def test_the_start_and_the_points_that_callbacks_saw_are_not_changed() -> None:
 def test_float32_stays_float32_and_ends_near_float64() -> None:
     A, B = problem(12)
     results = [
-        APG(affine=True).minimise(
-            least_squares(A.astype(kind), B.astype(kind)),
-            L1(0.3),
+        minimise(
+            APG(affine=True),
+            Composite(least_squares(A.astype(kind), B.astype(kind)), L1(0.3), curvature(A)),
             np.zeros((12, 3), kind),
-            curvature(A),
             Stopping(max_iter=2000, tol=-math.inf, gradient_tol=0.0, step_tol=1e-6),
         )
         for kind in (np.float32, np.float64)
@@ -250,4 +275,17 @@ def test_float32_stays_float32_and_ends_near_float64() -> None:
 
 def test_an_unknown_scheme_is_a_sentence() -> None:
     with pytest.raises(ValueError, match="restart='often' is not known"):
-        APG("often").minimise(lambda x: (0.0, x), L1(), np.zeros(2))  # type: ignore[arg-type]
+        minimise(APG("often"), Composite(lambda x: (0.0, x), L1()), np.zeros(2))  # type: ignore[arg-type]
+
+
+@schemes
+@pytest.mark.parametrize("known", [False, True])
+def test_a_run_goes_on_from_every_state(restart, known: bool) -> None:
+    A, B = problem(13)
+    objective = Composite(least_squares(A, B), L1(0.3), curvature(A) if known else None)
+    runs: list[Paused] = []
+    whole = minimise(APG(restart), objective, np.ones((12, 3)), save=runs.append)
+    for run in runs:
+        resumed = minimise(APG(restart), objective, run)
+        np.testing.assert_array_equal(resumed.point, whole.point)
+        assert (resumed.reason, resumed.n_evaluations) == (whole.reason, whole.n_evaluations)

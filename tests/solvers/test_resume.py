@@ -1,28 +1,38 @@
 """A solver that resumes from any of its states ends where it would have ended without a break."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from copy import deepcopy
+from itertools import islice
 
 import numpy as np
 import pytest
 
+from marginmf._random import GeneratorState
 from marginmf.solvers import (
     LBFGS,
-    SOLVERS,
+    BufferPool,
     ConjugateGradient,
     Descent,
     GradientDescent,
+    NumpyVectors,
+    Paused,
     Result,
     State,
     Stopping,
     StopReason,
-    VectorSpace,
-    can_resume,
+    minimise,
 )
 from marginmf.solvers.descent import Directions, downhill
 from marginmf.solvers.line_search import Step
 
 SHAPE = np.geomspace(1.0, 300.0, 15)
+START = np.linspace(-2, 3, 15)
+EVERY = [LBFGS(), LBFGS(memory=1), ConjugateGradient(), GradientDescent()]
+
+
+def keep_in(states: list[Paused]) -> Callable[[Paused], None]:
+    """Return a function that keeps a run after every iteration in a list."""
+    return lambda paused: states.append(paused.keep())
 
 
 def smooth(x: np.ndarray) -> tuple[float, np.ndarray]:
@@ -46,9 +56,7 @@ def same(a: Result, b: Result) -> bool:
     )
 
 
-@pytest.mark.parametrize(
-    "solver", [LBFGS(), LBFGS(memory=1), ConjugateGradient(), GradientDescent()], ids=repr
-)
+@pytest.mark.parametrize("solver", EVERY, ids=repr)
 @pytest.mark.parametrize(
     ("objective", "dtype", "tol"), [(smooth, np.float64, 1e-12), (coarse, np.float32, 0.0)]
 )
@@ -57,57 +65,108 @@ def test_every_state_leads_to_the_same_end(
 ) -> None:
     start, states = np.linspace(-2, 3, 15, dtype=dtype), []
     rules = Stopping(max_iter=3000, tol=tol, gradient_tol=0.0)
-    whole = solver.minimise(objective, start, rules, save=states.append)
+    whole = minimise(solver, objective, start, rules, save=keep_in(states))
     failed = objective is coarse and not isinstance(solver, GradientDescent)
     assert whole.reason == (StopReason.PRECISION if failed else StopReason.OBJECTIVE)
     assert len(states) == whole.n_iter + failed
     for state in [*states[:10], *states[-10:]]:
-        assert same(whole, solver.minimise(objective, start, rules, resume=state))
+        assert same(whole, minimise(solver, objective, state, rules))
 
 
-@pytest.mark.parametrize("name", SOLVERS)
-def test_a_state_stays_as_it_was_when_the_solver_goes_on(name: str) -> None:
-    states, copies = [], []
+@pytest.mark.parametrize("solver", EVERY, ids=repr)
+def test_a_state_that_is_kept_stays_as_it_was_when_the_solver_goes_on(solver: Descent) -> None:
+    runs: list[Paused] = []
+    copies: list[Paused] = []
 
-    def save(state: State) -> None:
-        states.append(state)
-        copies.append(deepcopy(state))
+    def save(paused: Paused) -> None:
+        if len(copies) % 3:  # others in between are not kept
+            runs.append(paused.keep())
+        copies.append(deepcopy(paused))
 
-    solver, start = SOLVERS[name](), np.linspace(-2, 3, 15)
-    solver.minimise(smooth, start, save=save)
-    solver.minimise(smooth, start, resume=states[3])
-    for state, copy in zip(states, copies, strict=True):
-        np.testing.assert_equal(state.vectors, copy.vectors)
-        assert (state.history, state.numbers) == (copy.history, copy.numbers)
+    minimise(solver, smooth, START, save=save)
+    minimise(solver, smooth, runs[3])
+    kept = [copy for number, copy in enumerate(copies) if number % 3]
+    for run, copy in zip(runs, kept, strict=True):
+        np.testing.assert_equal(run.state.vectors, copy.state.vectors)
+        np.testing.assert_equal(run.state.point, copy.state.point)
+        assert (run.history, run.state.numbers) == (copy.history, copy.state.numbers)
 
 
-@pytest.mark.parametrize("name", SOLVERS)
-def test_saving_changes_nothing_and_resuming_evaluates_nothing_twice(name: str) -> None:
-    states, points, solver, start = [], [], SOLVERS[name](), np.linspace(-2, 3, 15)
-    whole = solver.minimise(smooth, start, save=states.append)
-    assert same(whole, solver.minimise(smooth, start))
+@pytest.mark.parametrize("solver", EVERY, ids=repr)
+def test_states_can_be_taken_from_the_solver_itself(solver: Descent) -> None:
+    vectors = NumpyVectors()
+    states = [state.keep() for state in islice(solver.steps(smooth, START, vectors), 9)]
+    again = list(islice(solver.steps(smooth, states[3], vectors), 5))
+    for one, other in zip(states[4:], again, strict=True):
+        np.testing.assert_array_equal(one.point, other.point)
+        assert (one.value, one.n_evaluations) == (other.value, other.n_evaluations)
+
+
+@pytest.mark.parametrize("solver", EVERY, ids=repr)
+def test_keeping_changes_nothing_and_resuming_evaluates_nothing_twice(solver: Descent) -> None:
+    states, points = [], []
+    whole = minimise(solver, smooth, START, save=keep_in(states))
+    assert same(whole, minimise(solver, smooth, START))
     state = states[4]
-    solver.minimise(lambda x: (points.append(x), smooth(x))[1], start, resume=state)
+    minimise(solver, lambda x: (points.append(x), smooth(x))[1], state)
     assert len(points) == whole.n_evaluations - state.history[-1].n_evaluations
 
 
 def test_the_clock_goes_on_from_the_state() -> None:
-    states, start = [], np.linspace(-2, 3, 15)
-    LBFGS().minimise(smooth, start, save=states.append)
+    states: list[Paused] = []
+    minimise(LBFGS(), smooth, START, save=keep_in(states))
     last = states[5].history[-1]._replace(seconds=1000.0)
-    late = State((*states[5].history[:-1], last), states[5].vectors, states[5].numbers)
-    seconds = [record.seconds for record in LBFGS().minimise(smooth, start, resume=late).history]
+    late = Paused(states[5].state, (*states[5].history[:-1], last))
+    seconds = [record.seconds for record in minimise(LBFGS(), smooth, late).history]
     assert 1000 <= seconds[6] < 1010
-    limited = LBFGS().minimise(smooth, start, Stopping(max_seconds=1000), resume=late)
+    limited = minimise(LBFGS(), smooth, late, Stopping(max_seconds=1000))
     assert (limited.reason, limited.n_iter) == (StopReason.MAX_SECONDS, 6)
 
 
 def test_the_iteration_on_which_a_callback_stops_is_no_state() -> None:
     # Else a fit that was killed right after it would go on where it should have stopped.
-    states: list[State] = []
+    states: list[Paused] = []
     stop = [lambda progress: progress.record.iteration == 3]
-    LBFGS().minimise(smooth, np.linspace(-2, 3, 15), callbacks=stop, save=states.append)
+    minimise(LBFGS(), smooth, START, callbacks=stop, save=keep_in(states))
     assert [state.history[-1].iteration for state in states] == [0, 1, 2]
+
+
+@pytest.mark.parametrize("solver", EVERY, ids=repr)
+def test_a_run_can_pause_and_go_on(solver: Descent) -> None:
+    whole, run = minimise(solver, smooth, START), START
+    for end in (0, 2, 2, 7):
+        states: list[Paused] = []
+
+        def pause(paused: Paused, end: int = end, states: list[Paused] = states) -> bool:
+            states.append(paused)
+            return paused.history[-1].iteration >= end
+
+        result = minimise(solver, smooth, run, save=pause)
+        assert (result.reason, result.n_iter) == (StopReason.PAUSED, end)
+        run = states[-1]
+    assert same(whole, minimise(solver, smooth, run))
+
+
+class Walkers:
+    """A random walk: a solver whose states are samples."""
+
+    def steps(self, objective: Callable, start: object, vectors: NumpyVectors) -> Iterator[State]:
+        if isinstance(start, State):
+            point, rng = start.point, start.generators["steps"].generator()
+        else:
+            point, rng = start, np.random.default_rng(3)
+        while True:
+            point = vectors.combine((1.0, 1.0), (point, rng.standard_normal(len(point))))
+            value, _ = objective(point)
+            yield State(point, value, 1.0, generators={"steps": GeneratorState.of(rng)})
+
+
+def test_a_random_walk_resumes_to_the_same_bits() -> None:
+    states: list[Paused] = []
+    rules = Stopping(max_iter=20, tol=-np.inf)
+    whole = minimise(Walkers(), smooth, START, rules, save=keep_in(states))
+    for state in states:
+        assert same(whole, minimise(Walkers(), smooth, state, rules))
 
 
 class Momentum(Directions):
@@ -116,28 +175,17 @@ class Momentum(Directions):
     last = None
 
     def choose(self, gradient: np.ndarray) -> np.ndarray:
-        return downhill(self.space, gradient if self.last is None else gradient + 0.1 * self.last)
+        return downhill(self.pool, gradient if self.last is None else gradient + 0.1 * self.last)
 
     def learn(self, direction: np.ndarray, here: Step, step: Step) -> None:
         self.last = here.gradient
 
 
 class WithMomentum(GradientDescent):
-    def directions(self, space: VectorSpace) -> Momentum:
-        return Momentum(space)
+    def directions(self, pool: BufferPool) -> Momentum:
+        return Momentum(pool)
 
 
-def test_directions_without_a_memory_cannot_be_saved_by_mistake() -> None:
-    start = np.linspace(-2, 3, 15)
-    assert WithMomentum().minimise(smooth, start).n_iter > 1
+def test_directions_that_learn_must_have_a_memory() -> None:
     with pytest.raises(NotImplementedError, match=r"Momentum learns but has no memory\(\)"):
-        WithMomentum().minimise(smooth, start, save=lambda state: None)
-
-
-def test_a_solver_that_takes_no_state_cannot_resume() -> None:
-    class Own:
-        def minimise(self, objective, start, stopping=None, callbacks=(), space=None):
-            raise AssertionError
-
-    assert can_resume(LBFGS())
-    assert not can_resume(Own())
+        minimise(WithMomentum(), smooth, START)

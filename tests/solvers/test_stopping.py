@@ -6,7 +6,17 @@ import time
 import numpy as np
 import pytest
 
-from marginmf.solvers import SOLVERS, Objective, Progress, Result, Stopping, StopReason, get_solver
+from marginmf.solvers import (
+    SOLVERS,
+    Objective,
+    Progress,
+    Result,
+    State,
+    Stopping,
+    StopReason,
+    get_solver,
+    minimise,
+)
 
 names = pytest.mark.parametrize("name", SOLVERS)
 NEVER = Stopping(max_iter=10**6, tol=0.0, gradient_tol=0.0)
@@ -29,7 +39,7 @@ def counted(objective: Objective) -> tuple[Objective, list[np.ndarray]]:
 
 
 def run(name: str, rules: Stopping, objective: Objective = bowl, callbacks=()) -> Result:
-    return get_solver(name).minimise(objective, np.full(8, 3.0), rules, callbacks)
+    return minimise(get_solver(name), objective, np.full(8, 3.0), rules, callbacks)
 
 
 @names
@@ -173,4 +183,29 @@ def test_objective_without_a_value_at_the_start_is_an_error(name: str, value: fl
 
 def test_reasons_read_as_sentences() -> None:
     assert str(StopReason.MAX_ITER) == "max_iter iterations were done"
-    assert len({str(reason) for reason in StopReason}) == len(StopReason) == 8
+    assert len({str(reason) for reason in StopReason}) == len(StopReason) == 9
+
+
+def test_a_solver_that_yields_nothing_is_named() -> None:
+    class Idle:
+        def steps(self, objective, start, vectors):
+            return iter(())
+
+    with pytest.raises(RuntimeError, match=r"Idle\.steps\(\) yielded no state"):
+        minimise(Idle(), bowl, np.ones(2))
+
+
+def test_a_solver_of_ones_own_needs_steps_alone() -> None:
+    class Shrinking:
+        """Halves the point as long as that helps."""
+
+        def steps(self, objective, start, vectors):
+            point = start.point if isinstance(start, State) else start
+            while True:
+                value, gradient = objective(point)
+                yield State(point, value, float(np.linalg.norm(gradient)))
+                point = vectors.combine((0.5,), (point,))
+
+    result = minimise(get_solver(Shrinking()), bowl, np.full(8, 3.0), Stopping(max_iter=5))
+    assert (result.n_iter, result.n_evaluations) == (5, 6)
+    np.testing.assert_array_equal(result.point, np.full(8, 3.0 / 32))

@@ -1,30 +1,50 @@
-"""The heavy arithmetic, behind one interface with several implementations.
+"""Where the arithmetic of ratings factorisations is done, behind one interface.
 
-For every ratings objective one gradient is: **scores** of the observed pairs; a light **row
-loss** that turns one user's scores into a loss and its derivatives; and **spread**, which adds
-what they give to the gradients of users and items.  Where a rating's loss does not hang on the
-user's other ratings, the three are done in one pass.  `Kernels` is that interface.
-`marginmf.backends.reference` spells it out in NumPy (the oracle of the tests) and
-`marginmf.backends.cpu` compiles it with Numba.
+A `Backend` holds ratings and vectors, and evaluates objectives that methods describe by plain data
+(`marginmf.backends.specs`).  ``"cpu"`` compiles it with Numba; ``"reference"`` spells it out in
+NumPy and is the oracle of the tests.  Estimators take either name, or an object of your own, as
+``backend``.
 """
 
-from marginmf.backends.interface import Kernels
+from collections.abc import Callable, Mapping
 
-__all__ = ["Kernels", "get_kernels"]
+from marginmf.backends.interface import Backend, Layout, Resident
+
+__all__ = ["BACKENDS", "Backend", "BackendLike", "Layout", "Resident", "get_backend"]
+
+#: What estimators take as ``backend``.
+BackendLike = str | Backend
 
 
-def get_kernels(name: str = "cpu", n_threads: int = 1) -> Kernels:
-    """Return the kernels of that name: ``"cpu"`` (Numba) or ``"reference"`` (NumPy).
+def _cpu() -> Backend:
+    # Imported here, so that Numba is loaded when a kernel is first needed and not before.
+    from marginmf.backends.cpu.backend import CpuBackend
 
-    They are imported here and not above, so that Numba is loaded when a kernel is first needed
-    and not before.
+    return CpuBackend()
+
+
+def _reference() -> Backend:
+    from marginmf.backends.reference import ReferenceBackend
+
+    return ReferenceBackend()
+
+
+#: Every backend by the name that estimators take as ``backend="..."``.
+BACKENDS: Mapping[str, Callable[[], Backend]] = {"cpu": _cpu, "reference": _reference}
+
+
+def get_backend(backend: BackendLike = "cpu", n_threads: int = 1) -> Backend:
+    """Return the backend of that name, or the backend itself, on a number of threads.
+
+    >>> type(get_backend("reference")).__name__
+    'ReferenceBackend'
     """
-    if name == "cpu":
-        from marginmf.backends.cpu import CpuKernels
-
-        return CpuKernels(n_threads)
-    if name == "reference":
-        from marginmf.backends.reference import ReferenceKernels
-
-        return ReferenceKernels()
-    raise ValueError(f"There are no {name!r} kernels. Choose 'cpu' or 'reference'.")
+    if isinstance(backend, str):
+        if backend in BACKENDS:
+            return BACKENDS[backend]().limited(n_threads)
+    elif hasattr(backend, "gradient") and not isinstance(backend, type):
+        return backend.limited(n_threads)
+    raise ValueError(
+        f"backend={backend!r} is not known. Choose one of {', '.join(map(repr, BACKENDS))}, or "
+        "pass a backend object."
+    )

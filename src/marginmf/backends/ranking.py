@@ -1,204 +1,88 @@
-"""The compiled functions behind lists of the best items: expected ratings, and the n best.
+"""Lists of the best items: a small interface of its own, which is all that serving needs.
 
-They keep the rules of `marginmf.backends.compiled`, and work on blocks: a row for each user and a
-column for each item.
+The work is done in blocks, a row for each user and a column for each item; a caller with
+several threads gives each of them rows of its own.
 """
-# What Numba compiles is typed by Numba.
-# mypy: allow-untyped-defs, allow-untyped-decorators
 
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+from numpy.typing import DTypeLike
 
-# Division by zero cannot happen in the sigmoid, and asking whether it does would keep the compiler
-# from making vector code of it.
-_options: dict[str, Any] = {
-    "nogil": True,
-    "fastmath": {"reassoc", "contract", "nsz"},
-    "error_model": "numpy",
-}
-_kernel = njit(cache=True, **_options)
-_inline = njit(forceinline=True, **_options)
-
-# Columns that are worked on together: their margins fit in the fastest cache.
-_TILE = 256
-
-# Columns that are compared with the worst of the best together.
-_GLANCE = 32
-
-_LOG2_E = np.float32(np.log2(np.e))
-_LOG_2 = np.float32(np.log(2.0))
-_HALF, _ONE = np.float32(0.5), np.float32(1.0)
-# 1/3! to 1/6!, of the exponential series.
-_C3, _C4, _C5, _C6 = (np.float32(1 / factorial) for factorial in (6, 24, 120, 720))
-# Powers of two between which float32 has no infinity and no denormal numbers.
-_LEAST, _MOST = np.float32(-126.0), np.float32(126.0)
+from marginmf._typing import FloatArray, IntArray
 
 
-@_inline
-def _sigmoid(x):
-    """Return ``1 / (1 + e^-x)`` in float32, by arithmetic alone so that it becomes vector code.
+class Best(NamedTuple):
+    """The best columns of every row, best first, with their scores and ties.
 
-    ``e^-x = 2^whole e^rest`` with ``|rest| <= log(2) / 2``, where six terms of the series are
-    exact to float32's last digit; the bits of ``2^whole`` are its exponent.
+    Where there are no more, the column is -1, and score and tie are minus infinity.
     """
-    power = min(max(-x * _LOG2_E, _LEAST), _MOST)
-    whole = np.floor(power + _HALF)
-    r = (power - whole) * _LOG_2
-    series = _C3 + r * (_C4 + r * (_C5 + r * _C6))
-    series = _ONE + r * (_ONE + r * (_HALF + r * series))
-    scale = np.int32((np.int32(whole) + np.int32(127)) << np.int32(23)).view(np.float32)
-    return _ONE / (_ONE + series * scale)
+
+    columns: IntArray
+    scores: FloatArray
+    ties: FloatArray
+
+    @classmethod
+    def none_yet(cls, n_rows: int, n: int, dtype: DTypeLike) -> "Best":
+        """Return an empty list of n columns for every row."""
+        shape = (n_rows, n)
+        return cls(
+            np.full(shape, -1, np.int32),
+            np.full(shape, -np.inf, dtype),
+            np.full(shape, -np.inf, dtype),
+        )
+
+    def rows(self, start: int, stop: int) -> "Best":
+        """Return a view of some rows."""
+        part = slice(start, stop)
+        return Best(self.columns[part], self.scores[part], self.ties[part])
 
 
-@_kernel
 def expected_ratings(
-    start, stop, scores, offsets, bounds, weights, user_terms, item_terms, steps, expected, ties
-):
-    """Fill ``expected`` and ``ties``; see `Kernels.expected_ratings`."""
-    n_steps, n_margins = weights.shape
-    n_columns = scores.shape[2]
-    clipped = np.empty((n_margins, _TILE), np.float32)
-    sums, chances = np.empty(_TILE, np.float32), np.empty((2, _TILE), np.float32)
-    for i in range(start, stop):
-        for first in range(0, n_columns, _TILE):
-            columns = slice(first, min(first + _TILE, n_columns))
-            value, tie = expected[i, columns], ties[i, columns]
-            n = len(value)
-            partial = sums[:n]
-            value[:] = 0
-            tie[:] = 0
-            chances[0] = 1
-            for p in range(n_margins):
-                x, margins = scores[p if scores.shape[0] > 1 else 0, i, columns], clipped[p, :n]
-                offset, low, high = offsets[i, p], bounds[0, p], bounds[1, p]
-                if np.isfinite(offset):
-                    for j in range(n):
-                        margin = x[j] + offset
-                        tie[j] += margin
-                        margins[j] = min(max(margin, low), high)
-                else:
-                    margins[:] = high if offset > 0 else low
-            for q in range(n_steps):
-                # All summands of the log-odds but the last are summed here, and the last one where
-                # the sum is used: every loop less is a passage through memory less.
-                item_term, last, summed = item_terms[q, columns], -1, False
-                for p in range(n_margins):
-                    if weights[q, p] == 0:
-                        continue
-                    if last >= 0:
-                        weight, margins = weights[q, last], clipped[last, :n]
-                        if summed:
-                            for j in range(n):
-                                partial[j] += weight * margins[j]
-                        else:
-                            for j in range(n):
-                                partial[j] = item_term[j] + weight * margins[j]
-                        summed = True
-                    last = p
-                base = partial if summed else item_term
-                weight, margins = weights[q, last], clipped[last, :n]
-                user_term, step = user_terms[i, q], steps[q]
-                # From one row to another: in place the compiler would store where it is lower only,
-                # which is several times slower.
-                chance, lower = chances[q % 2, :n], chances[1 - q % 2, :n]
-                for j in range(n):
-                    above = _sigmoid(user_term + base[j] + weight * margins[j])
-                    # A higher level cannot be more likely than a lower one.
-                    lower[j] = min(chance[j], above)
-                    value[j] += step * lower[j]
+    scores: FloatArray,
+    offsets: FloatArray,
+    bounds: FloatArray,
+    weights: FloatArray,
+    user_terms: FloatArray,
+    item_terms: FloatArray,
+    steps: FloatArray,
+) -> tuple[FloatArray, FloatArray]:
+    """Return the expected ratings of a block of users and items, and what breaks their ties.
 
+    Expected ratings count from the lowest level, and ``steps[q]`` is what level ``q + 1`` is
+    above level ``q``.  Margin ``p`` is ``scores[p] + offsets[:, p]``, and a step's log-odds are
+    ``user_terms[:, q] + item_terms[q] + sum over p of weights[q, p] * margin p``, margins
+    clipped to ``bounds[:, p]``.  Where the chances rise from one step to the next they are held
+    down to the lower one.  Ties are broken by the sum of the margins, infinite ones left out.
 
-@_inline
-def _worse(scores, ties, columns, a, b):
-    """Whether entry a of a heap comes after entry b in the ranking."""
-    if scores[a] != scores[b]:
-        return scores[a] < scores[b]
-    if ties[a] != ties[b]:
-        return ties[a] < ties[b]
-    return columns[a] > columns[b]
-
-
-@_inline
-def _swap(scores, ties, columns, a, b):
-    scores[a], scores[b] = scores[b], scores[a]
-    ties[a], ties[b] = ties[b], ties[a]
-    columns[a], columns[b] = columns[b], columns[a]
-
-
-@_inline
-def _rise(scores, ties, columns, place):
-    """Move an entry towards the root of the heap until its parent is worse."""
-    while place > 0:
-        parent = (place - 1) // 2
-        if not _worse(scores, ties, columns, place, parent):
-            break
-        _swap(scores, ties, columns, place, parent)
-        place = parent
-
-
-@_inline
-def _sink(scores, ties, columns, size):
-    """Move the root down the heap until both its children are better."""
-    place = 0
-    while True:
-        child = 2 * place + 1
-        if child >= size:
-            break
-        if child + 1 < size and _worse(scores, ties, columns, child + 1, child):
-            child += 1
-        if not _worse(scores, ties, columns, child, place):
-            break
-        _swap(scores, ties, columns, place, child)
-        place = child
-
-
-@_kernel
-def top_n(start, stop, scores, ties, indptr, excluded, first, best, best_scores, best_ties):
-    """Improve every row of ``best``; see `Kernels.top_n`.
-
-    The best so far are a heap with the worst of them at its root.  Columns are compared with it
-    many at a time, and almost always none of them is better.
+    All arrays are float32: scores of shape (n_margins, n_users, n_items), or (1, ...) where
+    all margins share them; offsets (n_users, n_margins); bounds (2, n_margins); user_terms
+    (n_users, n_steps); item_terms (n_steps, n_items).
     """
-    n_columns, n = scores.shape[1], best.shape[1]
-    row = np.empty(n_columns, scores.dtype)
-    for i in range(start, stop):
-        tie, heap, heap_scores, heap_ties = ties[i], best[i], best_scores[i], best_ties[i]
-        row[:] = scores[i]
-        left_out = excluded[indptr[i] : indptr[i + 1]]
-        for k in range(np.searchsorted(left_out, first), len(left_out)):
-            if left_out[k] >= first + n_columns:
-                break
-            row[left_out[k] - first] = -np.inf
-        size = 0
-        while size < n and heap[size] >= 0:
-            size += 1
-        # Worst first, a sorted row is a heap.
-        for k in range(size // 2):
-            _swap(heap_scores, heap_ties, heap, k, size - 1 - k)
-        for begin in range(0, n_columns, _GLANCE):
-            glance = row[begin : begin + _GLANCE]
-            lowest = heap_scores[0] if size == n else -np.inf
-            n_better = 0
-            for j in range(len(glance)):
-                n_better += glance[j] >= lowest
-            if n_better == 0:
-                continue
-            for j in range(begin, begin + len(glance)):
-                score = row[j]
-                # Not so for numbers that are none, either.
-                if not score > -np.inf:
-                    continue
-                if size < n:
-                    heap[size], heap_scores[size], heap_ties[size] = j + first, score, tie[j]
-                    _rise(heap_scores, heap_ties, heap, size)
-                    size += 1
-                elif score > heap_scores[0] or (score == heap_scores[0] and tie[j] > heap_ties[0]):
-                    heap[0], heap_scores[0], heap_ties[0] = j + first, score, tie[j]
-                    _sink(heap_scores, heap_ties, heap, size)
-        # The worst goes to the end, again and again: best first remains.
-        while size > 1:
-            size -= 1
-            _swap(heap_scores, heap_ties, heap, 0, size)
-            _sink(heap_scores, heap_ties, heap, size)
+    from marginmf.backends.cpu import ranking
+
+    _, n_rows, n_columns = scores.shape
+    expected, ties = np.empty((2, n_rows, n_columns), np.float32)
+    arguments = (scores, offsets, bounds, weights, user_terms, item_terms, steps)
+    ranking.expected_ratings(0, n_rows, *arguments, expected, ties)
+    return expected, ties
+
+
+def top_n(
+    scores: FloatArray,
+    ties: FloatArray,
+    indptr: IntArray,
+    excluded: IntArray,
+    best: Best,
+    first: int = 0,
+) -> None:
+    """Improve, in place, the best columns of every row that were found so far.
+
+    The higher score is better, then the higher tie, then the lower column.  Column ``j`` of
+    the scores has the number ``first + j``, which is higher than those found so far; row
+    ``i`` leaves out the numbers ``excluded[indptr[i]:indptr[i + 1]]``, which ascend, and
+    scores that are minus infinity or not a number.
+    """
+    from marginmf.backends.cpu import ranking
+
+    ranking.top_n(0, len(scores), scores, ties, indptr, excluded, first, *best)

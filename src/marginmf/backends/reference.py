@@ -1,252 +1,226 @@
-"""The kernels spelled out in NumPy: slow, obvious, and the oracle for every other set."""
+"""The backend spelled out in NumPy: slow, obvious, and the oracle for every other one."""
 
-from collections.abc import Callable
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
-from scipy.special import expit
+from numpy.typing import DTypeLike
 
 from marginmf._typing import FloatArray, IntArray
-from marginmf.backends.interface import Best, Entries, Sides
-from marginmf.losses import RealLoss, TwoLevelLoss
-from marginmf.solvers.vector import NumpyVectors
+from marginmf.backends.interface import RowGradients, RowLosses
+from marginmf.backends.rows import Rows
+from marginmf.backends.specs import Anchored, Proximal, Real, Spec, Thresholds, TwoLevel
+from marginmf.losses import TwoLevelLoss
+from marginmf.solvers.vectors import NumpyVectors
 from marginmf.thresholds import ProximalLoss, ThresholdLoss
 
 
-class ReferenceKernels(NumpyVectors):
-    """The NumPy implementation of `marginmf.backends.Kernels`."""
+@dataclass(frozen=True)
+class HostLayout:
+    """Matrices one after the other in a NumPy vector, their rows padded with zeros if wanted.
+
+    >>> layout = HostLayout(((2, 3), (1, 2)), np.dtype(np.float32), (4, 2))
+    >>> vector = layout.join([np.ones((2, 3)), np.full((1, 2), 7.0)])
+    >>> vector
+    array([1., 1., 1., 0., 1., 1., 1., 0., 7., 7.], dtype=float32)
+    >>> layout.split(vector)[1]
+    array([[7., 7.]], dtype=float32)
+    """
+
+    shapes: Sequence[tuple[int, int]]
+    dtype: np.dtype[Any]
+    widths: Sequence[int]
+
+    def zeros(self) -> FloatArray:
+        """Return a vector of zeros."""
+        heights = [height for height, _ in self.shapes]
+        return np.zeros(int(np.dot(heights, self.widths)), self.dtype)
+
+    def join(self, parts: Sequence[FloatArray]) -> FloatArray:
+        """Return a vector that holds these matrices."""
+        vector = self.zeros()
+        for own, part in zip(self.split(vector), parts, strict=True):
+            own[:] = part
+        return vector
+
+    def split(self, vector: FloatArray) -> list[FloatArray]:
+        """Return the matrices as views of a vector, without their padding."""
+        return [
+            padded[:, :width]
+            for padded, (_, width) in zip(self.padded(vector), self.shapes, strict=True)
+        ]
+
+    def padded(self, vector: FloatArray) -> list[FloatArray]:
+        """Return the matrices as views of a vector, with their padding."""
+        sizes = [
+            height * width for (height, _), width in zip(self.shapes, self.widths, strict=True)
+        ]
+        ends = np.cumsum([0, *sizes])
+        return [
+            vector[ends[k] : ends[k + 1]].reshape(self.shapes[k][0], self.widths[k])
+            for k in range(len(sizes))
+        ]
+
+
+@dataclass(frozen=True, eq=False)
+class HostProblem:
+    """Ratings in the memory of this machine, and what is asked of them."""
+
+    rows: Rows
+    spec: Spec
+    reg: float
+    layout: HostLayout
+
+    def asking(self, spec: Spec, reg: float) -> Self:
+        """Return the same data with another question."""
+        shapes = [*self.layout.shapes[:2], threshold_shape(self.rows, spec)]
+        layout = replace(self.layout, shapes=shapes, widths=[*self.layout.widths[:2], shapes[2][1]])
+        return replace(self, spec=spec, reg=float(reg), layout=layout)
+
+
+class ReferenceBackend(NumpyVectors):
+    """The NumPy implementation of `marginmf.backends.Backend`."""
+
+    def limited(self, n_threads: int) -> "ReferenceBackend":
+        """Return this backend: it has one thread."""
+        return self
+
+    def layout(self, shapes: Sequence[tuple[int, int]], dtype: DTypeLike) -> HostLayout:
+        """Return how matrices of these shapes lie in one vector."""
+        return HostLayout(tuple(shapes), np.dtype(dtype), tuple(width for _, width in shapes))
+
+    def place(
+        self, rows: Rows, spec: Spec, reg: float, shape: tuple[int, int], dtype: DTypeLike
+    ) -> HostProblem:
+        """Note what belongs together; NumPy takes the data as they are."""
+        shapes = [(rows.n_rows, shape[1]), shape, threshold_shape(rows, spec)]
+        return HostProblem(rows, spec, float(reg), self.layout(shapes, dtype))
+
+    def gradient(
+        self, resident: HostProblem, at: FloatArray, out: FloatArray | None = None
+    ) -> tuple[float, FloatArray]:
+        """Return the objective at a point, and its gradient."""
+        rows, reg = resident.rows, resident.reg
+        U, V, thresholds = resident.layout.split(at)
+        scores = self.scores(rows.rows, rows.indices, U, V)
+        found = self.row_losses(rows, resident.spec, scores, thresholds)
+        by_U, by_V = reg * U, reg * V
+        np.add.at(by_U, rows.rows, found.by_score[:, None] * V[rows.indices])
+        np.add.at(by_V, rows.indices, found.by_score[:, None] * U[rows.rows])
+        by_threshold = 0 * thresholds if found.by_threshold is None else found.by_threshold
+        penalty = reg / 2 * sum(float(np.sum(np.square(F, dtype=np.float64))) for F in (U, V))
+        joined = resident.layout.join([by_U, by_V, by_threshold])
+        return float(found.losses.sum()) + penalty, self.combine((1.0,), (joined,), out)
+
+    def row_gradients(
+        self, rows: Rows, spec: Spec, factors: FloatArray, given: FloatArray, thresholds: FloatArray
+    ) -> RowGradients:
+        """Return the loss and the gradient of every row, with the columns' factors given."""
+        scores = self.scores(rows.rows, rows.indices, factors, given)
+        found = self.row_losses(rows, spec, scores, thresholds)
+        by_factors = np.zeros_like(factors)
+        np.add.at(by_factors, rows.rows, found.by_score[:, None] * given[rows.indices])
+        return RowGradients(found.losses, by_factors, found.by_threshold)
+
+    def row_losses(
+        self, rows: Rows, spec: Spec, scores: FloatArray, thresholds: FloatArray
+    ) -> RowLosses:
+        """Return the loss of every row at given scores, and its derivatives."""
+        return row_losses(rows, spec, scores, thresholds)
 
     def scores(self, rows: IntArray, columns: IntArray, U: FloatArray, V: FloatArray) -> FloatArray:
         """Return ``U[rows[k]] . V[columns[k]]`` for every k."""
         scores: FloatArray = np.einsum("kd,kd->k", U[rows], V[columns])
         return scores
 
-    def n_blocks(self, n_columns: int, n_factors: int, row_length: float) -> int:
-        """Return one: NumPy does not care."""
-        return 1
-
-    def spread(
-        self, entries: Entries, weights: FloatArray, factors: Sides, gradients: Sides
-    ) -> None:
-        """Add to both sides' gradients what the derivatives by the scores give."""
-        rows = _rows_of(entries)
-        np.add.at(gradients.rows, rows, weights[:, None] * factors.columns[entries.indices])
-        if len(gradients.columns):
-            np.add.at(gradients.columns, entries.indices, weights[:, None] * factors.rows[rows])
-
-    def two_level_gradient(
-        self,
-        entries: Entries,
-        levels: IntArray,
-        cut: int,
-        loss: TwoLevelLoss,
-        factors: Sides,
-        gradients: Sides,
-    ) -> FloatArray:
-        """Do `scores`, `two_level_rows` and `spread` in one pass; return the rows' losses."""
-        (losses,) = self._in_one_pass(
-            *(entries, factors, gradients),
-            lambda indptr, x, part: self.two_level_rows(indptr, x, levels[part], cut, loss),
-        )
-        return losses
-
-    def threshold_gradient(
-        self,
-        entries: Entries,
-        levels: IntArray,
-        thresholds: FloatArray,
-        reach: float,
-        loss: TwoLevelLoss,
-        factors: Sides,
-        gradients: Sides,
-    ) -> tuple[FloatArray, FloatArray]:
-        """Do `scores`, `threshold_rows` and `spread` in one pass."""
-        losses, by_threshold = self._in_one_pass(
-            *(entries, factors, gradients),
-            lambda indptr, x, part: self.threshold_rows(
-                indptr, x, levels[part], thresholds, reach, loss
-            ),
-        )
-        return losses, by_threshold
-
-    def real_gradient(
-        self,
-        entries: Entries,
-        targets: FloatArray,
-        loss: RealLoss,
-        factors: Sides,
-        gradients: Sides,
-    ) -> FloatArray:
-        """Do `scores`, `real_rows` and `spread` in one pass; return the rows' losses."""
-        (losses,) = self._in_one_pass(
-            *(entries, factors, gradients),
-            lambda indptr, x, part: self.real_rows(indptr, x, targets[part], loss),
-        )
-        return losses
-
-    def _in_one_pass(
-        self,
-        entries: Entries,
-        factors: Sides,
-        gradients: Sides,
-        row_loss: Callable[[IntArray, FloatArray, slice], tuple[FloatArray, ...]],
-    ) -> list[FloatArray]:
-        """Score, judge and spread; return what the row loss gives beside weights, over blocks."""
-        scores = self.scores(_rows_of(entries), entries.indices, *factors)
-        weights, sums = np.zeros_like(scores), []
-        for indptr, part in _blocks_of(entries):
-            losses, weights[part], *others = row_loss(indptr, scores[part], part)
-            sums.append([losses, *others])
-        self.spread(entries, weights, factors, gradients)
-        return [np.sum(parts, axis=0) for parts in zip(*sums, strict=True)]
-
-    def gather(self, values: FloatArray, order: IntArray) -> FloatArray:
-        """Return ``values[order]``."""
-        return values[order]
-
-    def two_level_rows(
-        self, indptr: IntArray, scores: FloatArray, levels: IntArray, cut: int, loss: TwoLevelLoss
-    ) -> tuple[FloatArray, FloatArray]:
-        """Loss of the question "is the level above ``cut``?", answered by the score's sign."""
-        y = np.where(levels > cut, 1.0, -1.0)
-        weights = y * loss.derivative(y * scores)
-        return _row_sums(indptr, loss.value(y * scores)), weights.astype(scores.dtype)
-
-    def threshold_rows(
-        self,
-        indptr: IntArray,
-        scores: FloatArray,
-        levels: IntArray,
-        thresholds: FloatArray,
-        reach: float,
-        loss: TwoLevelLoss,
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Loss against each row's thresholds; returns also the derivative by the thresholds."""
-        rows = _rows(indptr)
-        ordinal = ThresholdLoss(loss, reach)
-        weights, by_entry = ordinal.derivatives(scores, levels, thresholds[rows])
-        by_threshold = np.zeros_like(thresholds)
-        np.add.at(by_threshold, rows, by_entry)
-        losses = _row_sums(indptr, ordinal.value(scores, levels, thresholds[rows]))
-        return losses, weights.astype(scores.dtype), by_threshold
-
-    def proximal_rows(
-        self,
-        indptr: IntArray,
-        scores: FloatArray,
-        levels: IntArray,
-        n_levels: int,
-        loss: TwoLevelLoss,
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Loss against each row's level means; returns also those means (NaN where unused)."""
-        rows = _rows(indptr)
-        shape = (len(indptr) - 1, n_levels)
-        counts, sums, pushes = np.zeros(shape), np.zeros(shape), np.zeros(shape)
-        np.add.at(counts, (rows, levels), 1.0)
-        np.add.at(sums, (rows, levels), scores)
-        means = np.divide(sums, counts, out=np.full(shape, np.nan), where=counts > 0)
-        ordinal = ProximalLoss(loss)
-        weights, push = ordinal.derivatives(scores, levels, means[rows])
-        np.add.at(pushes, rows, push)
-        # Every score moves its own level's mean, and with it what the other levels feel.
-        weights = weights - (pushes / np.maximum(counts, 1.0))[rows, levels]
-        losses = _row_sums(indptr, ordinal.value(scores, levels, means[rows]))
-        return losses, weights.astype(scores.dtype), means.astype(scores.dtype)
-
-    def real_rows(
-        self, indptr: IntArray, scores: FloatArray, targets: FloatArray, loss: RealLoss
-    ) -> tuple[FloatArray, FloatArray]:
-        """Loss of real scores against real targets."""
-        with np.errstate(invalid="ignore", divide="ignore"):
-            losses = _row_sums(indptr, loss.value(targets, scores))
-            return losses, loss.derivative(targets, scores).astype(scores.dtype)
-
-    def label_rows(
-        self, indptr: IntArray, indices: IntArray, scores: FloatArray, loss: TwoLevelLoss
-    ) -> FloatArray:
-        """Loss of rows with a score for every label; the scores become derivatives, in place."""
-        y = np.full(scores.shape, -1.0)
-        y[_rows(indptr), indices[indptr[0] : indptr[-1]]] = 1.0
-        losses: FloatArray = loss.value(y * scores).sum(axis=1, dtype=np.float64)
-        scores[:] = y * loss.derivative(y * scores)
-        return losses
-
-    def solve_rows(
-        self,
-        indptr: IntArray,
-        indices: IntArray,
-        targets: FloatArray,
-        factors: FloatArray,
-        ridge: float,
-    ) -> FloatArray:
+    def solve_rows(self, rows: Rows, spec: Real, given: FloatArray, ridge: float) -> FloatArray:
         """Return, for every row, the ridge regression of its targets on its columns' factors."""
-        n_factors = factors.shape[1]
-        solved = np.zeros((len(indptr) - 1, n_factors), factors.dtype)
+        n_factors = given.shape[1]
+        solved = np.zeros((rows.n_rows, n_factors), given.dtype)
         for i in range(len(solved)):
-            entries = slice(indptr[i], indptr[i + 1])
-            rows = factors[indices[entries]]
-            gram = rows.T @ rows + ridge * np.eye(n_factors)
-            solved[i] = np.linalg.solve(gram, rows.T @ targets[entries])
+            entries = slice(rows.indptr[i], rows.indptr[i + 1])
+            F = given[rows.indices[entries]]
+            gram = F.T @ F + ridge * np.eye(n_factors)
+            solved[i] = np.linalg.solve(gram, F.T @ spec.targets[entries])
         return solved
 
-    def expected_ratings(
+    def improve_rows(
         self,
-        scores: FloatArray,
-        offsets: FloatArray,
-        bounds: FloatArray,
-        weights: FloatArray,
-        user_terms: FloatArray,
-        item_terms: FloatArray,
-        steps: FloatArray,
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return the expected ratings of a block of users and items, and what breaks their ties."""
-        margins = scores.astype(np.float64) + offsets.T[:, :, None]
-        ties = np.where(np.isfinite(margins), margins, 0.0).sum(axis=0)
-        logits = np.einsum("qp,pij->qij", weights, np.clip(margins.T, *bounds).T)
-        logits += user_terms.T[:, :, None] + item_terms[:, None, :]
-        chances = np.minimum.accumulate(expit(logits), axis=0)
-        expected = np.tensordot(steps, chances, axes=1)
-        return expected.astype(np.float32), ties.astype(np.float32)
-
-    def top_n(
-        self,
-        scores: FloatArray,
-        ties: FloatArray,
-        indptr: IntArray,
-        excluded: IntArray,
-        best: Best,
-        first: int = 0,
-    ) -> None:
-        """Improve, in place, the best columns of every row that were found so far."""
-        numbers = np.arange(first, first + scores.shape[1])
-        for i, (found, *found_values) in enumerate(zip(*best, strict=True)):
-            left_out = np.isin(numbers, excluded[indptr[i] : indptr[i + 1]])
-            kept = (scores[i] > -np.inf) & ~left_out
-            columns = np.concatenate([found[found >= 0], numbers[kept]])
-            score, tie = (
-                np.concatenate([old[found >= 0], new[i, kept]])
-                for old, new in zip(found_values, (scores, ties), strict=True)
-            )
-            order = np.lexsort((columns, -tie, -score))[: len(found)]
-            for row, values in zip((found, *found_values), (columns, score, tie), strict=True):
-                row[: len(order)] = values[order]
+        rows: Rows,
+        spec: Real,
+        given: FloatArray,
+        ridge: float,
+        start: FloatArray,
+        n_steps: int,
+    ) -> FloatArray:
+        """Return rows nearer to those of `solve_rows`, by a few steps of conjugate gradients."""
+        improved, penalty = start.astype(np.float64), ridge * np.eye(given.shape[1])
+        average = given[rows.indices].T @ given[rows.indices] / max(len(rows), 1)
+        for i, x in enumerate(improved):
+            entries = slice(rows.indptr[i], rows.indptr[i + 1])
+            columns = given[rows.indices[entries]]
+            gram = columns.T @ columns + penalty
+            preconditioner = len(columns) * average + penalty
+            residual = columns.T @ spec.targets[entries] - gram @ x
+            direction = np.linalg.solve(preconditioner, residual)
+            for _ in range(n_steps):
+                if not residual.any():
+                    break
+                size = residual @ np.linalg.solve(preconditioner, residual)
+                step = size / (direction @ gram @ direction)
+                x += step * direction
+                residual = residual - step * gram @ direction
+                scaled = np.linalg.solve(preconditioner, residual)
+                direction = scaled + (residual @ scaled) / size * direction
+        return improved.astype(start.dtype)
 
 
-def _rows(indptr: IntArray) -> IntArray:
-    """Return the row of every entry."""
-    return np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
+def threshold_shape(rows: Rows, spec: Spec) -> tuple[int, int]:
+    """Return the shape of the thresholds that are learned."""
+    return rows.n_rows, spec.n_thresholds(rows.n_levels)
 
 
-def _row_sums(indptr: IntArray, values: FloatArray) -> FloatArray:
-    return np.bincount(_rows(indptr), values, len(indptr) - 1).astype(np.float64)
+def row_losses(rows: Rows, spec: Spec, scores: FloatArray, thresholds: FloatArray) -> RowLosses:
+    """Return the loss of every row at given scores, and its derivatives, in NumPy."""
+    by_threshold = means = None
+    match spec:
+        case TwoLevel(loss, cut):
+            y = np.where(rows.codes > cut, 1.0, -1.0)
+            losses, weights = loss.value(y * scores), y * loss.derivative(y * scores)
+        case Thresholds(loss, reach):
+            ordinal = ThresholdLoss(loss, reach)
+            own = thresholds[rows.rows]
+            losses = ordinal.value(scores, rows.codes, own)
+            weights, by_entry = ordinal.derivatives(scores, rows.codes, own)
+            by_threshold = np.zeros_like(thresholds)
+            np.add.at(by_threshold, rows.rows, by_entry)
+        case Proximal(loss):
+            losses, weights, means = _proximal(rows, scores, loss)
+        case Real(loss, targets):
+            with np.errstate(invalid="ignore", divide="ignore"):
+                losses, weights = loss.value(targets, scores), loss.derivative(targets, scores)
+        case Anchored(anchored, anchors):
+            losses = anchored.value(scores, rows.codes, anchors)
+            weights, _ = anchored.derivatives(scores, rows.codes, anchors)
+        case _:
+            raise TypeError(f"{spec!r} is not a question that this backend knows.")
+    totals = np.bincount(rows.rows, losses, rows.n_rows).astype(np.float64)
+    return RowLosses(totals, weights.astype(scores.dtype), by_threshold, means)
 
 
-def _blocks_of(entries: Entries) -> list[tuple[IntArray, slice]]:
-    """Return, for every block, where its rows begin in it, and where it is among the entries."""
-    return [
-        (indptr - indptr[0], slice(int(indptr[0]), int(indptr[-1]))) for indptr in entries.indptr
-    ]
-
-
-def _rows_of(entries: Entries) -> IntArray:
-    """Return the row of every entry; blocks follow one another."""
-    return np.concatenate([_rows(indptr) for indptr in entries.indptr])
+def _proximal(
+    rows: Rows, scores: FloatArray, loss: TwoLevelLoss
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return the loss of every entry, its derivative by the score, and the means of the levels."""
+    shape, own = (rows.n_rows, rows.n_levels), (rows.rows, rows.codes)
+    counts, sums, pushes = np.zeros(shape), np.zeros(shape), np.zeros(shape)
+    np.add.at(counts, own, 1.0)
+    np.add.at(sums, own, scores)
+    means = np.divide(sums, counts, out=np.full(shape, np.nan), where=counts > 0)
+    ordinal = ProximalLoss(loss)
+    weights, push = ordinal.derivatives(scores, rows.codes, means[rows.rows])
+    np.add.at(pushes, rows.rows, push)
+    # Every score moves its own level's mean, and with it what the other levels feel.
+    weights = weights - (pushes / np.maximum(counts, 1.0))[own]
+    return ordinal.value(scores, rows.codes, means[rows.rows]), weights, means.astype(scores.dtype)

@@ -64,7 +64,7 @@ def run(task: Callable[..., Any], bounds: IntArray, n_threads: int) -> None:
 
 
 def _pool(n_threads: int) -> ThreadPoolExecutor:
-    """Return the threads that help where so many work."""
+    """Return the threads that help the caller where n work."""
     if n_threads not in _pools:
         _pools[n_threads] = ThreadPoolExecutor(n_threads - 1, thread_name_prefix="marginmf")
     return _pools[n_threads]
@@ -83,7 +83,7 @@ def row_bounds(indptr: IntArray, n_threads: int, work_each: int = 1) -> IntArray
 
 
 def row_parts(indptr: IntArray, n_parts: int) -> IntArray:
-    """Cut the rows into so many parts with about the same number of entries."""
+    """Cut the rows into n parts with about the same number of entries."""
     if n_parts == 1:
         return np.array([0, len(indptr) - 1])
     cuts = np.searchsorted(indptr, np.linspace(0, int(indptr[-1]), n_parts + 1)[1:-1])

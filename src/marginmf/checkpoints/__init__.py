@@ -5,7 +5,12 @@ A fit is a sequence of minimisations with names.  `Journal` is how an estimator 
 the same fit is called again it takes up what is there.
 """
 
-from marginmf.checkpoints.checkpoint import Checkpoint, CheckpointLike, open_journal
-from marginmf.checkpoints.journal import Journal
+from marginmf.checkpoints.checkpoint import (
+    Checkpoint,
+    CheckpointLike,
+    Journal,
+    RunStore,
+    open_journal,
+)
 
-__all__ = ["Checkpoint", "CheckpointLike", "Journal", "open_journal"]
+__all__ = ["Checkpoint", "CheckpointLike", "Journal", "RunStore", "open_journal"]

@@ -1,29 +1,50 @@
-"""What a user says about a checkpoint, and how a fit opens it."""
+"""What a user says about a checkpoint, and how a fit runs its minimisations with one."""
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_EXCEPTION, CancelledError, ThreadPoolExecutor, wait
 from contextlib import contextmanager
-from dataclasses import dataclass
-from numbers import Real
+from dataclasses import dataclass, field
+from functools import partial
+from numbers import Integral, Real
 from pathlib import Path
-from typing import Any
+from threading import Event
+from typing import Any, Protocol, TypeVar
 
+import numpy as np
+
+from marginmf._random import GeneratorState, as_generator
 from marginmf._typing import Array
 from marginmf.checkpoints.fingerprint import fingerprint
-from marginmf.checkpoints.journal import Journal
-from marginmf.checkpoints.store import Store
+from marginmf.checkpoints.store import Content, Store
+from marginmf.solvers import (
+    Callback,
+    EarlyStopping,
+    NumpyVectors,
+    Paused,
+    Progress,
+    Result,
+    Solver,
+    Stopping,
+    StopReason,
+    Vectors,
+    minimise,
+)
+
+Part = TypeVar("Part")
+Done = TypeVar("Done")
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """Where a fit keeps its state while it runs, and how often it writes.
+    """The folder where a fit keeps its state while it runs, and how often it writes.
 
     Parameters
     ----------
     path : path
         A folder of its own, new or left by the same fit.  It is removed when the fit succeeds.
     seconds : float
-        So long at least between two writes.  A slow disk makes it longer: writing takes at most
+        The minimum time between two writes.  A slow disk makes it longer: writing takes at most
         a twentieth of the time.  0 writes after every iteration, whatever that costs.
 
     Examples
@@ -44,6 +65,140 @@ class Checkpoint:
             raise ValueError(f"checkpoint={self.path!r} must be a path, a Checkpoint or None.")
         if not (isinstance(self.seconds, Real) and float(self.seconds) >= 0):
             raise ValueError(f"seconds={self.seconds!r} must be a number >= 0.")
+
+
+class RunStore(Protocol):
+    """Keeps minimisations by name: a `Store` in a folder, or any other."""
+
+    def find(self, name: str, vectors: Vectors) -> Content | None:
+        """Return what was noted under this name before, if anything was."""
+
+    def note(self, name: str, content: Content, vectors: Vectors) -> bool | None:
+        """Take a run after an iteration, or what it led to; True pauses the run there.
+
+        A run must be told to `keep` its vectors if they are needed any longer.
+        """
+
+
+@dataclass(frozen=True)
+class Journal:
+    """Runs minimisations by name; with a store, each only once over all calls of a fit.
+
+    A fit must ask for the same names in each call, and for each of them once; in which order, and
+    in how many threads, does not matter.
+
+    Parameters
+    ----------
+    store : RunStore, optional
+        Keeps results and unfinished runs; without one, nothing is kept.
+    prefix : str
+        Before every name.
+
+    Examples
+    --------
+    >>> from marginmf.solvers import LBFGS
+    >>> journal = Journal()
+    >>> square = lambda x: (float(x @ x), 2 * x)
+    >>> journal.minimise("stage 1", LBFGS(), square, np.array([3.0])).objective < 1e-9
+    True
+    """
+
+    store: RunStore | None = None
+    prefix: str = ""
+    _given_up: Event = field(default_factory=Event, repr=False)
+
+    def scope(self, name: str) -> "Journal":
+        """Return a journal of the same fit for a part of it, whose names begin with this one.
+
+        It can be given as ``checkpoint`` to the fit of an estimator inside this fit.
+        """
+        return Journal(self.store, f"{self.prefix}{name}, ", self._given_up)
+
+    def minimise(
+        self,
+        name: str,
+        solver: Solver,
+        objective: Any,
+        start: Any,
+        stopping: Stopping | None = None,
+        callbacks: Sequence[Callback] = (),
+        vectors: Vectors | None = None,
+        early_stopping: EarlyStopping | None = None,
+    ) -> Result:
+        """Return the stored result of this name, or minimise, from the stored run if any.
+
+        Callbacks see the iterations that are made now, not those of an earlier call.  For the
+        parameters see `marginmf.solvers.minimise`.
+        """
+        vectors = vectors or NumpyVectors()
+        run = partial(
+            minimise,
+            solver,
+            objective,
+            stopping=stopping,
+            callbacks=[*callbacks, self._give_up],
+            vectors=vectors,
+            early_stopping=early_stopping,
+        )
+        store, name = self.store, self.prefix + name
+        if store is None:
+            return run(start)
+        found = store.find(name, vectors)
+        if isinstance(found, Result):
+            return found
+        result = run(
+            found if isinstance(found, Paused) else start,
+            save=lambda paused: store.note(name, paused, vectors),
+        )
+        if result.reason is not StopReason.PAUSED:
+            store.note(name, result, vectors)
+        return result
+
+    def generator(self, name: str, random_state: Any) -> np.random.Generator:
+        """Return a random generator that yields the same numbers in every call of a fit.
+
+        That takes no storing where ``random_state`` is a number; otherwise the generator of the
+        first call is kept as it was.
+        """
+        if self.store is None or isinstance(random_state, Integral):
+            return as_generator(random_state)
+        name = self.prefix + name
+        found = self.store.find(name, NumpyVectors())
+        if isinstance(found, GeneratorState):
+            return found.generator()
+        generator = as_generator(random_state)
+        self.store.note(name, GeneratorState.of(generator), NumpyVectors())
+        return generator
+
+    def side_by_side(
+        self, work: Callable[[Part], Done], parts: Collection[Part], n_threads: int
+    ) -> list[Done]:
+        """Do some work for several parts of a fit in threads; return what it gave, in order.
+
+        If one part fails, or the user interrupts the fit, the others give up after the iteration
+        that they are in: the error would otherwise wait until they are done.
+        """
+        with ThreadPoolExecutor(max(1, min(n_threads, len(parts)))) as pool:
+            futures = [pool.submit(work, part) for part in parts]
+            try:
+                done, _ = wait(futures, return_when=FIRST_EXCEPTION)
+                failed = any(future.exception() for future in done)
+            except BaseException:
+                failed = True
+                raise
+            finally:
+                if failed:
+                    self._given_up.set()
+                    pool.shutdown(wait=False, cancel_futures=True)
+        errors = [future.exception() for future in futures if not future.cancelled()]
+        # What went wrong, rather than that somebody gave up because of it.
+        for error in sorted(filter(None, errors), key=lambda e: isinstance(e, CancelledError)):
+            raise error
+        return [future.result() for future in futures]
+
+    def _give_up(self, progress: Progress) -> None:
+        if self._given_up.is_set():
+            raise CancelledError("Another part of the fit has failed.")
 
 
 #: What ``fit`` takes as ``checkpoint``; a journal is that of a fit which this one is a part of.

@@ -10,14 +10,14 @@ from marginmf import __version__
 from marginmf._typing import Array
 
 #: Raised when files written before cannot be read any more.
-FORMAT = 1
+FORMAT = 2
 
 #: Parameters that do not change the answer.
 WITHOUT_EFFECT = ("n_jobs", "verbose", "callbacks")
 
 
 def fingerprint(estimator: Any, data: Mapping[str, Array]) -> dict[str, Any]:
-    """Return what must be the same for a fit to be taken up."""
+    """Return what must be the same for a fit to go on."""
     return {
         "format": FORMAT,
         "version": __version__,

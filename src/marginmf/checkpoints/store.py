@@ -1,54 +1,68 @@
-"""A folder with a file for each minimisation of a fit: its result or, while it runs, its state."""
+"""A folder with a file for each minimisation of a fit: its result or, while it runs, its state.
+
+The files are in the safetensors format, so reading one cannot run anything, with a checksum over
+vectors and description.
+"""
 
 import hashlib
+import json
 import os
 import re
 import sys
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import RLock
 from typing import Any
 
-from marginmf._atomic import leftovers
-from marginmf._locks import take
-from marginmf.checkpoints.fingerprint import difference
-from marginmf.checkpoints.pieces import Piece, read_piece, write_piece
+import numpy as np
 
-#: The name of the piece that says whose checkpoint this is.
+from marginmf._atomic import atomic_write, leftovers
+from marginmf._locks import take
+from marginmf._random import GeneratorState
+from marginmf._typing import Array
+from marginmf.checkpoints.fingerprint import difference, raw
+from marginmf.solvers import NumpyVectors, Paused, Record, Result, State, StopReason, Vectors
+
+#: The fingerprint of a fit, an unfinished or a finished minimisation, or a random generator.
+Content = dict[str, Any] | Paused | Result | GeneratorState
+
+#: The name under which the fingerprint of the fit is kept.
 FIT = "fit"
 
 #: The largest share of the time that may go into writing.
 LARGEST_SHARE = 0.05
 
+NUMPY = NumpyVectors()
+
 
 class Store:
-    """Keeps the pieces of one fit.  Any thread may call it.
+    """Keeps what one fit has done, by name.  Any thread may call it.
 
-    Pieces wait in memory until it is time to write, then all are written in the order in which
-    they came: what a piece depends on is there before it.
+    Contents wait in memory until it is time to write, then all are written in the order in which
+    they came: what a file depends on is there before it.
 
     Parameters
     ----------
     folder : Path
-        Where the files are.
+        The folder of the files.
     seconds : float
-        So long at least between two writes; 0 is no wait at all.
+        The minimum time between two writes; 0 writes at once.
     """
 
     def __init__(self, folder: Path, seconds: float) -> None:
         self.folder = folder
         self.seconds = seconds
         self._names: set[str] = {FIT}
-        self._unwritten: dict[str, Piece] = {}
+        self._unwritten: dict[str, tuple[Content, Vectors]] = {}
         self._lock = RLock()
         self._next_write = time.monotonic() + seconds
 
     @contextmanager
     def opened(self, fingerprint: dict[str, Any]) -> Iterator[None]:
-        """Make or take up the folder; remove it after success, bring it up to date otherwise."""
+        """Make or reuse the folder; remove it after success, bring it up to date otherwise."""
         with claimed(self.folder):
             self._begin(fingerprint)
             try:
@@ -63,19 +77,23 @@ class Store:
                 raise
             self._remove()
 
-    def find(self, name: str) -> Piece | None:
-        """Return the piece of this name from an earlier call of the fit, if there is one."""
+    def find(self, name: str, vectors: Vectors = NUMPY) -> Content | None:
+        """Return what an earlier call of the fit noted under this name, if anything."""
         with self._lock:
             if name in self._names:
                 raise RuntimeError(f"Two parts of one fit have the same name, {name!r}.")
             self._names.add(name)
         path = self._path(name)
-        return read_piece(path, name) if path.exists() else None
+        return read_content(path, name, vectors) if path.exists() else None
 
-    def note(self, name: str, piece: Piece) -> None:
-        """Keep a piece instead of the one that has this name now; its vectors must not change."""
+    def note(self, name: str, content: Content, vectors: Vectors = NUMPY) -> None:
+        """Keep a content instead of the one that has this name now."""
+        if isinstance(content, Paused):
+            content.keep()
+            if len(content.history) == 1:  # refuse at once what could not be written later
+                _storable(vectors.to_host(content.state.point))
         with self._lock:
-            self._unwritten[name] = piece
+            self._unwritten[name] = content, vectors
             if time.monotonic() >= self._next_write:
                 self._write()
 
@@ -84,7 +102,7 @@ class Store:
             began = time.monotonic()
             try:
                 for name in list(self._unwritten):
-                    write_piece(self._path(name), name, self._unwritten[name])
+                    write_content(self._path(name), name, *self._unwritten[name])
                     del self._unwritten[name]
             except OSError as error:
                 raise OSError(
@@ -101,7 +119,7 @@ class Store:
         path = self._path(FIT)
         others = self._others()
         if path.exists():
-            stored = read_piece(path, FIT)
+            stored = read_content(path, FIT)
             other = difference(stored, fingerprint) if isinstance(stored, dict) else "something"
             if other:
                 raise ValueError(
@@ -114,7 +132,7 @@ class Store:
                 f"{others[0]!r}. A checkpoint is a folder of its own: choose another path."
             )
         else:
-            self._unwritten[FIT] = fingerprint
+            self._unwritten[FIT] = fingerprint, NUMPY
             self._write()
 
     def _others(self) -> list[str]:
@@ -180,3 +198,128 @@ def _locked(folder: Path) -> Iterator[None]:
         yield
     finally:
         os.close(handle)
+
+
+def write_content(path: Path, name: str, content: Content, vectors: Vectors = NUMPY) -> None:
+    """Write a content under a name; the file appears whole or not at all."""
+    kind, details, device_arrays = _taken_apart(content)
+    arrays = {key: _storable(vectors.to_host(array)) for key, array in device_arrays.items()}
+    text = json.dumps({"name": name, "kind": kind, "details": details})
+    # Written here and not by safetensors, which would copy all arrays first, or write to a
+    # temporary file of its own that a killed process leaves behind.
+    metadata = {"description": text, "checksum": _checksum(text, arrays)}
+    header: dict[str, Any] = {"__metadata__": metadata}
+    end = 0
+    for key, array in arrays.items():
+        begin, end = end, end + array.nbytes
+        dtype = f"F{8 * array.itemsize}"
+        header[key] = {"dtype": dtype, "shape": array.shape, "data_offsets": [begin, end]}
+    encoded = json.dumps(header).encode()
+    encoded += b" " * (-len(encoded) % 8)
+    with atomic_write(path) as file:
+        file.write(len(encoded).to_bytes(8, "little") + encoded)
+        for array in arrays.values():
+            file.write(raw(array))
+
+
+def read_content(path: Path, name: str, vectors: Vectors = NUMPY) -> Content:
+    """Read the content of a name; refuse what is not exactly as it was written."""
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(path, framework="np") as file:
+            metadata = file.metadata() or {}
+            arrays = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
+        if _checksum(metadata["description"], arrays) != metadata["checksum"]:
+            raise ValueError("its checksum is another")
+        found = json.loads(metadata["description"])
+        if found["name"] != name:
+            raise ValueError("it belongs elsewhere")
+        restored = {key: vectors.from_host(array) for key, array in arrays.items()}
+        return _put_together(found["kind"], found["details"], restored)
+    except (SafetensorError, ValueError, KeyError, TypeError) as error:
+        raise ValueError(
+            f"The checkpoint's file {path} is damaged ({error}). Remove the folder and fit anew."
+        ) from error
+
+
+def _taken_apart(content: Content) -> tuple[str, dict[str, Any], dict[str, Any]]:
+    """Return the kind of a content, what JSON can hold of it, and its vectors."""
+    if isinstance(content, dict):
+        return "fit", content, {}
+    if isinstance(content, GeneratorState):
+        return "generator", vars(content), {}
+    details: dict[str, Any] = {
+        "history": [list(map(float, record)) for record in content.history],
+        "errors": list(content.errors),
+    }
+    if isinstance(content, Result):
+        details |= {"reason": content.reason.name, "n_evaluations": content.n_evaluations}
+        return "result", details, {"point": content.point}
+    state = content.state
+    groups = {"own " + name: group for name, group in state.vectors.items()}
+    groups["point"] = [state.point]
+    groups["best point"] = [] if content.best_point is None else [content.best_point]
+    details |= {
+        "state": [state.value, state.gradient_norm, state.n_evaluations, state.step_share],
+        "groups": {name: len(group) for name, group in groups.items()},
+        "numbers": {name: list(map(float, values)) for name, values in state.numbers.items()},
+        "generators": {name: vars(one) for name, one in state.generators.items()},
+    }
+    vectors = {
+        f"{name} {index}": vector
+        for name, group in groups.items()
+        for index, vector in enumerate(group)
+    }
+    return "run", details, vectors
+
+
+def _put_together(kind: str, details: dict[str, Any], vectors: Mapping[str, Any]) -> Content:
+    if kind == "fit":
+        return details
+    if kind == "generator":
+        return GeneratorState(**details)
+    history = [
+        Record(int(iteration), objective, norm, int(n_evaluations), seconds)
+        for iteration, objective, norm, n_evaluations, seconds in details["history"]
+    ]
+    if kind == "result":
+        reason, n_evaluations = StopReason[details["reason"]], details["n_evaluations"]
+        return Result(vectors["point"], history, reason, n_evaluations, details["errors"])
+    groups = {
+        name: [vectors[f"{name} {index}"] for index in range(size)]
+        for name, size in details["groups"].items()
+    }
+    (point,), best_points = groups.pop("point"), groups.pop("best point")
+    value, gradient_norm, n_evaluations, step_share = details["state"]
+    state = State(
+        point,
+        value,
+        gradient_norm,
+        n_evaluations,
+        step_share,
+        vectors={name.removeprefix("own "): group for name, group in groups.items()},
+        numbers=details["numbers"],
+        generators={name: GeneratorState(**one) for name, one in details["generators"].items()},
+    )
+    return Paused(state, history, details["errors"], *best_points)
+
+
+def _storable(array: Any) -> Array:
+    """Return an array as the format wants it: contiguous, little-endian, float32 or float64."""
+    dtype = getattr(array, "dtype", None)
+    if dtype not in (np.float32, np.float64):
+        raise TypeError(
+            "A checkpoint holds vectors of float32 or float64, but those of this fit are of type "
+            f"{dtype or type(array).__name__}: fit without a checkpoint."
+        )
+    return np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
+
+
+def _checksum(text: str, arrays: Mapping[str, Array]) -> str:
+    code = hashlib.sha256(text.encode())
+    for name in sorted(arrays):
+        array = arrays[name]
+        code.update(f"{name} {array.dtype} {array.shape}".encode())
+        code.update(raw(array))
+    return code.hexdigest()

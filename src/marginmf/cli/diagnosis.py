@@ -76,9 +76,9 @@ def _cores() -> Answer:
 
 
 def _numba_cache() -> Answer:
-    from marginmf.backends import passes
+    from marginmf.backends.cpu import sums
 
-    folder = Path(str(passes.scores.stats.cache_path))
+    folder = Path(str(sums.scores.stats.cache_path))
     advice = "set NUMBA_CACHE_DIR to a folder that can be written to"
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -129,18 +129,17 @@ def _self_test() -> Answer:
     """Fit and predict with the compiled kernels and with their oracle, and compare."""
     import numpy as np
 
-    from marginmf.backends import Kernels, get_kernels
+    from marginmf.backends import BACKENDS
     from marginmf.datasets import make_ratings
     from marginmf.ratings import HMF
 
-    class Oracle(HMF):
-        def _kernels(self) -> Kernels:
-            return get_kernels("reference")
-
     data = make_ratings(30, 20, n_factors=2, observed=0.5, random_state=0)
     # Few steps, so that rounding has no time to grow.
-    settings: dict[str, Any] = {"reg": 1.0, "max_iter": 5, "random_state": 0, "dtype": "float64"}
-    compiled, oracle = (kind(4, **settings).fit(data.pairs, data.ratings) for kind in (HMF, Oracle))
+    settings: dict[str, Any] = {"max_iter": 5, "random_state": 0, "dtype": "float64"}
+    compiled, oracle = (
+        HMF(4, 1.0, backend=backend, **settings).fit(data.pairs, data.ratings)
+        for backend in BACKENDS
+    )
     ours, theirs = (model.decision_function(data.pairs) for model in (compiled, oracle))
     apart = float(np.abs(ours - theirs).max())
     if not apart < 1e-6:

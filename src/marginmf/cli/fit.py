@@ -30,8 +30,8 @@ def fit(
         bool,
         typer.Option(
             "--calibrate/--no-calibrate",
-            help="Learn probabilities too; with a given --reg it takes as long again as the fit, "
-            "and if it is not done now, every command that needs them does it.",
+            help="Learn probabilities, which predictions are made with, on held-out ratings; if "
+            "that is not done now, every command that needs them does it.",
         ),
     ] = True,
     model: ModelOptions,
@@ -50,6 +50,8 @@ def fit(
     refuse_same(out, data.file)
     check_destination(out, "model", overwrite=force)
     estimator = make_model(name, model, talk.progress)
+    if "calibrate" in estimator.get_params(deep=False):
+        estimator.set_params(calibrate=calibrate)
     source, ratings = checked_ratings(data, talk.progress)
     estimator._check(ratings)
     talk.out.print(f"{source.title}: {source.facts()}.", markup=False, soft_wrap=True)
@@ -61,9 +63,6 @@ def fit(
             talk.notes.print(f"What was done is in {checkpoint}; the same command goes on.")
         raise
     seconds = time.perf_counter() - started
-    if calibrate:
-        with talk.notes.status("Calibrating probabilities on held-out ratings"):
-            estimator.calibrate()
     if hasattr(estimator, "verbose"):
         estimator.set_params(verbose=0)  # whoever loads the model did not ask for progress bars
     estimator.save(out)

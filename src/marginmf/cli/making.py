@@ -1,36 +1,11 @@
 """Make estimators by their names on the command line, with the settings given there."""
 
-import inspect
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from marginmf._names import suggestion
-
-
-def named_classes(
-    module: Any, base: type[Any], names: Mapping[str, str], without: Iterable[str] = ()
-) -> dict[str, type[Any]]:
-    """Return the estimators that a module exports, by their names on the command line.
-
-    Parameters
-    ----------
-    module : module
-        With ``__all__``.
-    base : type
-        What the estimators are.
-    names : mapping of str to str
-        Names that are not simply those of the class in small letters.
-    without : iterable of str
-        Classes that are no methods by themselves.
-    """
-    exported = {name: getattr(module, name) for name in module.__all__ if name not in without}
-    return {
-        names.get(name, name.lower()): one
-        for name, one in exported.items()
-        if inspect.isclass(one) and issubclass(one, base)
-    }
 
 
 @dataclass(frozen=True)

@@ -3,13 +3,11 @@
 from collections.abc import Iterable
 from typing import Any
 
-from marginmf import ratings
-from marginmf.cli.making import Settings, make_all, named_classes
+from marginmf.cli.making import Settings, make_all
 from marginmf.cli.options import ModelOptions
-from marginmf.ratings.base import RatingsEstimator
+from marginmf.ratings import METHODS
+from marginmf.ratings.estimator import RatingsEstimator
 
-#: Names that are not simply those of the class in small letters.
-SHORT = {"BiasOnly": "bias", "MarginEnsemble": "ensemble"}
 #: The parameter that each option sets.
 PARAMETERS = {"factors": "n_factors", "reg": "reg", "max_iter": "max_iter"}
 
@@ -20,7 +18,7 @@ def known_models() -> dict[str, type[RatingsEstimator]]:
     >>> sorted(known_models())[:4]
     ['als', 'bias', 'bmmmf', ...]
     """
-    return named_classes(ratings, RatingsEstimator, SHORT)
+    return dict(METHODS)
 
 
 def make_model(name: str, options: ModelOptions, progress: bool = False) -> RatingsEstimator:

@@ -11,7 +11,7 @@ from marginmf.cli.options import ModelFile, TalkOptions, takes_groups
 
 if TYPE_CHECKING:
     from marginmf._typing import Array
-    from marginmf.ratings.base import RatingsEstimator
+    from marginmf.ratings.estimator import RatingsEstimator
 
 EXAMPLE = "marginmf predict m.marginmf pairs.csv --out predicted.csv"
 #: Pairs that are read and predicted at a time: enough for the kernels, little in memory.
@@ -30,9 +30,9 @@ def predict(
         typer.Option(help="A .csv, .tsv, .jsonl (or .gz of these), .parquet or .arrow file."),
     ] = None,
     output: Annotated[
-        Literal["rule", "median", "mode", "mean"],
-        typer.Option(help="The method's own rule, or a point of the distribution over levels."),
-    ] = "rule",
+        Literal["median", "mode", "mean", "rule"],
+        typer.Option(help="A point of the distribution over levels, or the method's own rule."),
+    ] = "median",
     proba: Annotated[
         bool, typer.Option("--proba", help="Also the probability of every level.")
     ] = False,

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from marginmf.labels.base import LabelsEstimator
-    from marginmf.ratings.base import RatingsEstimator
+    from marginmf.ratings.estimator import RatingsEstimator
 
 
 def load_ratings_model(path: Path) -> "RatingsEstimator":

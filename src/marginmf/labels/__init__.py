@@ -1,5 +1,10 @@
-"""Labels: rows that have sets of labels, and a decision rule that every method shares."""
+"""Labels: rows that have sets of labels, and a decision rule that every method shares.
 
+`METHODS` has every method by its name on the command line.  A new one is a class in a file of its
+own, decorated with `marginmf.labels.base.method`.
+"""
+
+from marginmf.labels.base import METHODS
 from marginmf.labels.baselines import (
     CPLST,
     PLST,
@@ -10,12 +15,12 @@ from marginmf.labels.baselines import (
 )
 from marginmf.labels.grople import GroPLE
 from marginmf.labels.mlchmf import MLCHMF
-from marginmf.labels.scaled import Scaled
 from marginmf.labels.tree import EmbeddingTree
-from marginmf.labels.tuned import DecisionTuned
+from marginmf.labels.wrappers import DecisionTuned, Scaled
 
 __all__ = [
     "CPLST",
+    "METHODS",
     "MLCHMF",
     "PLST",
     "BinaryRelevance",

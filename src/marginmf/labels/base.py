@@ -1,29 +1,46 @@
 """What every label estimator has in common: fit, scores, the decision rule, predictions."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass
 from numbers import Integral
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, issparse
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from marginmf._demands import Methods, Names, Optional, declared, floats
 from marginmf._indicators import counts
 from marginmf._parameters import check_choice, unfitted
 from marginmf._saving import Savable
+from marginmf._threads import n_threads
 from marginmf._typing import Array, BoolArray, Float64Array, FloatArray, IntArray
-from marginmf.labels.checks import as_features, check_none_missing, label_names
+from marginmf.backends.threads import one_blas_thread
+from marginmf.checkpoints import CheckpointLike, Journal, open_journal
 from marginmf.labels.decisions import (
     DECISIONS,
     MEASURES,
     DecisionRule,
     ThresholdSearch,
 )
-from marginmf.labels.folds import Fold, inner_folds
-from marginmf.labels.targets import Targets, read_targets
+from marginmf.labels.order import (
+    Fold,
+    Order,
+    Seen,
+    Varying,
+    canonical_order,
+    data_order,
+    inner_folds,
+)
+from marginmf.labels.targets import (
+    Targets,
+    as_features,
+    check_none_missing,
+    label_names,
+    read_targets,
+)
 
 #: What the decision rule is made of.
 RULE = ("decision", "tune_for", "top1_if_empty", "cv")
@@ -36,15 +53,98 @@ ACCEPTED: dict[str, Any] = {
 }
 #: Scores are worked on in batches of about this many bytes.
 BATCH_BYTES = 2**25
+#: Every label method by its name on the command line.
+METHODS = Methods("label")
+#: Registers a label method: model files and the command line know it from then on.
+method = METHODS.register
+
+
+class OrderedFit(ABC):
+    """What happens around `_fit` and `_scores`, the same for every method."""
+
+    #: In which order `_fit` sees rows and labels, so that theirs in the data does not matter; None
+    #: for the order of the data.
+    _order: ClassVar[Callable[..., Order] | None] = staticmethod(canonical_order)
+    #: Whether `_fit` and `_scores` are spared labels that all training rows have, or none.
+    _varying_only: ClassVar[bool] = True
+    #: Which labels vary, if `_fit` saw no others.
+    _labels: Varying | None = None
+    #: How `_fit` sees the data; there during a fit only.
+    _seen: Seen
+    #: Runs the minimisations of `_fit`; one that keeps what was done is there during a fit only.
+    _journal = Journal()
+
+    @abstractmethod
+    def _fit(self, X: Any, Y: csr_array) -> None:
+        """Learn to score from features and an indicator of ones.
+
+        Rows and labels come in an order of their own, and BLAS keeps to one thread.  Learned arrays
+        that ``_saved`` declares to have an axis of labels are put in the labels' own order
+        afterwards (see `Seen.restored`); what else depends on it is for `_restore` to mend.
+        """
+
+    @abstractmethod
+    def _scores(self, X: Any) -> FloatArray:
+        """Return a score for every row of a batch and every label, above 0 if rather there.
+
+        Labels that do not vary may be left out.
+        """
+
+    def _fit_in_order(self, X: Any, Y: csr_array) -> None:
+        """Fit once rows and labels are in order, and put what was learned back."""
+        if self._varying_only:
+            self._labels = Varying.of(Y)
+        order, before = type(self)._order, dict(vars(self))
+        with one_blas_thread():
+            if order is None:
+                self._seen = Seen.of(data_order(Y), self._labels)
+                self._fit(X, Y if self._labels is None else Y[:, self._seen.labels])
+            else:
+                self._seen = Seen.of(order(X, Y), self._labels)
+                self._fit(*self._seen.taken(X, Y))
+        learned = {name for name, value in vars(self).items() if value is not before.get(name)}
+        self._restore(self._seen, learned)
+        del self._seen
+
+    def _restore(self, seen: Seen, learned: Collection[str]) -> None:
+        """Put what `_fit` has learned in the order of the rows and labels that were given."""
+        for name, wanted in declared(type(self)).items():
+            if name in learned:
+                setattr(self, name, seen.restored(getattr(self, name), wanted))
+
+    def _label_scores(self, X: Any) -> FloatArray:
+        """Return a score for every row of a batch and every label."""
+        if self._labels is not None and not self._labels.varying.any():
+            return self._labels.filled(np.zeros((X.shape[0], 0)))
+        # One thread, because products that BLAS shares out come otherwise rounded.
+        with one_blas_thread():
+            scores = self._scores(X)
+        return scores if self._labels is None else self._labels.filled(scores)
 
 
 @dataclass(eq=False, repr=False)
-class LabelsEstimator(Savable, ClassifierMixin, BaseEstimator, ABC):
+class LabelsEstimator(OrderedFit, Savable, ClassifierMixin, BaseEstimator):
     """A classifier of rows that have sets of labels.
 
     Subclasses say how to learn from features and an indicator of labels (`_fit`), and how to
-    score rows (`_scores`); `_check` refuses parameters.
+    score rows (`_scores`); `_check` refuses parameters, and ``_saved`` declares what was learned
+    (see `marginmf._demands`).
     """
+
+    #: The name on the command line and a line about the method; see `method`.
+    command_name: ClassVar[str]
+    summary: ClassVar[str]
+    _saved: ClassVar[dict[str, Any]] = {
+        "targets_": "Targets",
+        "classes_": Names("classes"),
+        "thresholds_": Optional(floats("labels")),
+        "n_features_in_": int,
+        "feature_names_in_": Optional(Names("features")),
+        "n_samples_fit_": int,
+        "_labels": Optional("Varying"),
+    }
+    #: Attributes whose estimators see other features than this one.
+    _separate: ClassVar[frozenset[str]] = frozenset()
 
     _: KW_ONLY
     decision: str = "global"
@@ -52,7 +152,7 @@ class LabelsEstimator(Savable, ClassifierMixin, BaseEstimator, ABC):
     top1_if_empty: bool = False
     cv: int = 3
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, *, checkpoint: CheckpointLike = None) -> Self:
         """Learn labels from features; what was learned before is forgotten.
 
         Parameters
@@ -64,13 +164,17 @@ class LabelsEstimator(Savable, ClassifierMixin, BaseEstimator, ABC):
             frame, whose column names become the names of the labels.  A vector of classes is
             taken too: then a prediction is the class with the highest score, and no decision rule
             is needed.
+        checkpoint : path or Checkpoint, optional
+            A folder that keeps what was done while the fit runs.  If it is interrupted or killed,
+            the same call goes on from there and ends at the same answer, to the last bit.  The
+            folder is removed when the fit has succeeded.  See `marginmf.checkpoints.Checkpoint`.
 
         Returns
         -------
         self
         """
         # In a copy, so that a fit that fails or is interrupted changes nothing.
-        fitted = unfitted(self)
+        fitted = unfitted(self, ("_labels",))
         fitted._check_decision()
         fitted._check()
         names = label_names(y)
@@ -86,7 +190,10 @@ class LabelsEstimator(Savable, ClassifierMixin, BaseEstimator, ABC):
         indicator, fitted.targets_ = read_targets(y, names)
         fitted.classes_ = fitted.targets_.classes
         fitted.n_samples_fit_ = features.shape[0]
-        fitted._learn(features, indicator, fitted._needs_tuning(features))
+        data = fingerprinted(features, indicator)
+        with open_journal(checkpoint, self, data) as fitted._journal:
+            fitted._learn(features, indicator, fitted._needs_tuning(features))
+        del fitted._journal
         self.__dict__ = fitted.__dict__
         return self
 
@@ -108,7 +215,7 @@ class LabelsEstimator(Savable, ClassifierMixin, BaseEstimator, ABC):
         features = self._features(X)
         scores = np.empty((features.shape[0], self.targets_.n_columns))
         for rows, batch in self._batches(features):
-            found = self._scores(batch)
+            found = self._label_scores(batch)
             scores[rows] = found if self.targets_.vector else self._rule().excess(found)
         shaped: FloatArray = self.targets_.scores(scores)
         return shaped
@@ -128,11 +235,13 @@ class LabelsEstimator(Savable, ClassifierMixin, BaseEstimator, ABC):
         """
         features = self._features(X)
         if self.targets_.vector:
-            classes = [self.targets_.class_of(self._scores(x)) for _, x in self._batches(features)]
+            classes = [
+                self.targets_.class_of(self._label_scores(x)) for _, x in self._batches(features)
+            ]
             found: Array = np.concatenate(classes)
             return found
         rule = self._rule()
-        return self.targets_.sets(rule(self._scores(x)) for _, x in self._batches(features))
+        return self.targets_.sets(rule(self._label_scores(x)) for _, x in self._batches(features))
 
     def _rule(self) -> DecisionRule:
         return DecisionRule(self.thresholds_, self.top1_if_empty)
@@ -141,20 +250,17 @@ class LabelsEstimator(Savable, ClassifierMixin, BaseEstimator, ABC):
     def _check(self) -> None:
         """Raise a sentence if a parameter cannot be used."""
 
-    @abstractmethod
-    def _fit(self, X: Any, Y: csr_array) -> None:
-        """Learn to score from features and an indicator of ones."""
-
-    @abstractmethod
-    def _scores(self, X: Any) -> FloatArray:
-        """Return a score for every row of a batch and every label, above 0 if rather there."""
-
     def _fit_each(self, X: Any, Y: csr_array, folds: list[Fold]) -> Iterator["LabelsEstimator"]:
         """Fit a copy to the training rows of each fold; a method may share work among them."""
-        for fold in folds:
-            model = clone(self)
-            model._fit(X[fold.train], Y[fold.train])
-            yield model
+        for number in range(len(folds)):
+            yield self._fit_fold(X, Y, folds, number)
+
+    def _fit_fold(self, X: Any, Y: csr_array, folds: list[Fold], number: int) -> "LabelsEstimator":
+        model: LabelsEstimator = clone(self)
+        model._journal = self._journal.scope(f"fold {number + 1}")
+        model._fit_in_order(X[folds[number].train], Y[folds[number].train])
+        del model._journal
+        return model
 
     def _needs_tuning(self, X: Any) -> bool:
         """Whether thresholds have to be chosen: not for classes, nor by their sign."""
@@ -163,7 +269,7 @@ class LabelsEstimator(Savable, ClassifierMixin, BaseEstimator, ABC):
     def _learn(self, X: Any, Y: csr_array, tuned: bool) -> None:
         """Fit to all rows, with thresholds chosen by cross-validation or, if not tuned, of 0."""
         self._take_thresholds(self._tuned(X, Y)[0] if tuned else np.zeros(Y.shape[1]), Y)
-        self._fit(X, Y)
+        self._fit_in_order(X, Y)
 
     def _learned_inside(
         self, inside: "LabelsEstimator", X: Any, Y: csr_array, tuned: bool
@@ -174,7 +280,9 @@ class LabelsEstimator(Savable, ClassifierMixin, BaseEstimator, ABC):
         inside.targets_ = Targets(np.arange(Y.shape[1]), False, True, Y.dtype)
         inside.classes_ = inside.targets_.classes
         inside.n_samples_fit_, inside.n_features_in_ = X.shape
+        inside._journal = self._journal
         inside._learn(X, Y, tuned)
+        del inside._journal
         return inside
 
     def _take_thresholds(self, thresholds: Float64Array, Y: csr_array) -> None:
@@ -187,7 +295,8 @@ class LabelsEstimator(Savable, ClassifierMixin, BaseEstimator, ABC):
     def _tuned(self, X: Any, Y: csr_array) -> tuple[Float64Array, float]:
         """Return thresholds, and the measure that they reach on rows held out in turn."""
         only_zero = np.zeros(1) if self.decision == "sign" else None
-        search = ThresholdSearch(Y.shape[1], self.top1_if_empty, only_zero)
+        threads = n_threads(getattr(self, "n_jobs", None))
+        search = ThresholdSearch(Y.shape[1], self.top1_if_empty, only_zero, threads)
         for scores, present in self._held_out(X, Y):
             search.add(scores, present)
         return search.best(self.decision, self.tune_for)
@@ -197,7 +306,23 @@ class LabelsEstimator(Savable, ClassifierMixin, BaseEstimator, ABC):
         folds = inner_folds(X, self.cv, Y)
         for model, fold in zip(self._fit_each(X, Y, folds), folds, strict=True):
             for rows in batches(fold.test, Y.shape[1]):
-                yield model._scores(X[rows]), Y[rows].toarray() > 0
+                yield model._label_scores(X[rows]), Y[rows].toarray() > 0
+
+    def _flaws(self, lengths: Mapping[str, int]) -> Iterator[str]:
+        """Yield what is wrong with a loaded model whose arrays have the right shapes."""
+        mine, asked = self.targets_.classes, self.classes_
+        if asked is not mine and not (asked.dtype == mine.dtype and np.array_equal(asked, mine)):
+            yield ".classes_ are not those of its targets"
+        names = getattr(self, "feature_names_in_", None)
+        if names is not None and names.dtype.kind != "O":
+            yield ".feature_names_in_ are not text"
+        if self.targets_.vector:
+            return
+        thresholds = getattr(self, "thresholds_", None)
+        if thresholds is None:
+            yield ".thresholds_ is missing"
+        elif not (np.isfinite(thresholds) | (thresholds == np.inf)).all():
+            yield ".thresholds_ has a number that is no threshold"
 
     def _check_decision(self) -> None:
         check_choice(self, "decision", DECISIONS)
@@ -222,6 +347,14 @@ class LabelsEstimator(Savable, ClassifierMixin, BaseEstimator, ABC):
         tags.target_tags.multi_output = True
         tags.classifier_tags.multi_label = True
         return tags
+
+
+def fingerprinted(X: Any, Y: csr_array) -> dict[str, Array]:
+    """Return the arrays that tell one data set from another, by names for messages."""
+    labels = {"the labels": Y.indices, "the rows of y": Y.indptr}
+    if not issparse(X):
+        return {"X": X, **labels}
+    return {"X": X.data, "the columns of X": X.indices, "the rows of X": X.indptr, **labels}
 
 
 def batches(rows: IntArray, n_labels: int) -> Iterator[IntArray]:

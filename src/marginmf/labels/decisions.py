@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from marginmf._typing import BoolArray, Float64Array, FloatArray
+from marginmf.backends.labels import count_above
 
 #: The rules and the measures that they can be chosen for.
 DECISIONS = ("sign", "global", "per_label")
@@ -25,10 +26,10 @@ MEASURES = ("accuracy", "micro_f1", "macro_f1", "hamming")
 
 #: How many thresholds are tried: at quantiles of the scores of labels that are there, and evenly.
 N_QUANTILES, N_EVEN = 192, 64
-#: Into how many cells the range of the candidates is cut, to find a score's place among them.
+#: Into how many cells the range of the candidates is cut, to find a score's position among them.
 N_CELLS = 4096
-#: So many scores are held until candidates are chosen.
-MOST_HELD = 2**24
+#: At most this many scores are kept until candidates are chosen.
+MOST_KEPT = 2**24
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,7 +108,7 @@ def _lowest(batches: Sequence[tuple[FloatArray, BoolArray]], least: float) -> fl
 class ThresholdSearch:
     """Counts, for every candidate, what each measure needs; then names the best thresholds.
 
-    Unless candidates are given, the first rows are held as they are, until there are enough of
+    Unless candidates are given, the first rows are kept as they are, until there are enough of
     them to say which thresholds are worth trying.
 
     Parameters
@@ -118,15 +119,21 @@ class ThresholdSearch:
         As in the rule that the thresholds are for.
     candidates : array, optional
         Thresholds to try, ascending.
+    n_threads : int
+        How many threads count; the result does not depend on it.
     """
 
     def __init__(
-        self, n_labels: int, top1_if_empty: bool, candidates: Float64Array | None = None
+        self,
+        n_labels: int,
+        top1_if_empty: bool,
+        candidates: Float64Array | None = None,
+        n_threads: int = 1,
     ) -> None:
-        self.n_labels = n_labels
+        self.n_labels, self.n_threads = n_labels, n_threads
         self.top1_if_empty = top1_if_empty
-        self._held: list[tuple[FloatArray, BoolArray]] = []
-        self._n_held = 0
+        self._kept: list[tuple[FloatArray, BoolArray]] = []
+        self._n_kept = 0
         self._n_rows = 0
         if candidates is not None:
             self._begin(candidates)
@@ -158,36 +165,27 @@ class ThresholdSearch:
         if self.begun:
             self._count(scores, present)
             return
-        self._held.append((scores, present))
-        self._n_held += scores.size
-        if self._n_held >= MOST_HELD:
-            self._count_held()
+        self._kept.append((scores, present))
+        self._n_kept += scores.size
+        if self._n_kept >= MOST_KEPT:
+            self._count_kept()
 
-    def _count_held(self) -> None:
-        """Choose the candidates, and count what was held until then."""
-        if not self._held:
-            self._held = [(np.zeros((0, self.n_labels)), np.zeros((0, self.n_labels), bool))]
-        self._begin(_candidates(self._held))
-        for held in self._held:
-            self._count(*held)
-        self._held = []
+    def _count_kept(self) -> None:
+        """Choose the candidates, and count what was kept until then."""
+        if not self._kept:
+            self._kept = [(np.zeros((0, self.n_labels)), np.zeros((0, self.n_labels), bool))]
+        self._begin(_candidates(self._kept))
+        for batch in self._kept:
+            self._count(*batch)
+        self._kept = []
 
     def _count(self, scores: FloatArray, present: BoolArray) -> None:
-        from marginmf.backends.counting import count_above
-
-        counts = np.zeros((2, self.n_labels, len(self.candidates) + 1), np.int64)
-        overlap = np.zeros(len(self.candidates))
-        count_above(
-            *(
-                0,
-                len(scores),
-                np.ascontiguousarray(scores, np.float64),
-                np.ascontiguousarray(present),
-            ),
-            *(self.top1_if_empty, self.candidates, self._cells, self._scale, *counts, overlap),
+        *counts, overlap = count_above(
+            *(scores, present, self.top1_if_empty, self.candidates),
+            *(self._cells, self._scale, self.n_threads),
         )
         # By how many candidates a score is above, to: by candidates that it is above.
-        predicted, right = np.cumsum(counts[:, :, :0:-1], axis=2)[:, :, ::-1].transpose(0, 2, 1)
+        predicted, right = (np.cumsum(each[:, :0:-1], axis=1)[:, ::-1].T for each in counts)
         self._predicted += predicted
         self._right += right
         self._present += np.count_nonzero(present, axis=0)
@@ -197,7 +195,7 @@ class ThresholdSearch:
     def value(self, measure: str) -> Float64Array:
         """Return a measure under every candidate, larger is better."""
         if not self.begun:
-            self._count_held()
+            self._count_kept()
         values: Float64Array
         if measure == "accuracy":
             values = self._jaccard / max(self._n_rows, 1)

@@ -1,36 +1,42 @@
 """GroPLE: labels embedded so that groups stay together, and features mapped onto them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
+from zlib import crc32
 
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
+from marginmf import _demands
+from marginmf._demands import HISTORY
 from marginmf._indicators import counts
-from marginmf._parameters import check_n_jobs, check_number
+from marginmf._parameters import check_callbacks, check_n_jobs, check_number
 from marginmf._random import as_generator
 from marginmf._threads import n_threads
 from marginmf._typing import IntArray
-from marginmf.backends.threads import one_blas_thread
-from marginmf.labels.base import LabelsEstimator
-from marginmf.labels.embedding import Embedding, LabelEmbedding
-from marginmf.labels.feature_map import fit_feature_map
-from marginmf.labels.folds import Fold
-from marginmf.labels.grams import (
+from marginmf.checkpoints import Journal
+from marginmf.labels.algebra.embedding import Embedding, LabelEmbedding, fit_feature_map
+from marginmf.labels.algebra.grams import (
     LabelGram,
     cross_product,
     feature_moments,
     normal_matrix,
     ready_for_products,
 )
-from marginmf.labels.grouping import check_grouping, given_groups, group_labels, is_clusterer
-from marginmf.labels.order import label_order, row_keys
-from marginmf.labels.transformer import LabelSpaceTransformer
+from marginmf.labels.algebra.grouping import (
+    check_grouping,
+    given_groups,
+    group_labels,
+    is_clusterer,
+)
+from marginmf.labels.base import LabelsEstimator, method
+from marginmf.labels.linear import LabelSpaceTransformer
+from marginmf.labels.order import Fold
 from marginmf.progress import Report, progress_bar
-from marginmf.solvers import Result, Stopping
+from marginmf.solvers import Callback, Result, Stopping
 
 #: Of sparse features the constant ones are left out where less than this share varies.
 FEW = 0.9
@@ -38,9 +44,10 @@ FEW = 0.9
 LARGE = 1e30
 
 
+@method("grople")
 @dataclass(eq=False, repr=False)
 class GroPLE(LabelSpaceTransformer):
-    """Group preserving label embedding (chapter 6 of the thesis).
+    """Group preserving label embedding (Kumar's thesis, chapter 6).
 
     Labels are put into groups that occur together.  Then the label matrix is factorised, such
     that the labels of a group use the same few factors; and a sparse linear map from the features
@@ -57,15 +64,15 @@ class GroPLE(LabelSpaceTransformer):
     n_groups : int
         How many groups of labels a spectral clustering makes.
     reg_basis : float
-        The weight of the squared norm of the embedded rows (lambda_1 of the thesis).
+        The penalty on the squared norm of the embedded rows (lambda_1 of the thesis).
     reg_group : float
-        The weight of the group penalty on the labels' factors (lambda_2).
+        The group penalty on the labels' factors (lambda_2).
     reg_corr : float
-        The weight of the penalty that keeps the maps to related factors alike (alpha).  The matrix
-        behind it is projected on the positive semi-definite ones: without that the problem may
+        The penalty that keeps the maps to related factors alike (alpha).  The matrix behind it is
+        projected on the positive semi-definite ones: without that the problem may
         have no solution.
     reg_sparse : float
-        The weight of the l1 penalty on the map from the features (beta).  The default comes within
+        The l1 penalty on the map from the features (beta).  The default comes within
         3 % of the best weight's accuracy on each of 15 benchmark data sets (features from 0 to 1),
         with a threshold chosen by cross-validation.
     grouping : "spectral", clusterer or sequence of int
@@ -87,6 +94,9 @@ class GroPLE(LabelSpaceTransformer):
         models are learned side by side with the final one; the result does not depend on it.
     verbose : bool
         Show a progress bar.
+    callbacks : sequence of callable
+        Called with a `marginmf.solvers.Progress` after every iteration of both stages, also on the
+        folds; returning True stops that stage.
     decision : {"sign", "global", "per_label"}
         The rule that turns scores into label sets; see `marginmf.labels.decisions`.
     tune_for : {"accuracy", "micro_f1", "macro_f1", "hamming"}
@@ -140,6 +150,9 @@ class GroPLE(LabelSpaceTransformer):
     random_state: Any = None
     n_jobs: int | None = None
     verbose: bool = False
+    callbacks: Sequence[Callback] = ()
+
+    _saved: ClassVar[dict[str, Any]] = {**HISTORY, "label_groups_": _demands.counts("labels")}
 
     def _learn(self, X: Any, Y: csr_array, tuned: bool) -> None:
         if not tuned or self._n_threads() == 1:
@@ -147,7 +160,7 @@ class GroPLE(LabelSpaceTransformer):
             return
         # All rows in one thread, the folds of them in the others.
         with ThreadPoolExecutor(1) as pool:
-            whole = pool.submit(self._fit, X, Y)
+            whole = pool.submit(self._fit_in_order, X, Y)
             thresholds, _ = self._tuned(X, Y)
             whole.result()
         self._take_thresholds(thresholds, Y)
@@ -157,47 +170,53 @@ class GroPLE(LabelSpaceTransformer):
             yield from super()._fit_each(X, Y, folds)
             return
         with ThreadPoolExecutor(min(self._n_threads() - 1, len(folds))) as pool:
-            fit_one = partial(super()._fit_each, X, Y)
-            yield from pool.map(lambda fold: next(iter(fit_one([fold]))), folds)
+            yield from pool.map(partial(self._fit_fold, X, Y, folds), range(len(folds)))
 
     def _n_threads(self) -> int:
         """How many fits are made side by side: one, if each of them shows a progress bar."""
         return 1 if self.verbose else n_threads(self.n_jobs)
 
     def _fit(self, X: Any, Y: csr_array) -> None:
-        n_labels = Y.shape[1]
-        # In an order that depends on the labels alone, so that theirs in Y does not matter.
-        order = label_order(Y, row_keys(X))
-        with one_blas_thread(), progress_bar("GroPLE", 2, self.verbose) as report:
-            gram = LabelGram.of(Y).taken(order)
-            groups = self._groups(gram, order)
+        with progress_bar("GroPLE", 2, self.verbose) as progress:
+
+            def report(stage: str) -> list[Callback]:
+                return [*self.callbacks, *progress(stage)]
+
+            gram = LabelGram.of(Y)
+            groups = self._groups(gram)
             by_group = np.argsort(groups, kind="stable")
-            order = order[by_group]
             starts = np.flatnonzero(np.diff(groups[by_group], prepend=groups.min() - 1))
-            labels = self._embed_labels(gram.taken(by_group), starts, report)
-            features = self._map_features(X, Y[:, order], labels.point, report)
-        self.label_groups_ = np.empty(n_labels, np.int64)
-        self.label_groups_[order] = groups[by_group]
+            # Other groups, which a clusterer without a seed may find, are another problem.
+            journal = self._journal.scope(f"groups {crc32(groups.tobytes()):08x}")
+            labels = self._embed_labels(gram.taken(by_group), starts, report, journal)
+            features = self._map_features(X, Y[:, by_group], labels.point, report, journal)
+        self.label_groups_ = groups
         self.label_factors_ = np.empty_like(labels.point.factors)
-        self.label_factors_[:, order] = labels.point.factors
+        self.label_factors_[:, by_group] = labels.point.factors
         self.label_means_ = counts(Y, axis=0) / Y.shape[0]
         self.history_ = [labels.history, features.history]
         self.n_iter_ = max(labels.n_iter, features.n_iter)
         self.stop_reason_ = [str(labels.reason), str(features.reason)]
 
-    def _groups(self, gram: LabelGram, order: IntArray) -> IntArray:
+    def _groups(self, gram: LabelGram) -> IntArray:
         if isinstance(self.grouping, str) or is_clusterer(self.grouping):
-            return group_labels(gram, self.n_groups, self.grouping, self.random_state)
-        return given_groups(self.grouping, len(order))[order]
+            seed = self._journal.generator("groups", self.random_state)
+            return group_labels(gram, self.n_groups, self.grouping, seed)
+        given = given_groups(self.grouping, self._seen.n_labels)
+        return given[self._seen.labels].astype(np.int64)
 
-    def _embed_labels(self, gram: LabelGram, starts: IntArray, report: Report) -> Result:
+    def _embed_labels(
+        self, gram: LabelGram, starts: IntArray, report: Report, journal: Journal
+    ) -> Result:
         problem = LabelEmbedding(
             gram, tuple(starts.tolist()), float(self.reg_basis), float(self.reg_group)
         )
         stopping = Stopping(max_iter=self.max_iter, tol=self.tol)
-        return problem.minimise(self.n_factors, stopping, report("labels"))
+        return problem.minimise(self.n_factors, stopping, report("labels"), journal)
 
-    def _map_features(self, X: Any, Y: csr_array, labels: Embedding, report: Report) -> Result:
+    def _map_features(
+        self, X: Any, Y: csr_array, labels: Embedding, report: Report, journal: Journal
+    ) -> Result:
         self.feature_means_, squares = feature_moments(X)
         self.feature_map_ = np.zeros((X.shape[1], len(labels.factors)))
         varying = np.arange(X.shape[1])
@@ -218,6 +237,7 @@ class GroPLE(LabelSpaceTransformer):
             Stopping(self.max_iter, -np.inf, 0.0, step_tol=self.tol),
             report("features"),
             dtype,
+            journal,
         )
         self.feature_map_[np.ix_(varying, live)] = result.point
         return result
@@ -229,6 +249,7 @@ class GroPLE(LabelSpaceTransformer):
         for name in ("reg_basis", "reg_group", "reg_corr", "reg_sparse", "tol"):
             check_number(self, name, float, 0)
         check_n_jobs(self)
+        check_callbacks(self)
         check_grouping(self.grouping)
         as_generator(self.random_state)
         if str(self.dtype) not in ("float32", "float64"):

@@ -1,20 +1,24 @@
-"""How MLC-HMF grows its tree of embeddings (algorithm 5.1 of the thesis, put right)."""
+"""How MLC-HMF grows its tree of embeddings (Kumar's thesis, algorithm 5.1, corrected)."""
 
+import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.sparse import issparse
+from sklearn.base import clone
+from sklearn.cluster import KMeans
+from threadpoolctl import ThreadpoolController
 
-from marginmf._typing import FloatArray, IntArray
-from marginmf.backends.threads import one_blas_thread
+from marginmf._typing import BoolArray, FloatArray, IntArray
 from marginmf.checkpoints import Journal
-from marginmf.labels.features import take_rows, used_features
+from marginmf.labels.algebra.features import take_rows, used_features
 from marginmf.labels.objective import LabelObjective
-from marginmf.labels.order import content_order
-from marginmf.labels.splitting import divide
+from marginmf.labels.order import row_keys
 from marginmf.labels.tree import EmbeddingTree, Node
-from marginmf.losses import TwoLevelLoss
+from marginmf.losses import RealLoss, TwoLevelLoss
 from marginmf.solvers import Callback, Solver, Stopping
 
 #: The standard deviation of the random start: zero is a saddle point of the objective, and far
@@ -31,7 +35,7 @@ class Growth:
     n_factors : int
         The rank of every embedding.
     reg : float
-        The weight of the penalty, the same at every node whatever its size.
+        The regularisation strength, the same at every node whatever its size.
     tolerance : float
         The share of wrong labels up to which a node keeps an instance.
     max_depth : int
@@ -39,11 +43,11 @@ class Growth:
     min_samples : int
         With fewer instances than this no embedding is learned.
     splitter : clusterer or None
-        Who divides instances; None is k-means.
-    loss : TwoLevelLoss
-        What a margin costs.
+        Divides instances; None is k-means.
+    loss : TwoLevelLoss or RealLoss
+        What a score costs.
     solver : Solver
-        Who minimises.
+        Minimises the objective of a node.
     stopping : Stopping
         When it ends.
     """
@@ -54,7 +58,7 @@ class Growth:
     max_depth: int
     min_samples: int
     splitter: Any
-    loss: TwoLevelLoss
+    loss: TwoLevelLoss | RealLoss
     solver: Solver
     stopping: Stopping
 
@@ -62,12 +66,12 @@ class Growth:
 class Part(NamedTuple):
     """Instances that belong together.
 
-    ``place`` numbers the places in a binary tree from 1, level by level: it seeds what is random
-    here, so that it does not depend on what happens elsewhere in the tree.  ``learned`` says that
-    an embedding was learned from these very instances, and keeps none of them.
+    ``position`` numbers the positions in a binary tree from 1, level by level: it seeds what is
+    random here, so that it does not depend on what happens elsewhere in the tree.  ``learned``
+    says that an embedding was learned from these very instances, and keeps none of them.
     """
 
-    place: int
+    position: int
     depth: int
     parent: int
     rows: IntArray
@@ -77,14 +81,17 @@ class Part(NamedTuple):
 def grow(
     X: Any,
     Y: Any,
+    kinds: IntArray,
     growth: Growth,
     seed: int,
     n_threads: int = 1,
     callbacks: Callable[[str], Sequence[Callback]] = lambda name: (),
+    journal: Journal | None = None,
 ) -> EmbeddingTree:
     """Return the tree of embeddings of these instances.
 
-    The order of instances and labels makes no difference to it, nor does the number of threads.
+    Instances and labels come in the order of their content (`content_order`).  The number of
+    threads makes no difference.
 
     Parameters
     ----------
@@ -92,6 +99,9 @@ def grow(
         The features.
     Y : csr_array of shape (n_samples, n_labels)
         The labels that each instance has.
+    kinds : array of shape (n_labels,)
+        A number for each label; labels with the same number, which belong to the same instances,
+        start alike.
     growth : Growth
         What decides how the tree grows.
     seed : int
@@ -99,18 +109,12 @@ def grow(
     n_threads : int
         How many nodes are learned side by side; threads left over help inside the nodes.
     callbacks : callable
-        From the name of a node to those who watch its minimisation.
+        From the name of a node to the callbacks of its minimisation.
+    journal : Journal, optional
+        Runs the minimisations; by default one that keeps nothing.
     """
-    order = content_order(X, Y)
-    back = np.argsort(order.labels)
-    X, Y = take_rows(X, order.rows), take_rows(Y[:, order.labels], order.rows)
-    grower = _Grower(X, Y, order.kinds, growth, seed, n_threads, callbacks)
-    with one_blas_thread():
-        nodes = grower.nodes()
-    return EmbeddingTree(
-        [replace(node, kept=order.rows[node.kept], V=node.V[:, back]) for node in nodes],
-        X.shape[0],
-    )
+    grower = _Grower(X, Y, kinds, growth, seed, n_threads, callbacks, journal or Journal())
+    return EmbeddingTree(grower.nodes(), X.shape[0])
 
 
 @dataclass
@@ -124,9 +128,9 @@ class _Grower:
     seed: int
     n_threads: int
     callbacks: Callable[[str], Sequence[Callback]]
+    journal: Journal
 
     def __post_init__(self) -> None:
-        self.journal = Journal()
         self.whole = Part(1, 0, -1, np.arange(self.X.shape[0]))
 
     def nodes(self) -> list[Node]:
@@ -135,7 +139,7 @@ class _Grower:
         if any(len(node.kept) for node in nodes):
             return nodes
         # Nothing to predict with: one embedding of everything, which keeps all it was learned from.
-        root = self._node(self.whole, 0, self.n_threads)
+        root = self._node(self.whole, 0, self.n_threads, "root")
         return [replace(root, kept=self.whole.rows)]
 
     def _levels(self) -> list[Node]:
@@ -163,8 +167,9 @@ class _Grower:
         """Return a node for each part, numbered from the first index on."""
         n_threads = max(1, self.n_threads // max(1, len(parts)))
 
-        def learn(place: int) -> Node:
-            return self._node(parts[place], first + place, n_threads)
+        def learn(k: int) -> Node:
+            index = first + k
+            return self._node(parts[k], index, n_threads, f"node {index}")
 
         return self._side_by_side(learn, range(len(parts)))
 
@@ -175,19 +180,18 @@ class _Grower:
         if len(clusters) == 1 and part.learned:
             return []  # once more would not help
         children = [
-            Part(2 * part.place + side, part.depth + 1, part.parent, part.rows[cluster])
+            Part(2 * part.position + side, part.depth + 1, part.parent, part.rows[cluster])
             for side, cluster in enumerate(clusters)
         ]
         return [child for child in children if len(child.rows) >= self.growth.min_samples]
 
-    def _node(self, part: Part, index: int, n_threads: int) -> Node:
+    def _node(self, part: Part, index: int, n_threads: int, name: str) -> Node:
         """Learn an embedding of some instances, and find those that it gets right."""
         growth, rng = self.growth, self._rng(part, "start")
         features, X = used_features(take_rows(self.X, part.rows))
         objective = LabelObjective(
             X, take_rows(self.Y, part.rows), growth.reg, growth.n_factors, growth.loss, n_threads
         )
-        name = f"node {index}"
         result = self.journal.minimise(
             name,
             growth.solver,
@@ -195,7 +199,7 @@ class _Grower:
             objective.join(*self._start(len(features), rng)),
             growth.stopping,
             self.callbacks(name),
-            objective.kernels,
+            objective.vectors,
         )
         # Rounding aside: a tolerance of 0.02 and 50 labels are one wrong label.
         most_errors = np.floor(growth.tolerance * self.Y.shape[1] + 1e-9)
@@ -222,9 +226,123 @@ class _Grower:
 
     def _rng(self, part: Part, purpose: str) -> np.random.Generator:
         purposes = ("division", "start")
-        return np.random.default_rng([self.seed, part.place, purposes.index(purpose)])
+        return np.random.default_rng([self.seed, part.position, purposes.index(purpose)])
 
     def _side_by_side(self, work: Callable[[Any], Any], parts: Sequence[Any]) -> list[Any]:
         if self.n_threads == 1:
             return [work(part) for part in parts]
         return self.journal.side_by_side(work, parts, self.n_threads)
+
+
+#: What clusterers and mixtures call the number of clusters.
+COUNTS = ("n_clusters", "n_components")
+#: Up to this many numbers, to divide them is a matter of overhead alone.
+FEW = 2**16
+#: Random starts of k-means, of which the best is taken.
+N_STARTS = 5
+
+
+def check_splitter(splitter: Any) -> None:
+    """Raise ValueError unless this can divide instances in two."""
+    if splitter is None:
+        return
+    if isinstance(splitter, type) or not hasattr(splitter, "fit_predict"):
+        raise ValueError(
+            f"splitter={splitter!r} cannot divide instances: give a clusterer with fit_predict, "
+            "such as KMeans(2), or None."
+        )
+    if not hasattr(splitter, "get_params"):
+        raise ValueError(
+            f"splitter={splitter!r} cannot be copied for every node: it needs scikit-learn's "
+            "get_params and set_params, as a BaseEstimator has them."
+        )
+    for name, value in _counts(splitter).items():
+        raise ValueError(
+            f"splitter={splitter!r} has {name}={value!r}, but instances are divided in two: "
+            f"give {name}=2."
+        )
+
+
+def divide(X: Any, splitter: Any, seed: int) -> list[IntArray]:
+    """Return the indices of the instances of each of two clusters, or of one if all are alike.
+
+    The cluster of the first instance comes first.
+
+    Parameters
+    ----------
+    X : array or csr_array of shape (n_samples, n_features)
+        The instances.
+    splitter : clusterer or None
+        Divides them; it stays as it is.  None is k-means.
+    seed : int
+        For clusterers with a ``random_state`` of None.
+
+    Examples
+    --------
+    >>> divide(np.array([[9.0], [0.0], [8.0]]), None, 0)
+    [array([0, 2]), array([1])]
+    >>> divide(np.ones((3, 1)), None, 0)
+    [array([0, 1, 2])]
+    """
+    keys = row_keys(X)
+    if (keys == keys[0]).all():
+        return [np.arange(len(keys))]
+    clusterer = _ready(splitter, seed)
+    # Sums that several threads share come out otherwise rounded.  For OpenMP this limits the
+    # calling thread alone, so that trees that grow side by side do not disturb one another.
+    libraries = _libraries() if splitter is None else ThreadpoolController()
+    with libraries.limit(limits=1, user_api="openmp"):
+        found = np.asarray(clusterer.fit_predict(_as_is_quickest(X) if splitter is None else X))
+    if len(np.unique(found)) > 2:
+        raise ValueError(
+            f"splitter={splitter!r} has divided {len(keys)} instances into "
+            f"{len(np.unique(found))} clusters, but it should find two: set it up for two, or "
+            "choose another one."
+        )
+    first: BoolArray = found == found[0]
+    return [part for part in (np.flatnonzero(first), np.flatnonzero(~first)) if len(part)]
+
+
+def _as_is_quickest(X: Any) -> Any:
+    """Return the same instances in the form that k-means divides soonest.
+
+    It adds up in float64, and converts a part of float32 features again for every start; and of
+    few instances, SciPy's handling of sparse ones takes longer than the arithmetic.
+    """
+    if not issparse(X):
+        return X.astype(np.float64, copy=False) if X.size <= FEW else X
+    if X.shape[0] * X.shape[1] <= FEW:
+        X = X.toarray()
+    return X.astype(np.float64, copy=False)
+
+
+@cache
+def _libraries() -> ThreadpoolController:
+    """Return the libraries that k-means runs on: to find them takes as long as to divide."""
+    return ThreadpoolController()
+
+
+def _ready(splitter: Any, seed: int) -> Any:
+    """Return a clusterer of two clusters that is not shared, with a seed of its own."""
+    if splitter is None:
+        return KMeans(2, n_init=N_STARTS, random_state=seed)
+    clusterer = clone(splitter)
+    params = clusterer.get_params(deep=False)
+    wanted: dict[str, Any] = {name: 2 for name in COUNTS if name in params}
+    if params.get("random_state", 0) is None:
+        wanted["random_state"] = seed
+    return clusterer.set_params(**wanted)
+
+
+def _counts(splitter: Any) -> dict[str, Any]:
+    """Return the parameters that ask for another number of clusters than two.
+
+    A clusterer's own default counts as not set.
+    """
+    params = splitter.get_params(deep=False)
+    defaults = inspect.signature(type(splitter)).parameters
+    return {
+        name: params[name]
+        for name in COUNTS
+        if name in params and params[name] not in (2, None, defaults[name].default)
+    }

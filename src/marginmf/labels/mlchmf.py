@@ -1,38 +1,37 @@
 """MLC-HMF: a tree of embeddings, each trusted with the instances that it gets right."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.sparse import csr_array
 
-from marginmf._parameters import check_choice, check_n_jobs, check_number
+from marginmf._demands import Optional, counts, within
+from marginmf._parameters import check_callbacks, check_choice, check_n_jobs, check_number
 from marginmf._random import as_generator
 from marginmf._threads import n_threads
 from marginmf._typing import FloatArray, IntArray
-from marginmf.backends.threads import one_blas_thread
-from marginmf.labels.base import LabelsEstimator
-from marginmf.labels.features import take_rows
-from marginmf.labels.growing import Growth, grow
-from marginmf.labels.neighbours import Neighbours
-from marginmf.labels.splitting import check_splitter
-from marginmf.labels.voting import VOTES, vote
-from marginmf.losses import TwoLevelLoss, two_level_loss
+from marginmf.labels.algebra.features import Neighbours, take_rows
+from marginmf.labels.base import LabelsEstimator, method
+from marginmf.labels.growing import Growth, check_splitter, grow
+from marginmf.labels.objective import label_loss
+from marginmf.labels.order import content_order
+from marginmf.labels.tree import VOTES, vote
+from marginmf.losses import RealLoss, TwoLevelLoss
 from marginmf.progress import progress_bar
-from marginmf.solvers import LBFGS, Callback, Solver, Stopping, get_solver
+from marginmf.solvers import Callback, Solver, Stopping, get_solver
 
 #: What the tolerance is a share of.
 UNITS = ("labels", "density")
 #: The most nodes that a progress bar counts on.
 MOST_NODES = 1000
-#: How many steps L-BFGS remembers.  Vectors are short here, and it finds better embeddings.
-MEMORY = 5
 
 
+@method("mlchmf")
 @dataclass(eq=False, repr=False)
 class MLCHMF(LabelsEstimator):
-    """Multi-label classification by hierarchical matrix factorisation (chapter 5 of the thesis).
+    """Multi-label classification by hierarchical matrix factorisation (Kumar's thesis, chapter 5).
 
     The training instances are divided in two.  Each half learns an embedding: features times
     ``U`` are a few factors, and those times ``V`` a score for every label, with a large margin.
@@ -45,7 +44,7 @@ class MLCHMF(LabelsEstimator):
     n_factors : int or None
         The rank of every embedding; None is half the number of labels, rounded up.
     reg : float
-        The weight of the penalty on the embeddings, the same for large and small nodes.
+        The regularisation strength of the embeddings, the same for large and small nodes.
     tolerance : float
         The largest share of wrong labels with which a node keeps an instance.
     tolerance_unit : {"labels", "density"}
@@ -64,17 +63,17 @@ class MLCHMF(LabelsEstimator):
         alone, each clipped to [-1, 1].  Auto: hard under ``decision="sign"``, as in the thesis,
         and soft under the other rules, whose thresholds need finer scores.
     splitter : clusterer, optional
-        Who divides instances in two: any clusterer of scikit-learn with ``fit_predict``; by
+        Divides instances in two: any clusterer of scikit-learn with ``fit_predict``; by
         default k-means.  Its number of clusters, if it has one, is set to two, and a
         ``random_state`` of None is set for every node.
-    loss : str or TwoLevelLoss
-        ``"smooth_hinge"``, ``"hinge"``, ``"modified_square"``, ``"logistic"``, or a loss of your
-        own.
+    loss : str, TwoLevelLoss or RealLoss
+        ``"smooth_hinge"``, ``"hinge"``, ``"modified_square"``, ``"logistic"``, ``"squared"`` (of
+        targets -1 and 1), or a loss of your own.
     solver : str or solver
         ``"lbfgs"``, ``"cg"`` or ``"gd"``, or a solver object.
     max_iter, tol
-        When to stop at a node: after so many iterations, or when one of them (on the average of
-        the last three) lowers the objective by less than this share of it.
+        When to stop at a node: after ``max_iter`` iterations, or when one of them (on the average
+        of the last three) lowers the objective by less than this share of it.
     random_state : int, Generator or None
         Seeds the starts.
     n_jobs : int or None
@@ -133,7 +132,7 @@ class MLCHMF(LabelsEstimator):
     n_neighbors: int = 5
     vote: str = "auto"
     splitter: Any = None
-    loss: str | TwoLevelLoss = "smooth_hinge"
+    loss: str | TwoLevelLoss | RealLoss = "smooth_hinge"
     solver: str | Solver = "lbfgs"
     max_iter: int = 100
     tol: float = 1e-4
@@ -141,6 +140,30 @@ class MLCHMF(LabelsEstimator):
     n_jobs: int | None = None
     verbose: int = 0
     callbacks: Sequence[Callback] = ()
+
+    # Its own order, by which the random starts of figures that were published are drawn; and of a
+    # label that never varies an embedding learns how surely.
+    _order = staticmethod(content_order)
+    _varying_only: ClassVar[bool] = False
+    _saved: ClassVar[dict[str, Any]] = {
+        "tree_": "EmbeddingTree",
+        "tolerance_": float,
+        "vote_": str,
+        "neighbours_": Optional("Neighbours"),
+        "keepers_": counts("kept"),
+        "n_iter_": int,
+    }
+
+    def _flaws(self, lengths: Mapping[str, int]) -> Iterator[str]:
+        yield from super()._flaws(lengths)
+        n_nodes = len(self.tree_.nodes)
+        if self.neighbours_ is None:
+            if n_nodes != 1:
+                yield f" has {n_nodes} nodes, and nothing to choose by"
+        elif len(self.keepers_) != self.neighbours_.stored_.shape[0]:
+            yield ".keepers_ are not those of its neighbours"
+        elif not within(self.keepers_, n_nodes):
+            yield ".keepers_ has numbers of nodes that do not exist"
 
     def _check(self) -> None:
         if self.n_factors is not None:
@@ -158,11 +181,10 @@ class MLCHMF(LabelsEstimator):
         check_choice(self, "vote", ("auto", *VOTES))
         check_n_jobs(self)
         check_splitter(self.splitter)
-        two_level_loss(self.loss)
+        label_loss(self.loss)
         get_solver(self.solver)
         as_generator(self.random_state)
-        if not (isinstance(self.callbacks, Sequence) and all(map(callable, self.callbacks))):
-            raise ValueError(f"callbacks={self.callbacks!r} must be a list of functions.")
+        check_callbacks(self)
 
     def _fit(self, X: Any, Y: csr_array) -> None:
         n_samples, n_labels = Y.shape
@@ -179,26 +201,28 @@ class MLCHMF(LabelsEstimator):
             max_depth=self.max_depth,
             min_samples=self.min_samples,
             splitter=self.splitter,
-            loss=two_level_loss(self.loss),
-            solver=LBFGS(MEMORY) if self.solver == "lbfgs" else get_solver(self.solver),
+            loss=label_loss(self.loss),
+            solver=get_solver(self.solver),
             stopping=Stopping(max_iter=self.max_iter, tol=self.tol),
         )
-        seed = int(as_generator(self.random_state).integers(2**63))
+        seed = int(self._journal.generator("seed", self.random_state).integers(2**63))
         n_nodes = min(2 ** (min(self.max_depth, 30) + 1), MOST_NODES)
         with progress_bar(type(self).__name__, n_nodes, bool(self.verbose)) as report:
             self.tree_ = grow(
                 X,
                 Y,
+                self._seen.order.kinds,
                 growth,
                 seed,
                 n_threads(self.n_jobs),
                 lambda name: [*self.callbacks, *report(name)],
+                self._journal,
             )
         self.n_iter_ = sum(node.n_iter for node in self.tree_)
         self._store_kept(X)
 
     def _store_kept(self, X: Any) -> None:
-        """Keep the instances that new ones are compared with, and who keeps each of them."""
+        """Keep the instances that new ones are compared with, and the node of each of them."""
         self.neighbours_: Neighbours | None = None
         self.keepers_: IntArray = np.zeros(0, np.int64)
         if len(self.tree_) > 1:
@@ -208,9 +232,8 @@ class MLCHMF(LabelsEstimator):
             self.neighbours_ = Neighbours(self.n_neighbors).fit(take_rows(X, self.tree_.kept))
 
     def _scores(self, X: Any) -> FloatArray:
-        with one_blas_thread():
-            if self.neighbours_ is None:
-                (node,) = self.tree_
-                return node.scores(X)
-            voters = self.keepers_[self.neighbours_.kneighbors(X)]
-            return vote(X, voters, self.tree_, self.vote_)
+        if self.neighbours_ is None:
+            (node,) = self.tree_
+            return node.scores(X)
+        voters = self.keepers_[self.neighbours_.kneighbors(X)]
+        return vote(X, voters, self.tree_, self.vote_)

@@ -1,10 +1,11 @@
 """Value and gradient of one embedding: features to few numbers, and those to labels.
 
-    J(U, V) = sum over instances i and labels l of loss(y_il (x_i U V)_l) + reg / 2 (|U|^2 + |V|^2)
+    J(U, V) = sum over instances i and labels l of loss(y_il, (x_i U V)_l) + reg / 2 (|U|^2 + |V|^2)
 
-with y in {-1, +1} and a constant feature after those of x_i, so that the last row of U is an
-intercept.  With E = XU and G the derivatives of the loss by the scores EV, the gradient is
-``X^T G V^T + reg U`` and ``E^T G + reg V``: O(nnz(X) d + N d L) for N instances, rank d, L labels.
+with y in {-1, +1}, a loss of the margin (the product of the two) or of target and score, and a
+constant feature after those of x_i, so that the last row of U is an intercept.  With E = XU and G
+the derivatives of the loss by the scores EV, the gradient is ``X^T G V^T + reg U`` and
+``E^T G + reg V``: O(nnz(X) d + N d L) for N instances, rank d, L labels.
 """
 
 from collections.abc import Iterator
@@ -14,18 +15,35 @@ import numpy as np
 from scipy.sparse import csr_array, issparse
 
 from marginmf._typing import FloatArray, IntArray
-from marginmf.backends import get_kernels
+from marginmf.backends.labels import label_losses, sparse_times, vectors
 from marginmf.backends.threads import run
-from marginmf.labels.products import sparse_times
-from marginmf.losses import TwoLevelLoss
+from marginmf.losses import REAL, RealLoss, TwoLevelLoss, real_loss, two_level_loss
+from marginmf.solvers.vectors import dot
 
 #: Scores that are worked on together: few enough for a processor's own cache.  However many
 #: instances there are, no table of all their scores is ever made.
 BLOCK = 65_536
-#: With very many labels, so many instances at least: products of single rows are slow.
+#: The fewest instances of a block, however many labels there are: products of single rows are slow.
 FEWEST_ROWS = 16
 #: Columns of a dense X that are multiplied together in the gradient by U.
 COLUMNS = 512
+
+
+def label_loss(loss: str | TwoLevelLoss | RealLoss) -> TwoLevelLoss | RealLoss:
+    """Return the loss of that name, or the loss itself, if labels can have it; else explain.
+
+    >>> label_loss("squared").name
+    'squared'
+    """
+    if not (isinstance(loss, RealLoss) or (isinstance(loss, str) and loss in REAL)):
+        return two_level_loss(loss)
+    found = real_loss(loss)
+    if found.positive:
+        raise ValueError(
+            f"loss={found.name!r} is for positive numbers, but labels are targets of -1 and 1. "
+            "Choose 'squared' or a two-level loss such as 'smooth_hinge'."
+        )
+    return found
 
 
 class Embedding(NamedTuple):
@@ -49,11 +67,11 @@ class LabelObjective:
     Y : csr_array of shape (n_samples, n_labels)
         The labels that each instance has, one stored entry for each.
     reg : float
-        The weight of the penalty.
+        The regularisation strength.
     n_factors : int
         The rank of the embedding.
-    loss : TwoLevelLoss
-        What a margin costs.
+    loss : TwoLevelLoss or RealLoss
+        What a margin costs, or a score beside its target of -1 or 1.
     n_threads : int
         How many threads work side by side.
 
@@ -73,7 +91,7 @@ class LabelObjective:
         Y: Any,
         reg: float,
         n_factors: int,
-        loss: TwoLevelLoss,
+        loss: TwoLevelLoss | RealLoss,
         n_threads: int = 1,
     ) -> None:
         self.X, self.Y = X, Y
@@ -82,7 +100,7 @@ class LabelObjective:
         self.dtype = X.dtype
         self.n_threads = n_threads
         #: Arithmetic for solvers, with the same threads.
-        self.kernels, self._one_thread = get_kernels("cpu", n_threads), get_kernels("cpu", 1)
+        self.vectors = vectors(n_threads)
         self._shapes = (X.shape[1] + 1, n_factors), (n_factors, Y.shape[1])
         # Sums over instances go along the columns of X, which its transpose has in rows.
         self._transposed = csr_array(X.T) if issparse(X) else None
@@ -123,18 +141,16 @@ class LabelObjective:
                 rows = slice(start, stop)
                 scores = embedded[rows] @ V
                 indptr = self.Y.indptr[start : stop + 1]
-                losses[rows] = self._one_thread.label_rows(
-                    indptr, self.Y.indices, scores, self.loss
-                )
+                losses[rows] = label_losses(indptr, self.Y.indices, scores, self.loss)
                 np.dot(scores, V.T, out=by_embedded[rows])
                 share += embedded[rows].T @ scores
 
         run(work, self._parts, self.n_threads)
-        # In the order of the parts, whichever was ready first.
+        # In the order of the parts, not in the order in which they were ready.
         by_V[:] = shares.sum(axis=0, dtype=np.float64)
         self._sum_over_instances(by_embedded, by_U)
-        self.kernels.axpy(self.reg, point, gradient)
-        penalty = 0.5 * self.reg * self.kernels.dot(point, point)
+        gradient = self.vectors.combine((1.0, self.reg), (gradient, point), out=gradient)
+        penalty = 0.5 * self.reg * dot(self.vectors, point, point)
         return float(losses.sum()) + penalty, gradient
 
     def n_errors(self, point: FloatArray) -> IntArray:
@@ -152,7 +168,7 @@ class LabelObjective:
         return errors
 
     def _blocks(self, first: int, last: int) -> Iterator[tuple[int, int]]:
-        """Cut a part into blocks of instances whose scores are held at a time."""
+        """Yield the blocks of a part: instances whose scores are in memory together."""
         for start in range(first, last, self._rows):
             yield start, min(start + self._rows, last)
 

@@ -5,13 +5,17 @@ the rows or the labels of a data set changes nothing but the order of the answer
 dense matrices, float32 and float64, give the same order for the same numbers.
 """
 
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
-from marginmf._typing import IntArray
+from marginmf._demands import Optional, Shaped, Stored, flags, saved
+from marginmf._indicators import counts
+from marginmf._typing import Array, BoolArray, FloatArray, IntArray
+from marginmf.labels.algebra.features import take_rows, with_small_indices
 
 Keys = NDArray[np.uint64]
 
@@ -37,7 +41,7 @@ def row_keys(X: Any) -> Keys:
 
 
 def row_order(X: Any) -> IntArray:
-    """Return the places of the rows in the order of their keys.
+    """Return the indices of the rows in the order of their keys.
 
     >>> X = np.random.default_rng(0).normal(size=(5, 3))
     >>> bool((X[row_order(X)] == X[::-1][row_order(X[::-1])]).all())
@@ -47,7 +51,7 @@ def row_order(X: Any) -> IntArray:
 
 
 def label_order(Y: csr_array, keys: Keys) -> IntArray:
-    """Return the places of the labels in an order given by the rows that have them.
+    """Return the indices of the labels in an order given by the rows that have them.
 
     Parameters
     ----------
@@ -60,7 +64,7 @@ def label_order(Y: csr_array, keys: Keys) -> IntArray:
 
 
 def sample_order(X: Any, Y: csr_array) -> IntArray:
-    """Return the places of the rows in the order of their keys, of equal rows by their labels.
+    """Return the indices of the rows in the order of their keys, of equal rows by their labels.
 
     Data sets hold rows with the same features and other labels.  The order of the labels does not
     matter, as these are told apart by the rows that have them.
@@ -71,8 +75,11 @@ def sample_order(X: Any, Y: csr_array) -> IntArray:
     True
     """
     keys = row_keys(X)
-    of_labels = _mixed(_label_keys(Y, keys))
-    return np.lexsort((_sums(of_labels[Y.indices], Y.indptr), keys))
+    return _ordered_rows(Y, keys, _label_keys(Y, keys))
+
+
+def _ordered_rows(Y: csr_array, keys: Keys, of_labels: Keys) -> IntArray:
+    return np.lexsort((_sums(_mixed(of_labels)[Y.indices], Y.indptr), keys))
 
 
 def _label_keys(Y: csr_array, keys: Keys) -> Keys:
@@ -80,7 +87,7 @@ def _label_keys(Y: csr_array, keys: Keys) -> Keys:
     return _sums(_mixed(keys)[columns.indices], columns.indptr)
 
 
-class ContentOrder(NamedTuple):
+class Order(NamedTuple):
     """Where to take rows and labels from; labels of one kind belong to the same rows."""
 
     rows: IntArray
@@ -88,7 +95,21 @@ class ContentOrder(NamedTuple):
     kinds: IntArray
 
 
-def content_order(X: Any, Y: csr_array) -> ContentOrder:
+def data_order(Y: csr_array) -> Order:
+    """Return the order in which rows and labels are given."""
+    labels = np.arange(Y.shape[1])
+    return Order(np.arange(Y.shape[0]), labels, labels)
+
+
+def canonical_order(X: Any, Y: csr_array) -> Order:
+    """Return `sample_order` of the rows and `label_order` of the labels."""
+    keys = row_keys(X)
+    of_labels = _label_keys(Y, keys)
+    labels = np.argsort(of_labels, kind="stable")
+    return Order(_ordered_rows(Y, keys, of_labels), labels, _kinds(of_labels[labels]))
+
+
+def content_order(X: Any, Y: csr_array) -> Order:
     """Return the order of rows and labels together: equal rows of X come in that of their labels.
 
     Parameters
@@ -100,9 +121,9 @@ def content_order(X: Any, Y: csr_array) -> ContentOrder:
 
     Returns
     -------
-    ContentOrder
+    Order
         ``X[rows]`` and ``Y[rows][:, labels]`` are the same however rows and labels were shuffled;
-        only what is equal may change places.  ``kinds`` numbers the different labels in this
+        only what is equal may be exchanged.  ``kinds`` numbers the different labels in this
         order.
 
     Examples
@@ -121,8 +142,12 @@ def content_order(X: Any, Y: csr_array) -> ContentOrder:
         labels = _mixed(_sums(_mixed(rows)[columns.indices], columns.indptr))
         rows = _mixed(features ^ _mixed(_sums(labels[Y.indices], Y.indptr)))
     order = np.argsort(labels, kind="stable")
-    kinds = np.unique(labels[order], return_inverse=True)[1]
-    return ContentOrder(np.argsort(rows, kind="stable"), order, kinds)
+    return Order(np.argsort(rows, kind="stable"), order, _kinds(labels[order]))
+
+
+def _kinds(keys: Keys) -> IntArray:
+    kinds: IntArray = np.unique(keys, return_inverse=True)[1]
+    return kinds
 
 
 def _hashes(values: Any, columns: IntArray) -> Keys:
@@ -147,3 +172,134 @@ def _sums(hashes: Keys, indptr: IntArray) -> Keys:
     running = np.concatenate([np.zeros(1, np.uint64), np.cumsum(hashes, dtype=np.uint64)])
     sums: Keys = running[indptr[1:]] - running[indptr[:-1]]
     return sums
+
+
+class Fold(NamedTuple):
+    """Indices of the rows to learn from, and of the rows held out."""
+
+    train: IntArray
+    test: IntArray
+
+
+def inner_folds(X: Any, n_folds: int, Y: csr_array | None = None) -> list[Fold]:
+    """Deal the rows out to folds in an order of their own; as many folds as there are rows at most.
+
+    Rows with the same features are told apart by their labels, if these are given.
+
+    >>> [fold.test.size for fold in inner_folds(np.eye(7), 3)]
+    [3, 2, 2]
+    """
+    order = row_order(X) if Y is None else sample_order(X, Y)
+    # Rows held out stay in this order, so that whatever is done batch by batch is the same too.
+    parts = [order[k::n_folds] for k in range(min(n_folds, len(order)))]
+    everything = np.arange(len(order))
+    return [Fold(np.setdiff1d(everything, part, assume_unique=True), part) for part in parts]
+
+
+@saved
+@dataclass(frozen=True, eq=False)
+class Varying:
+    """Which labels some rows have and some have not, and what the others always are.
+
+    >>> Y = csr_array([[1.0, 1.0, 0.0], [0.0, 1.0, 0.0]])
+    >>> Varying.of(Y).filled(np.array([[0.3]])).tolist()
+    [[0.3, 1.0, -1.0]]
+    """
+
+    varying: BoolArray
+    always: BoolArray
+
+    _saved: ClassVar[dict[str, Any]] = {"varying": flags("labels"), "always": flags("labels")}
+
+    @classmethod
+    def of(cls, Y: csr_array) -> Self:
+        """Look at the labels of training rows."""
+        having = counts(Y, axis=0)
+        always = having == Y.shape[0]
+        return cls((having > 0) & ~always, always)
+
+    def filled(self, scores: FloatArray) -> FloatArray:
+        """Return scores of all labels, given those of the labels that vary, or of all."""
+        if self.varying.all():
+            return scores
+        everything = np.empty((len(scores), len(self.varying)), scores.dtype)
+        everything[:] = np.where(self.always, 1.0, -1.0)
+        whole = scores.shape[1] == len(self.varying)
+        everything[:, self.varying] = scores[:, self.varying] if whole else scores
+        return everything
+
+
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """How a method sees training data: rows and labels in an order of their own.
+
+    Parameters
+    ----------
+    order : Order
+        The order of all rows and labels.
+    labels : array of int
+        The label of each column that the method sees, which may not be all labels.
+    n_labels : int
+        How many labels there are.
+
+    Examples
+    --------
+    >>> X, Y = np.array([[1.0], [3.0], [2.0]]), csr_array([[0.0, 1.0], [1.0, 1.0], [0.0, 1.0]])
+    >>> from marginmf._demands import floats
+    >>> seen = Seen.of(canonical_order(X, Y), Varying.of(Y))
+    >>> features, labels = seen.taken(X, Y)
+    >>> labels.shape, seen.restored(np.array([7.0]), floats("labels")).tolist()
+    ((3, 1), [7.0, 0.0])
+    """
+
+    order: Order
+    labels: IntArray
+    n_labels: int
+
+    @classmethod
+    def of(cls, order: Order, varying: Varying | None) -> Self:
+        """Look at data in an order; at the labels that vary alone, if these are given."""
+        labels = order.labels
+        return cls(
+            order, labels if varying is None else labels[varying.varying[labels]], len(labels)
+        )
+
+    def taken(self, X: Any, Y: csr_array) -> tuple[Any, csr_array]:
+        """Return features and labels as the method sees them."""
+        labels = Y[self.order.rows][:, self.labels]
+        labels.sort_indices()
+        return take_rows(X, self.order.rows), with_small_indices(labels)
+
+    def positions(self, labels: IntArray) -> IntArray:
+        """Return the columns that the method sees of these labels; others are left out."""
+        column_of = np.full(self.n_labels, -1)
+        column_of[self.labels] = np.arange(len(self.labels))
+        columns = column_of[labels]
+        return columns[columns >= 0]
+
+    def restored(self, value: Any, wanted: Any) -> Any:
+        """Return a learned attribute for the rows and labels as they were given.
+
+        Arrays that are declared to have an axis of labels, or to be indices into it, are put in
+        the order of all labels; labels that were not seen get zeros.  An object with a method
+        ``restored`` is asked itself.
+        """
+        match wanted:
+            case Optional(inner):
+                return value if value is None else self.restored(value, inner)
+            case Shaped(_, axes, index):
+                value = self.labels[value] if index == "labels" else value
+                return self._spread(value, axes.index("labels")) if "labels" in axes else value
+            case Stored((_, "labels")):
+                shape = (value.shape[0], self.n_labels)
+                columns = self.labels[value.indices].astype(value.indices.dtype)
+                spread = csr_array((value.data, columns, value.indptr), shape=shape)
+                spread.sort_indices()
+                return spread
+        return value.restored(self) if hasattr(value, "restored") else value
+
+    def _spread(self, value: Array, axis: int) -> Array:
+        shape = (*value.shape[:axis], self.n_labels, *value.shape[axis + 1 :])
+        spread = np.zeros(shape, value.dtype)
+        spread[(slice(None),) * axis + (self.labels,)] = value
+        return spread

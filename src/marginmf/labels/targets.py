@@ -4,18 +4,21 @@ Inside, there is one form: an indicator matrix with a column a label.  Targets w
 row (a vector) become one column for two classes, and a column a class for more.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.sparse import csr_array, issparse
 from sklearn.utils.multiclass import check_classification_targets
 
-from marginmf._indicators import as_indicator
+from marginmf._demands import Names, saved
+from marginmf._indicators import as_indicator, column_names
 from marginmf._typing import Array, BoolArray, FloatArray, IntArray
+from marginmf.labels.algebra.features import with_small_indices
 
 
+@saved
 @dataclass(frozen=True, eq=False)
 class Targets:
     """How to give answers in the form of the targets that were learned.
@@ -37,6 +40,17 @@ class Targets:
     sparse: bool
     dtype: np.dtype[Any]
 
+    _saved: ClassVar[dict[str, Any]] = {
+        "classes": Names("classes"),
+        "vector": bool,
+        "sparse": bool,
+        "dtype": np.dtype,
+    }
+
+    def _flaws(self, lengths: Mapping[str, int]) -> Iterator[str]:
+        if self.dtype.kind not in ("biufUO" if self.vector else "biuf"):
+            yield f".dtype is {self.dtype}, which answers cannot have"
+
     @property
     def n_columns(self) -> int:
         """How many columns the indicator has."""
@@ -49,7 +63,7 @@ class Targets:
         return scores[:, 0] if self.vector and self.n_columns == 1 else scores
 
     def codes_of(self, scores: FloatArray) -> IntArray:
-        """Return the place of every row's class, for vectors."""
+        """Return the index of every row's class, for vectors."""
         codes: IntArray
         if len(self.classes) == 1:
             codes = np.zeros(len(scores), np.int64)
@@ -69,8 +83,8 @@ class Targets:
         if not self.sparse:
             return np.concatenate([block.astype(self.dtype) for block in blocks])
         # Only what is there is kept of each block.
-        places = [(block.sum(axis=1), np.nonzero(block)[1]) for block in blocks]
-        counts, indices = (np.concatenate(parts) for parts in zip(*places, strict=True))
+        entries = [(block.sum(axis=1), np.nonzero(block)[1]) for block in blocks]
+        counts, indices = (np.concatenate(parts) for parts in zip(*entries, strict=True))
         indptr = np.concatenate([[0], np.cumsum(counts)])
         ones = np.ones(len(indices), self.dtype)
         return csr_array((ones, indices, indptr), shape=(len(counts), len(self.classes)))
@@ -128,3 +142,94 @@ def _is_binary(y: Array) -> bool:
     if y.dtype.kind not in "iufO":
         return False
     return bool(((y == 0) | (y == 1)).all())
+
+
+#: Larger values are refused: their squares, summed over rows and features, would overflow.
+LARGEST = 1e100
+
+
+def as_features(X: Any, estimator: Any) -> Any:
+    """Return a dense C-ordered array or a `csr_array` in order; refuse what is not finite.
+
+    What was given is not changed.
+    """
+    if not issparse(X):
+        _check_finite(X, lambda flat: (flat // X.shape[1], flat % X.shape[1]), estimator)
+        return X
+    features = csr_array(X)
+    if not features.has_canonical_format:
+        features = features.copy()
+        features.sum_duplicates()
+    _check_finite(features.data, lambda flat: _cell(features, flat), estimator)
+    return with_small_indices(features)
+
+
+def check_none_missing(y: Any) -> None:
+    """Refuse a vector of classes in which one is missing, before anything tries to compare it.
+
+    >>> check_none_missing(["rock", None])
+    Traceback (most recent call last):
+    ...
+    ValueError: y has no value in row 1; leave out rows whose class is not known.
+    """
+    if y is None or issparse(y):
+        return
+    try:
+        values = np.asarray(y)
+    except ValueError:  # rows of different lengths: scikit-learn says so
+        return
+    if values.ndim != 1 or values.dtype.kind != "O":
+        return
+    for row, value in enumerate(values):
+        if _is_missing(value):
+            raise ValueError(
+                f"y has no value in row {row}; leave out rows whose class is not known."
+            )
+
+
+def _is_missing(value: Any) -> bool:
+    if value is None:
+        return True
+    try:
+        return bool(value != value)  # NaN, and nothing else, differs from itself
+    except (TypeError, ValueError):  # pandas.NA refuses to say
+        return True
+
+
+def label_names(y: Any) -> list[str] | None:
+    """Return the column names of a data frame of labels, else None.
+
+    >>> import pandas as pd
+    >>> label_names(pd.DataFrame({"rock": [0, 1], "jazz": [1, 1]}))
+    ['rock', 'jazz']
+    """
+    columns = column_names(y)
+    return columns if columns and all(isinstance(name, str) for name in columns) else None
+
+
+def _check_finite(values: Array, cell_of: Any, estimator: Any) -> None:
+    if values.size == 0:
+        return
+    least, greatest = float(values.min()), float(values.max())
+    if max(-least, greatest) <= LARGEST:
+        return
+    if np.isfinite([least, greatest]).all():
+        raise ValueError(
+            f"X has values as large as {max(-least, greatest):.3g}, whose squares cannot be added "
+            "up; scale the features (sklearn.preprocessing.MaxAbsScaler, or marginmf's Scaled)."
+        )
+    wrong = np.flatnonzero(~np.isfinite(values.ravel()))
+    row, column = cell_of(int(wrong[0]))
+    names = getattr(estimator, "feature_names_in_", None)
+    shown = f"column {column}" if names is None else f"column {str(names[column])!r}"
+    found = values.ravel()[wrong[0]]
+    value = "NaN" if np.isnan(found) else str(found)
+    raise ValueError(
+        f"X has {value} in row {row}, {shown}; {type(estimator).__name__} needs finite numbers: "
+        "fill the gaps (sklearn.impute.SimpleImputer) or leave those rows out."
+    )
+
+
+def _cell(features: csr_array, flat: int) -> tuple[int, int]:
+    row = int(np.searchsorted(features.indptr, flat, side="right")) - 1
+    return row, int(features.indices[flat])

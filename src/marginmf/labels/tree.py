@@ -1,15 +1,18 @@
-"""The tree of embeddings that MLC-HMF learns, to look at and to go through."""
+"""The tree of embeddings that MLC-HMF learns, and how its nodes vote."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from marginmf._demands import ListOf, counts, floats, indices, saved, within
 from marginmf._typing import FloatArray, IntArray
-from marginmf.labels.features import embed
+from marginmf.labels.algebra.features import embed
+from marginmf.labels.order import Seen
 
 
+@saved
 @dataclass(frozen=True, eq=False, repr=False)
 class Node:
     """One embedding, and the training instances that it is trusted with.
@@ -17,7 +20,7 @@ class Node:
     Parameters
     ----------
     index : int
-        Its place in the tree's list of nodes.
+        Its index in the tree's list of nodes.
     depth : int
         How many times the training instances were divided to get here.
     parent : int
@@ -50,6 +53,15 @@ class Node:
     U: FloatArray
     V: FloatArray
 
+    _saved: ClassVar[dict[str, Any]] = {
+        **dict.fromkeys(("index", "depth", "parent", "size", "n_iter"), int),
+        "kept": counts("kept"),
+        "objective": float,
+        "features": indices("used", along="features"),
+        "U": floats("used + 1", "factors"),
+        "V": floats("factors", "labels"),
+    }
+
     @property
     def residue(self) -> int:
         """How many of its instances it does not keep: they are divided further, if they may."""
@@ -78,6 +90,7 @@ class Node:
         )
 
 
+@saved
 @dataclass(frozen=True, eq=False, repr=False)
 class EmbeddingTree:
     """All nodes, parents before their children; ``print(tree)`` draws it.
@@ -92,6 +105,21 @@ class EmbeddingTree:
 
     nodes: list[Node]
     n_samples: int
+
+    _saved: ClassVar[dict[str, Any]] = {"nodes": ListOf("Node"), "n_samples": int}
+
+    def _flaws(self, lengths: Mapping[str, int]) -> Iterator[str]:
+        for index, node in enumerate(self.nodes):
+            if node.index != index or not -1 <= node.parent < index:
+                yield f".nodes.{index} is not at its place in the tree"
+            elif not within(node.kept, self.n_samples):
+                yield f".nodes.{index} keeps rows that do not exist"
+
+    def restored(self, seen: Seen) -> Self:
+        """Return the same tree for rows and labels in the order in which they were given."""
+        rows, back = seen.order.rows, np.argsort(seen.labels)
+        nodes = [replace(node, kept=rows[node.kept], V=node.V[:, back]) for node in self.nodes]
+        return replace(self, nodes=nodes)
 
     def __len__(self) -> int:
         return len(self.nodes)
@@ -140,3 +168,43 @@ class EmbeddingTree:
             last = node is children[-1]
             yield f"{margin}{'└─' if last else '├─'} {node}"
             yield from self._lines(node.index, margin + ("   " if last else "│  "))
+
+
+#: How embeddings vote; see `vote`.
+VOTES = ("hard", "soft")
+
+
+def vote(X: Any, voters: IntArray, tree: EmbeddingTree, kind: str) -> FloatArray:
+    """Return a score for every instance and label, between -1 and 1.
+
+    Parameters
+    ----------
+    X : array or csr_array of shape (n_samples, n_features)
+        The instances.
+    voters : array of shape (n_samples, n_voters)
+        The indices of the nodes that each instance asks; one may occur several times.
+    tree : EmbeddingTree
+        Whose nodes.
+    kind : {"hard", "soft"}
+        Soft: the mean of the voters' scores, each clipped to [-1, 1].  Hard: the sign is that of
+        the majority (of an even vote, the sign of the mean clipped score), and among instances
+        and labels with as many votes the mean clipped score decides.
+
+    Returns
+    -------
+    array of shape (n_samples, n_labels)
+    """
+    n_samples, n_voters = voters.shape
+    totals = np.zeros((n_samples, tree[0].V.shape[1]))
+    for index in np.unique(voters):
+        votes = (voters == index).sum(axis=1)
+        rows = np.flatnonzero(votes)
+        scores = tree[index].scores(X[rows]).astype(np.float64)
+        weights = votes[rows, None] / n_voters
+        clipped = np.clip(scores, -1.0, 1.0)
+        if kind == "hard":
+            # The votes of a majority differ from the others' by 1 / n_voters at least.
+            clipped = np.where(scores > 0, 1.0, -1.0) + clipped / (n_voters + 1)
+            clipped *= (n_voters + 1) / (n_voters + 2)
+        totals[rows] += weights * clipped
+    return totals

@@ -2,15 +2,15 @@
 
 A file holds the arrays as tensors, and in the metadata of its header one JSON document: versions,
 the class, the parameters, the fitted attributes, and how the arrays belong to them.  Loading
-believes nothing: lengths, places, types and shapes are compared with the file before memory is
+believes nothing: lengths, positions, types and shapes are compared with the file before memory is
 taken, a checksum tells whether a byte has changed, only classes on a list are made, and codes must
 lie within their arrays.
 
 - `container` writes and reads the file; `document` is the JSON, `encoder` and `decoder` make it
   from a model and a model from it, with `arrays`, `sparse`, `atoms` (single values), `ids` and
   `generators`;
-- `classes` lists the classes that may occur, `state` the fitted attributes and what they must be,
-  in the words of `demands`: a new class or attribute is added there and nowhere else;
+- `classes` lists the classes that may occur, `state` the fitted attributes and what they must be;
+  label methods declare both themselves, in the words of `marginmf._demands`;
 - `families` are ratings models, label models and estimators of scikit-learn inside those; what is
   special about each is in `ratings_parts`, `label_parts` and `foreign_parts`;
 - `checks` compares the parts of a model with one another, with `shapes` for arrays; `counts` and
@@ -90,7 +90,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     >>> with TemporaryDirectory() as folder:
     ...     BiasOnly(reg=0.1).fit(pairs, [5, 3, 4, 2]).save(f"{folder}/stars.marginmf")
     ...     model = load(f"{folder}/stars.marginmf")
-    >>> model.predict([("bob", "y"), ("ann", "x")])
+    >>> model.predict([("bob", "y"), ("ann", "x")], output="rule")
     array([2., 5.])
     """
     with opened(Path(path)) as file:

@@ -1,19 +1,18 @@
 """Whether the parts of a model fit one another.
 
 After this a prediction cannot go wrong, whoever made the file: every code is within the arrays
-that it is a place in, and every parameter is one that the estimator itself would take.
+that it is an index into, and every parameter is one that the estimator itself would take.
 """
 
 from typing import Any
 
+from marginmf._demands import Optional
 from marginmf.persistence.classes import constructor_parameters, is_known
-from marginmf.persistence.demands import Optional
 from marginmf.persistence.errors import ModelFileError
 from marginmf.persistence.families import RATINGS, Family, family_of
-from marginmf.persistence.label_state import SEPARATE
 from marginmf.persistence.ratings_parts import check_ratings
 from marginmf.persistence.shapes import Lengths, check_part
-from marginmf.persistence.state import fitted_attributes, rules_of
+from marginmf.persistence.state import check_rules, fitted_attributes
 from marginmf.ratings.data import Ratings
 
 
@@ -44,7 +43,7 @@ class _Checker:
         kind: Any = type(model)
         params = constructor_parameters(kind)
         for attribute, value in vars(model).items():
-            apart = attribute in params or (kind.__name__, attribute) in SEPARATE
+            apart = attribute in params or attribute in getattr(kind, "_separate", ())
             self._parts(value, f"{name}.{attribute}", None if apart else lengths)
         self._attributes(model, name, lengths)
         try:
@@ -61,8 +60,7 @@ class _Checker:
                 check_part(part, wanted, label, lengths)
             elif not isinstance(wanted, Optional):
                 raise ModelFileError(f"{label} is missing")
-        for rule in rules_of(kind):
-            rule(value, name, lengths)
+        check_rules(value, name, lengths)
 
     def _parts(self, value: Any, name: str, expected: Lengths | None) -> None:
         """Check what a value is made of; nothing is expected of the size of parameters."""

@@ -1,9 +1,10 @@
-"""Which classes a model file may name: the one place where a new one is added.
+"""Which classes a model file may name, and nothing else is ever made of what a file says.
 
-A file calls a class by the last part of its place alone, so a class may move to another module,
-but not change its name.  Objects are stored by the parameters of their constructors, which suits
-dataclasses, named tuples and estimators alike; what can be fitted has its fitted attributes on
-top, which `marginmf.persistence.state` lists.
+Methods and their parts declare themselves (`marginmf._demands`); the others are listed here.  A
+file has the last part of a class's path alone, so a class may move to another module, but not
+change its name.  Objects are stored by the parameters of their constructors, which suits
+dataclasses, named tuples and estimators alike; what can be fitted has its fitted attributes on top,
+which `marginmf.persistence.state` lists.
 """
 
 import inspect
@@ -11,39 +12,16 @@ from functools import lru_cache
 from importlib import import_module
 from typing import Any
 
-#: Where every class that may be a part of a model lives; imported when a file asks for it.
+import marginmf.labels
+import marginmf.ratings  # noqa: F401
+from marginmf._demands import SAVED
+
+#: The paths of the other classes that may be part of a model; imported when a file asks for one.
 PLACES = (
-    "marginmf.labels.BinaryRelevance",
-    "marginmf.labels.CPLST",
-    "marginmf.labels.ClassifierChains",
-    "marginmf.labels.DecisionTuned",
-    "marginmf.labels.EmbeddingTree",
-    "marginmf.labels.GroPLE",
-    "marginmf.labels.MLCHMF",
-    "marginmf.labels.MLkNN",
-    "marginmf.labels.PLST",
-    "marginmf.labels.RidgeEmbedding",
-    "marginmf.labels.Scaled",
-    "marginmf.labels.constant.Varying",
-    "marginmf.labels.neighbours.Neighbours",
-    "marginmf.labels.targets.Targets",
-    "marginmf.labels.tree.Node",
-    "marginmf.ratings.ALS",
-    "marginmf.ratings.BMMMF",
-    "marginmf.ratings.BiasOnly",
-    "marginmf.ratings.HMF",
-    "marginmf.ratings.MMMF",
-    "marginmf.ratings.MarginEnsemble",
-    "marginmf.ratings.PMF",
-    "marginmf.ratings.PMMMF",
-    "marginmf.ratings.Ratings",
-    "marginmf.ratings.calibration.Calibrator",
-    "marginmf.ratings.fallback.LevelFrequencies",
     "marginmf.solvers.ConjugateGradient",
     "marginmf.solvers.GradientDescent",
     "marginmf.solvers.LBFGS",
     "marginmf.solvers.Record",
-    "marginmf.tuning.RegularisationPath",
     # What parameters may be.  Of these, linear classifiers may be fitted too.
     "sklearn.cluster.AgglomerativeClustering",
     "sklearn.cluster.BisectingKMeans",
@@ -60,15 +38,19 @@ PLACES = (
 )
 
 
-@lru_cache
 def class_named(name: str) -> type[Any] | None:
     """Return the class of that name, or None if it is not one of ours.
 
     >>> class_named("HMF"), class_named("Popen")
     (<class 'marginmf.ratings.hmf.HMF'>, None)
     """
-    for place in PLACES:
-        module, _, last = place.rpartition(".")
+    return SAVED.get(name) or _listed(name)
+
+
+@lru_cache
+def _listed(name: str) -> type[Any] | None:
+    for path in PLACES:
+        module, _, last = path.rpartition(".")
         if last == name:
             found: type[Any] = getattr(import_module(module), name)
             return found

@@ -7,7 +7,7 @@ import numpy as np
 
 from marginmf.labels.base import LabelsEstimator
 from marginmf.persistence.errors import ModelFileError
-from marginmf.ratings.base import RatingsEstimator
+from marginmf.ratings.estimator import RatingsEstimator
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from marginmf.persistence.foreign_parts import foreign_lengths
 from marginmf.persistence.label_parts import label_lengths
 from marginmf.persistence.ratings_parts import ratings_lengths
 from marginmf.persistence.shapes import Lengths
-from marginmf.ratings.base import RatingsEstimator
+from marginmf.ratings.estimator import RatingsEstimator
 
 
 @dataclass(frozen=True)

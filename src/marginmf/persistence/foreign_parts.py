@@ -5,12 +5,15 @@ are a matrix and a vector, and for one of these for each label.
 """
 
 import inspect
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
-from marginmf.labels.base import LabelsEstimator
+from marginmf._demands import ANYTHING, Either, ListOf, Names, Optional, floats
+from marginmf.labels.wrappers import n_scores
 from marginmf.persistence.errors import ModelFileError
 from marginmf.persistence.shapes import Lengths
 
@@ -24,7 +27,7 @@ def changed_parameters(estimator: Any) -> dict[str, Any]:
     """Return the parameters that are not at their defaults.
 
     The others are left to the scikit-learn that loads the file: versions add parameters, and
-    take them away, and a parameter that nobody has set should be no obstacle then.
+    take them away, and a parameter that was not set should be no obstacle then.
 
     >>> from sklearn.svm import LinearSVC
     >>> changed_parameters(LinearSVC(C=2.0))
@@ -51,19 +54,6 @@ def foreign_lengths(model: Any, name: str) -> Lengths:
     return {}
 
 
-def score_columns(model: Any, name: str) -> int:
-    """Return how many labels a fitted estimator gives scores for, once its shapes are checked."""
-    if isinstance(model, LabelsEstimator) and hasattr(model, "targets_"):
-        n_columns: int = model.targets_.n_columns
-        return n_columns
-    if is_foreign(type(model)):
-        if hasattr(model, "coef_"):
-            return 1 if model.coef_.ndim == 1 else len(model.coef_)
-        if hasattr(model, "estimators_"):
-            return len(model.estimators_)
-    raise ModelFileError(f"{name} has not learned anything that gives scores")
-
-
 def check_linear(model: Any, name: str, lengths: Lengths) -> None:
     """Refuse a single row of coefficients with several intercepts."""
     if model.coef_.ndim == 1 and np.size(model.intercept_) != 1:
@@ -73,8 +63,46 @@ def check_linear(model: Any, name: str, lengths: Lengths) -> None:
 def check_one_each(model: Any, name: str, lengths: Lengths) -> None:
     """Refuse classifiers of single labels that score another number of them."""
     for k, each in enumerate(model.estimators_):
-        if score_columns(each, f"{name}.estimators_.{k}") != 1:
+        found = n_scores(each)
+        if found is None:
+            raise ModelFileError(
+                f"{name}.estimators_.{k} has not learned anything that gives scores"
+            )
+        if found != 1:
             raise ModelFileError(f"{name}.estimators_.{k} scores more than one label")
+
+
+#: What a linear classifier of scikit-learn has learned.
+LINEAR = {
+    "coef_": Either(floats("features"), floats("rows", "features")),
+    "intercept_": Either(float, floats("rows")),
+    "n_features_in_": int,
+    "feature_names_in_": Optional(Names("features")),
+    "n_iter_": Optional(ANYTHING),
+}
+
+#: As `marginmf.persistence.state.STATE`; what is not here is left out.
+FOREIGN_STATE: dict[str, dict[str, Any]] = {
+    "LinearSVC": {**LINEAR, "classes_": Names("classes")},
+    "LogisticRegression": {**LINEAR, "classes_": Names("classes")},
+    "RidgeClassifier": {**LINEAR, "_label_binarizer": "LabelBinarizer"},
+    "SGDClassifier": {**LINEAR, "classes_": Names("classes")},
+    "OneVsRestClassifier": {
+        "estimators_": ListOf(BaseEstimator),
+        "label_binarizer_": "LabelBinarizer",
+        "n_features_in_": int,
+    },
+    "LabelBinarizer": {"classes_": Names("classes"), "y_type_": str, "sparse_input_": bool},
+}
+
+#: What else must hold of an object, once its attributes are as they should be.
+FOREIGN_RULES: dict[str, Callable[[Any, str, Lengths], None]] = {
+    "LinearSVC": check_linear,
+    "LogisticRegression": check_linear,
+    "RidgeClassifier": check_linear,
+    "SGDClassifier": check_linear,
+    "OneVsRestClassifier": check_one_each,
+}
 
 
 @lru_cache

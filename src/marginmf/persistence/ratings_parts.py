@@ -4,11 +4,11 @@ from typing import Any
 
 import numpy as np
 
-from marginmf.persistence.demands import Shaped, counts
+from marginmf._demands import Shaped, counts, floats, within
 from marginmf.persistence.errors import ModelFileError
-from marginmf.persistence.shapes import Lengths, check_shape, divides, rises_in_rows, within
-from marginmf.ratings.base import RatingsEstimator
+from marginmf.persistence.shapes import Lengths, check_shape, divides, rises_in_rows
 from marginmf.ratings.data import Ratings
+from marginmf.ratings.estimator import RatingsEstimator
 from marginmf.ratings.ids import IdIndex
 
 
@@ -30,6 +30,8 @@ def check_ratings(data: Ratings, name: str = "Ratings") -> None:
     check_shape(data.indptr, counts("users + 1"), f"{name}.indptr", lengths)
     check_shape(data.indices, Shaped(("int32",), ("ratings",)), f"{name}.indices", lengths)
     check_shape(data.codes, Shaped(("int16", "int32"), ("ratings",)), f"{name}.codes", lengths)
+    if data.exact is not None:
+        check_shape(data.exact, floats("ratings"), f"{name}.exact", lengths)
     _check_levels(data.levels, f"{name}.levels")
     if not divides(data.indptr, lengths["ratings"]):
         raise ModelFileError(f"{name} are not divided among the users")

@@ -1,13 +1,13 @@
-"""Whether a part of a model is what `marginmf.persistence.demands` asks for."""
+"""Whether a part of a model is what `marginmf._demands` asks for."""
 
 from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
 
+from marginmf._demands import Either, ListOf, Names, Optional, Shaped, Stored, within
 from marginmf._typing import Array, BoolArray
 from marginmf.persistence.classes import class_named
-from marginmf.persistence.demands import Either, ListOf, Names, Optional, Shaped, Stored
 from marginmf.persistence.errors import ModelFileError
 
 #: How long each axis is.
@@ -54,13 +54,8 @@ def check_shape(array: Any, wanted: Shaped, label: str, lengths: Lengths) -> Non
     if not array.dtype.isnative:
         raise ModelFileError(f"{label} has its bytes in an order that is not this machine's")
     _check_axes(array.shape, wanted.axes, label, lengths)
-    if wanted.places is not None and not within(array, lengths.get(wanted.places, 0)):
-        raise ModelFileError(f"{label} has numbers of {wanted.places} that do not exist")
-
-
-def within(codes: Array, n: int) -> bool:
-    """Whether whole numbers are places in something of that length."""
-    return codes.size == 0 or (int(codes.min()) >= 0 and int(codes.max()) < n)
+    if wanted.index is not None and not within(array, lengths.get(wanted.index, 0)):
+        raise ModelFileError(f"{label} has numbers of {wanted.index} that do not exist")
 
 
 def divides(indptr: Array, n: int) -> bool:

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
+from marginmf._demands import within
 from marginmf._typing import Array
 from marginmf.persistence.errors import ModelFileError
-from marginmf.persistence.shapes import divides, rises_in_rows, within
+from marginmf.persistence.shapes import divides, rises_in_rows
 
 #: The arrays, by their names in SciPy and in the file.
 PARTS = ("data", "indices", "indptr")

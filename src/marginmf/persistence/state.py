@@ -1,6 +1,7 @@
-"""The fitted attributes of every estimator and what they must be: a new one is added here.
+"""The fitted attributes of every class and what they must be.
 
-Those of label models are in `marginmf.persistence.label_state`.
+Methods and their parts declare theirs (`marginmf._demands`); those of scikit-learn are listed in
+`marginmf.persistence.foreign_parts`.
 
 A file is refused unless its arrays have these shapes, because the compiled kernels do not check
 the bounds of arrays: factors with a row too few would be read beyond their end.
@@ -11,73 +12,14 @@ from typing import Any
 
 from sklearn.base import BaseEstimator
 
+from marginmf._demands import declared
 from marginmf.persistence.classes import constructor_parameters
-from marginmf.persistence.demands import ANYTHING, HISTORY, ListOf, Optional, counts, floats
-from marginmf.persistence.label_state import LABEL_STATE, RULES, Rule
-from marginmf.ratings.base import RatingsEstimator
-from marginmf.ratings.data import Ratings
-from marginmf.ratings.fallback import LevelFrequencies
-from marginmf.ratings.ids import IdIndex
+from marginmf.persistence.errors import ModelFileError
+from marginmf.persistence.foreign_parts import FOREIGN_RULES, FOREIGN_STATE
+from marginmf.persistence.shapes import Lengths
 
-#: How it was learned.
-TRAINING = {**HISTORY, "n_evaluations_": ANYTHING}
-
-#: By class; an estimator also has the attributes of its bases.  See `marginmf.persistence.demands`.
-#: Estimators and ratings that stand anywhere in these attributes must have as many users, items
-#: and levels, or features, as the estimator itself.
-STATE: dict[str, dict[str, Any]] = {
-    "RatingsEstimator": {
-        "users_": IdIndex,
-        "items_": IdIndex,
-        "levels_": floats("levels"),
-        "ratings_": Ratings,
-        "_frequencies": LevelFrequencies,
-        "_calibration_seed": Optional(int),
-        "_calibrator": Optional("Calibrator"),
-    },
-    "Factoriser": {
-        **TRAINING,
-        "validation_errors_": Optional(list),
-        "reg_": float,
-        "reg_path_": Optional("RegularisationPath"),
-        "user_factors_": floats("users", "factors"),
-        "item_factors_": floats("items", "factors"),
-    },
-    "HMF": {
-        "reg_": ListOf(float),
-        "reg_path_": Optional(ListOf("RegularisationPath")),
-        "user_factors_": floats("stages", "users", "factors"),
-        "item_factors_": floats("stages", "items", "factors"),
-    },
-    "MMMF": {"thresholds_": floats("users", "stages")},
-    "PMMMF": {"prototypes_": floats("users", "levels"), "boundaries_": floats("users", "stages")},
-    "BiasOnly": {
-        **TRAINING,
-        "mean_": float,
-        "user_biases_": floats("users"),
-        "item_biases_": floats("items"),
-    },
-    "LeastSquares": {"offsets_": "BiasOnly"},
-    "MarginEnsemble": {"members_": ListOf(ListOf(RatingsEstimator)), "_calibrator": "Calibrator"},
-    # Parts that are not estimators: here the attributes are the constructor's parameters.
-    "LevelFrequencies": {
-        "by_user": counts("users", "levels"),
-        "by_item": counts("items", "levels"),
-        "overall": floats("levels"),
-    },
-    "Calibrator": {
-        "weights": floats("stages", "features"),
-        "intercepts": floats("stages"),
-        "bounds": floats("ends", "features"),
-    },
-    "RegularisationPath": {
-        "regs": floats("candidates"),
-        "errors": floats("candidates", "holdouts"),
-        "metric": str,
-    },
-    "LBFGS": {"memory": int},
-    **LABEL_STATE,
-}
+#: By class; see `marginmf._demands`.
+STATE: dict[str, dict[str, Any]] = {"LBFGS": {"memory": int}, **FOREIGN_STATE}
 
 
 @lru_cache
@@ -91,7 +33,7 @@ def fitted_attributes(kind: Any) -> dict[str, Any]:
     attributes: dict[str, Any] = {}
     for base in reversed(kind.__mro__):
         attributes.update(STATE.get(base.__name__, {}))
-    return attributes
+    return attributes | declared(kind)
 
 
 def can_learn(kind: Any) -> bool:
@@ -107,6 +49,11 @@ def can_learn(kind: Any) -> bool:
     return not fitted_attributes(kind).keys() <= constructor_parameters(kind).keys()
 
 
-def rules_of(kind: Any) -> list[Rule]:
-    """Return what else must hold of objects of a class, those of its bases first."""
-    return [RULES[base.__name__] for base in reversed(kind.__mro__) if base.__name__ in RULES]
+def check_rules(value: Any, name: str, lengths: Lengths) -> None:
+    """Refuse an object whose attributes have the right shapes, but do not fit one another."""
+    for base in reversed(type(value).__mro__):
+        if base.__name__ in FOREIGN_RULES:
+            FOREIGN_RULES[base.__name__](value, name, lengths)
+    flaws = getattr(value, "_flaws", None)
+    for flaw in flaws(lengths) if flaws is not None else ():
+        raise ModelFileError(f"{name}{flaw}")

@@ -13,10 +13,10 @@ from marginmf._random import as_generator
 from marginmf._typing import IntArray
 from marginmf.metrics import ratings_report
 from marginmf.protocols.base import TwoWay
-from marginmf.ratings.base import RatingsEstimator
-from marginmf.ratings.columns import as_values, split_pairs, take_rows
 from marginmf.ratings.data import Ratings
+from marginmf.ratings.estimator import RatingsEstimator
 from marginmf.ratings.ids import IdIndex
+from marginmf.ratings.tables import as_values, split_pairs, take_rows
 
 
 class SplitProtocol(Protocol):

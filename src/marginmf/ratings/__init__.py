@@ -1,5 +1,6 @@
 """Ratings: four max-margin factorisers, their ensemble, and baselines to compare them with."""
 
+from marginmf.ratings.base import METHODS
 from marginmf.ratings.baselines import ALS, PMF, BiasOnly
 from marginmf.ratings.bmmmf import BMMMF
 from marginmf.ratings.data import Ratings
@@ -13,6 +14,7 @@ __all__ = [
     "ALS",
     "BMMMF",
     "HMF",
+    "METHODS",
     "MMMF",
     "PMF",
     "PMMMF",

@@ -1,58 +1,94 @@
-"""What every ratings estimator has in common: fit, predict, margins, score."""
+"""What every ratings estimator has in common: fit, predict, probabilities, score."""
 
 from abc import ABC, abstractmethod
 from copy import copy
 from numbers import Integral
-from threading import RLock
-from typing import Any, Literal, Self
+from threading import Lock, RLock
+from typing import Any, ClassVar, Literal, Self
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from marginmf._demands import Methods, Optional, floats
 from marginmf._ids import shown
 from marginmf._parameters import check_n_jobs, unfitted
 from marginmf._saving import Savable
 from marginmf._threads import n_threads
 from marginmf._typing import BoolArray, Float64Array, FloatArray, IntArray
-from marginmf.backends import Kernels, get_kernels
+from marginmf.backends import Backend, get_backend
+from marginmf.backends.rows import Side
+from marginmf.backends.threads import SMALLEST_TASK
 from marginmf.checkpoints import CheckpointLike, Journal, open_journal
 from marginmf.metrics import mean_absolute_error
-from marginmf.ratings.calibration import Calibrator, distribution_of, features_of
-from marginmf.ratings.changes import observed
-from marginmf.ratings.columns import as_values, split_pairs
-from marginmf.ratings.data import Ratings
-from marginmf.ratings.decoders import ANSWERS, count_above
+from marginmf.ratings import new_rows
+from marginmf.ratings.calibration import (
+    ANSWERS,
+    PAIR_WORK,
+    Calibrator,
+    count_above,
+    distribution_of,
+)
+from marginmf.ratings.data import Ratings, observed
 from marginmf.ratings.fallback import LevelFrequencies
-from marginmf.ratings.holdout import HeldOut
-from marginmf.ratings.newcomers import Newcomers
-from marginmf.ratings.recommender import Recommender
-from marginmf.ratings.selection import Trial, calibrated_on
+from marginmf.ratings.ids import IdIndex
+from marginmf.ratings.lists import Columns, MarginBlock
+from marginmf.ratings.tables import as_values, split_pairs
+from marginmf.ratings.validation import ValidationSplit, calibrated_on
+
+#: Every ratings method by its name on the command line.
+METHODS = Methods("ratings")
+#: Registers a ratings method: model files and the command line know it from then on.
+method = METHODS.register
 
 Unknown = Literal["fallback", "raise", "nan"]
-Output = Literal["rule", "median", "mode", "mean"]
+Output = Literal["median", "mode", "mean", "rule"]
 
-#: What is learned and is nobody's business, beside the attributes that end in an underscore.
+#: What is learned and private, beside the attributes that end in an underscore.
 LEARNED_IN_PRIVATE = ("_calibration_seed", "_calibrator", "_frequencies", "_origin")
 
-#: Held while a model is calibrated; the model that it comes from may have to be calibrated first.
-CALIBRATING = RLock()
+#: A lock for each model that is being calibrated; not in the model, which is copied and saved.
+_locks: "WeakKeyDictionary[RatingsPredictor, Any]" = WeakKeyDictionary()
+_locks_lock = Lock()
 
 
-class RatingsEstimator(Newcomers, Recommender, Savable, BaseEstimator, ABC):
+class RatingsPredictor(Savable, BaseEstimator, ABC):
     """A supervised estimator over (user, item) pairs.
 
-    Subclasses say how to learn from ratings (`_fit`), how far a pair's score is above each level
-    (`_margins`), and how to place new users or items while the others stay (`_place`).
+    Subclasses say how to learn from ratings (`_fit`) and how far a pair's score is above each level
+    (`_margins`); `RealValued` and `Distributional` ask for less.  They may say how the margins of a
+    block are found faster than one by one (`_margin_block`), and how new users or items are learned
+    while the others stay (`_place`).
     """
 
     n_jobs: int | None
+    calibrate: bool = False
+    #: What the method is called on the command line, and its docstring's first line.
+    command_name: ClassVar[str]
+    summary: ClassVar[str]
+    #: What a model file holds; see `marginmf._demands`.  Estimators and ratings that stand anywhere
+    #: in it must have as many users, items and levels as the estimator itself.
+    _saved: ClassVar[dict[str, Any]] = {
+        "users_": IdIndex,
+        "items_": IdIndex,
+        "levels_": floats("levels"),
+        "ratings_": Ratings,
+        "_frequencies": LevelFrequencies,
+        "_calibration_seed": Optional(int),
+        "_calibrator": Optional("Calibrator"),
+    }
+    #: The fitted arrays that have a row for each user, and those that have one for each item.
+    _user_arrays: ClassVar[tuple[str, ...]] = ()
+    _item_arrays: ClassVar[tuple[str, ...]] = ()
     _decode = staticmethod(count_above)
     _calibration_seed: int = 0
+    #: What is known of users and items without the method.
+    _frequencies: LevelFrequencies
     #: What turns margins into probabilities, when that has been learned.
     _calibrator: Calibrator | None = None
     #: The model that this one's items come from, when it may be asked for its calibrator.
-    _origin: "RatingsEstimator | None" = None
+    _origin: "RatingsPredictor | None" = None
     #: Runs the minimisations of `_fit`; one that keeps what was done is there during a fit only.
     _journal = Journal()
 
@@ -68,31 +104,43 @@ class RatingsEstimator(Newcomers, Recommender, Savable, BaseEstimator, ABC):
             The ratings of the pairs, where ``pairs`` does not hold them.
         checkpoint : path or Checkpoint, optional
             A folder that keeps what was done while the fit runs.  If it is interrupted or killed,
-            the same call goes on from there and ends at the same answer, to the last bit.  The
+            the same call goes on from there and ends at the same answer, to the last bit on the
+            same machine.  The
             folder is removed when the fit has succeeded.  See `marginmf.checkpoints.Checkpoint`.
 
         Returns
         -------
         self
         """
-        fitted = self._learned(observed(Ratings.of(pairs, ratings)), checkpoint)
+        fitted = self._fit_copy(observed(self._read(pairs, ratings)), checkpoint)
         self.__dict__ = fitted.__dict__
         return self
 
-    def _learned(self, data: Ratings, checkpoint: CheckpointLike = None) -> Self:
+    def _read(self, pairs: Any, ratings: Any) -> Ratings:
+        """Return what `fit` was given as ratings."""
+        return Ratings.of(pairs, ratings)
+
+    def _fit_copy(
+        self,
+        data: Ratings,
+        checkpoint: CheckpointLike = None,
+        frequencies: LevelFrequencies | None = None,
+    ) -> Self:
         """Return a fitted copy, so that a fit that fails or is interrupted changes nothing."""
         fitted = unfitted(self, LEARNED_IN_PRIVATE)
         fitted._check(data)
-        fitted._set_data(data)
-        # So that whoever calibrates first, here or after loading, gives the same answer.
+        fitted._set_data(data, frequencies)
+        # So that a calibration gives the same answer, here or after loading.
         fitted._calibration_seed = calibration_seed(getattr(self, "random_state", 0))
         with open_journal(checkpoint, self, data.arrays) as fitted._journal:
             fitted._fit(data)
+            if self.calibrate and fitted._calibrator is None:
+                fitted._calibrator = fitted._learn_calibrator()
         del fitted._journal
         return fitted
 
     def predict(
-        self, pairs: Any, unknown: Unknown = "fallback", output: Output = "rule"
+        self, pairs: Any, unknown: Unknown = "fallback", output: Output = "median"
     ) -> Float64Array:
         """Predict the rating of every pair, on the scale seen in training.
 
@@ -104,27 +152,27 @@ class RatingsEstimator(Newcomers, Recommender, Savable, BaseEstimator, ABC):
             What to do with users or items that training did not see: predict the median of the
             level frequencies of the half that is known (see
             `marginmf.ratings.fallback.LevelFrequencies`), raise an error, or answer NaN.
-        output : {"rule", "median", "mode", "mean"}
-            Which answer: by the method's own rule, or from the probabilities of the levels (see
-            `predict_proba`) the median, which is best for the mean absolute error, the mode, best
-            for the zero-one error, or the mean, best for the squared error, which may lie between
-            levels.
+        output : {"median", "mode", "mean", "rule"}
+            Which answer.  From the probabilities of the levels (see `predict_proba`): the median,
+            which is best for the mean absolute error, the mode, best for the zero-one error, or
+            the mean, best for the squared error, which may lie between levels.  Or by the
+            method's own rule, as in the literature.
         """
-        if output not in ("rule", "median", "mode", "mean"):
+        if output not in ("median", "mode", "mean", "rule"):
             raise ValueError(
-                f"output={output!r} is not known. Choose 'rule', 'median', 'mode' or 'mean'."
+                f"output={output!r} is not known. Choose 'median', 'mode', 'mean' or 'rule'."
             )
         if output != "rule":
             return ANSWERS[output](self.predict_proba(pairs, unknown), self.levels_)
         users, items, known = self._encoded(pairs, unknown)
-        predicted = self._predict_codes(users, items)
+        predicted = self.levels_[self._decode(self._code_margins(users, items))]
         return np.where(known, predicted, np.nan) if unknown == "nan" else predicted
 
     def predict_proba(self, pairs: Any, unknown: Unknown = "fallback") -> Float64Array:
         """Return the probability of every level, for every pair.
 
         The probabilities are calibrated on held-out ratings: of the ratings that are said to be
-        at a level with probability 0.7, about 70 % are.  See `calibrate`.
+        at a level with probability 0.7, about 70 % are.  See `fit_calibrator`.
 
         Parameters
         ----------
@@ -151,12 +199,13 @@ class RatingsEstimator(Newcomers, Recommender, Savable, BaseEstimator, ABC):
             distribution[~known] = np.nan
         return distribution
 
-    def calibrate(self) -> Self:
-        """Learn how margins become probabilities, on ratings held out from training.
+    def fit_calibrator(self) -> Self:
+        """Learn how margins become probabilities, unless that is known.
 
-        With ``reg="auto"`` this has been done by `fit`.  Otherwise the first call of
+        `fit` does it, unless it was told not to (``calibrate=False``).  Then the first call of
         `predict_proba`, or of anything that needs it, does it: a tenth of the ratings are held
         out and a copy of the model is fitted to the rest, which takes about as long as `fit`.
+        With fewer than 200,000 ratings other tenths follow, until 20,000 ratings were held out.
         Call this to have it done at a time of your choosing.
 
         Returns
@@ -165,32 +214,40 @@ class RatingsEstimator(Newcomers, Recommender, Savable, BaseEstimator, ABC):
         """
         check_is_fitted(self)
         if self._calibrator is None:
-            with CALIBRATING:  # several threads may be the first to ask
+            with _locks_lock:
+                lock = _locks.setdefault(self, RLock())
+            with lock:  # several threads may be the first to ask
                 if self._calibrator is None:
-                    self._calibrator = self._learned_calibrator()
+                    self._calibrator = self._learn_calibrator()
         return self
 
-    def _learned_calibrator(self) -> Calibrator:
+    def _learn_calibrator(self) -> Calibrator:
         if self._origin is not None:
             # Folded in: what the margins of new users mean is known from all the others.
-            calibrator = self._origin.calibrate()._calibrator
+            calibrator = self._origin.fit_calibrator()._calibrator
             assert calibrator is not None
             return calibrator
+        if self._frequencies.user_biases is None:  # saved before there were biases
+            self._frequencies = LevelFrequencies.of(self.ratings_)
         rng = np.random.default_rng(self._calibration_seed)
-        held_out = HeldOut.at_random(self.ratings_, rng)
-        quiet = {"callbacks": (), "verbose": 0, "random_state": self._calibration_seed}
+        bare = {"calibrate": False, "callbacks": (), "verbose": 0}
+        bare["random_state"] = self._calibration_seed
         known = self.get_params(deep=False)
-        trial = copy(self).set_params(**{name: quiet[name] for name in quiet if name in known})
-        trial = trial._learned(held_out.train)
-        margins = trial._margins(held_out.users, held_out.items)
-        return calibrated_on([Trial(trial, held_out)], [margins])
+        model = copy(self).set_params(**{name: bare[name] for name in bare if name in known})
+        splits, margins = ValidationSplit.to_calibrate(self.ratings_, rng), []
+        for split in splits:
+            trial = model._fit_copy(split.train, frequencies=split.frequencies)
+            margins.append(trial._margins(split.users, split.items))
+        return calibrated_on(splits, margins)
 
     def _above(self, users: IntArray, items: IntArray) -> Float64Array:
         """Return the probability of a rating above each level, for known users and items."""
-        calibrator = self.calibrate()._calibrator
+        calibrator = self.fit_calibrator()._calibrator
         assert calibrator is not None
         margins = self._margins(users, items)
-        return calibrator.above(features_of([margins], self._frequencies, users, items))
+        return calibrator.above_pairs(
+            margins, self._frequencies, users, items, self._n_threads(PAIR_WORK * len(users))
+        )
 
     def decision_function(self, pairs: Any, unknown: Unknown = "fallback") -> FloatArray:
         """Return how far each pair's score is above each level but the last.
@@ -208,14 +265,14 @@ class RatingsEstimator(Newcomers, Recommender, Savable, BaseEstimator, ABC):
         return margins[:, 0] if margins.shape[1] == 1 else margins
 
     def score(self, pairs: Any, ratings: Any) -> float:
-        """Return minus the mean absolute error: the higher, the better."""
+        """Return minus the mean absolute error of `predict`: higher is better."""
         return -mean_absolute_error(as_values(ratings), self.predict(pairs))
 
-    def _to_save(self) -> "RatingsEstimator":
+    def _to_save(self) -> "RatingsPredictor":
         """Return this model without the one that its items come from, once that has been asked."""
         if self._origin is None:
             return self
-        alone = copy(self.calibrate())
+        alone = copy(self.fit_calibrator())
         del alone._origin
         return alone
 
@@ -227,16 +284,48 @@ class RatingsEstimator(Newcomers, Recommender, Savable, BaseEstimator, ABC):
     def _margins(self, users: IntArray, items: IntArray) -> FloatArray:
         """Return the margins of known users and items, given as codes."""
 
+    def _margin_block(self, users: IntArray, items: Columns) -> MarginBlock:
+        """Return the margins of all of some users and items; several threads call this at once."""
+        numbers = np.arange(len(self.items_))[items]
+        shape = (len(users), len(numbers))
+        margins = self._margins(np.repeat(users, shape[1]), np.tile(numbers, shape[0]))
+        scores = margins.T.reshape(-1, *shape).astype(np.float32)
+        return MarginBlock(scores, np.zeros((shape[0], len(scores))))
+
+    def _place(self, side: Side, data: Ratings) -> None:
+        """Learn one side's part alone, with the other side's part as it is."""
+        raise ValueError(
+            f"{type(self).__name__} cannot learn new {side}s while the rest stays as it is: fit it "
+            "again with all ratings."
+        )
+
+    def _placed(self, side: Side, data: Ratings) -> Self:
+        """Return a model for the users (or items) of some ratings, whose other side is ours."""
+        placed = copy(self)
+        placed._check(data)
+        placed._set_data(data)
+        placed._frequencies = self._frequencies.placing(side, data)
+        placed._place(side, data)
+        return placed
+
+    def _joined(self, placed: Self, side: Side, data: Ratings) -> Self:
+        """Return a model of all the data, with the rows of another where that has them."""
+        joined = copy(self)
+        joined._set_data(data)
+        joined._frequencies = self._frequencies.changed(self.ratings_, data)
+        new_rows.join_arrays(joined, self, placed, side)
+        return joined
+
     def _check(self, data: Ratings) -> None:
         """Raise ValueError if the parameters or the data cannot be used."""
         check_n_jobs(self)
 
-    def _set_data(self, data: Ratings) -> None:
+    def _set_data(self, data: Ratings, frequencies: LevelFrequencies | None = None) -> None:
         self.users_ = data.users
         self.items_ = data.items
         self.levels_ = data.levels
         self.ratings_ = data
-        self._frequencies = LevelFrequencies.of(data)
+        self._frequencies = frequencies or LevelFrequencies.of(data)
 
     def _encoded(self, pairs: Any, unknown: Unknown) -> tuple[IntArray, IntArray, BoolArray]:
         """Return the codes of users and items, and which pairs have both."""
@@ -257,7 +346,7 @@ class RatingsEstimator(Newcomers, Recommender, Savable, BaseEstimator, ABC):
             )
         return users, items, known
 
-    def _share(self, other: "RatingsEstimator") -> None:
+    def _share(self, other: "RatingsPredictor") -> None:
         """Hold another model's ratings, which has the same users and items, instead of our own."""
         self.ratings_, self._frequencies = other.ratings_, other._frequencies
 
@@ -274,13 +363,23 @@ class RatingsEstimator(Newcomers, Recommender, Savable, BaseEstimator, ABC):
     def _code_distribution(self, users: IntArray, items: IntArray) -> Float64Array:
         """Return the distributions of codes; unknown ones have those of level frequencies."""
         known = (users >= 0) & (items >= 0)
+        if known.all():
+            return distribution_of(self._above(users, items))
         distribution = np.empty((len(users), len(self.levels_)))
         distribution[known] = distribution_of(self._above(users[known], items[known]))
         distribution[~known] = self._frequencies.distribution(users[~known], items[~known])
         return distribution
 
-    def _kernels(self) -> Kernels:
-        return get_kernels("cpu", n_threads(self.n_jobs))
+    def _arithmetic(self, work: float = np.inf) -> Backend:
+        """Return the backend, with the threads that this model may use for this much work."""
+        return get_backend(getattr(self, "backend", "cpu"), self._n_threads(work))
+
+    def _n_threads(self, work: float = np.inf) -> int:
+        """Return how many threads to use for this much work, in multiplications.
+
+        Cores are not counted for little work, which one thread does in less time than that.
+        """
+        return n_threads(self.n_jobs) if work > SMALLEST_TASK else 1
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -1,19 +1,23 @@
 """From margins to probabilities: a distribution over the levels that can be trusted.
 
 For every level ``q``, the probability that a rating is above it is a logistic function of all the
-margins, clipped, and of how often the user gave and the item got ratings above each level (as
-log-odds).  The weights are fitted to ratings that the margins were not learned from.  The
-probabilities are made to fall with ``q``, and their differences are the distribution.
+margins, clipped, of how often the user gave and the item got ratings above each level (as
+log-odds), and of the user's and the item's bias.  The weights are fitted to ratings that the
+margins were not learned from.  The probabilities are made to fall with ``q``, and their
+differences are the distribution.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
+from scipy.linalg import block_diag
 from scipy.special import expit
 
+from marginmf._demands import floats, saved
 from marginmf._typing import BoolArray, Float64Array, FloatArray, IntArray
-from marginmf.backends.threads import one_blas_thread
+from marginmf.backends.threads import even_bounds, one_blas_thread, run
 from marginmf.ratings.fallback import LevelFrequencies
 
 #: The ridge penalty on the weights, of features scaled to unit variance.
@@ -32,10 +36,15 @@ MANY_LEVELS = 16
 #: No level is ever impossible.
 LEAST = 1e-4
 
-#: The most numbers to hold at once, and to fit to.
-BLOCK = 10_000_000
+#: About what the probabilities of one pair take, in multiplications: mostly exponentials.
+PAIR_WORK = 100
+
+#: The most numbers to hold at once, and the most to fit to: more ratings change the weights less
+#: than they vary by chance.
+BLOCK, FITTED = 10_000_000, 3_000_000
 
 
+@saved
 @dataclass(frozen=True, eq=False)
 class Calibrator:
     """Logistic functions of features: one for each level but the last.
@@ -51,17 +60,44 @@ class Calibrator:
         were fitted: margins may be infinite, and weights say nothing of what was not seen.
     """
 
+    _saved: ClassVar[dict[str, Any]] = {
+        "weights": floats("stages", "features"),
+        "intercepts": floats("stages"),
+        "bounds": floats("ends", "features"),
+    }
     weights: Float64Array
     intercepts: Float64Array
     bounds: Float64Array
 
     @classmethod
-    def fit(cls, features: FloatArray, codes: IntArray, n_levels: int) -> "Calibrator":
-        """Fit to features and to the levels (as codes) that they belong to."""
-        step = -(-features.size // BLOCK)
+    def fit(
+        cls,
+        features: FloatArray,
+        codes: IntArray,
+        n_levels: int,
+        noise: Float64Array | None = None,
+    ) -> "Calibrator":
+        """Fit to features and to the levels (as codes) that they belong to.
+
+        Parameters
+        ----------
+        features : array of shape (n_ratings, n_features)
+            Features of ratings that they were not learned from.
+        codes : array of shape (n_ratings,)
+            The levels of these ratings.
+        n_levels : int
+            How many levels there are.
+        noise : array of shape (n_features, n_features), optional
+            The covariance of what makes these features noisier than those that the calibrator
+            will be asked about, as means over fewer members are.  See `without_noise`.
+        """
+        step = -(-features.size // FITTED)
         features, codes = features[::step].astype(np.float64), codes[::step]
         bounds = np.array([_usual_range(column) for column in features.T]).T
-        features = np.clip(features, *bounds)
+        clipped: Float64Array = np.clip(features, *bounds).astype(np.float64)
+        features, left = clipped, None
+        if noise is not None:
+            features, left = without_noise(clipped, noise)
         centre, scales = features.mean(axis=0), features.std(axis=0)
         # A feature that hardly varies says little, however much its tiny variations are magnified.
         scales = np.maximum(scales, max(HARDLY * scales.max(), 1e-9))
@@ -72,7 +108,13 @@ class Calibrator:
             own = standard if seen is None else standard @ seen
             weight, intercepts[q] = _logistic(own, codes > q)
             weights[q] = (weight if seen is None else seen @ weight) / scales
-        return cls(weights, intercepts - weights @ centre, bounds)
+        intercepts -= weights @ centre
+        if left is not None:
+            # The mean of logistic functions of z + noise of variance v is about that of
+            # z / sqrt(1 + pi v / 8) (MacKay, 1992): this much was lost to what is not known.
+            gained = np.sqrt(1.0 + np.pi / 8 * np.einsum("qk,kl,ql->q", weights, left, weights))
+            weights, intercepts = gained[:, None] * weights, gained * intercepts
+        return cls(weights, intercepts, bounds)
 
     def above(self, features: FloatArray) -> Float64Array:
         """Return the probability of a rating above each level, falling from level to level."""
@@ -86,10 +128,61 @@ class Calibrator:
             )
         return never_certain(probabilities)
 
-    def part(self, features: FloatArray, place: slice) -> Float64Array:
+    def above_pairs(
+        self,
+        margins: FloatArray,
+        frequencies: LevelFrequencies,
+        users: IntArray,
+        items: IntArray,
+        n_threads: int = 1,
+    ) -> Float64Array:
+        """Return what `above` gives for the features of pairs of known users and items.
+
+        The features are not made: what a user or an item adds to the log-odds is computed once
+        and looked up.  The answer for a pair does not depend on the other pairs.
+
+        Parameters
+        ----------
+        margins : array of shape (n_pairs, n_margins)
+            The margins, as the first of the features.
+        frequencies : LevelFrequencies
+            Where the other features come from.
+        users, items : array of shape (n_pairs,)
+            Codes.
+        n_threads : int
+            The pairs are shared out to this many threads.
+        """
+        # Here, so that Numba is loaded when it is first needed and not before.
+        from marginmf.backends.cpu.probabilities import chances_above
+
+        n_pairs, n_margins = margins.shape
+        n_steps = len(self.intercepts)
+        user_table, user_rows = frequencies.features_table("user", users)
+        item_table, item_rows = frequencies.features_table("item", items)
+        by_user, by_item = side_columns(n_margins, n_steps, user_table.shape[1] > n_steps)
+        above = np.empty((n_pairs, n_steps))
+        arguments = (
+            np.ascontiguousarray(margins),
+            np.ascontiguousarray(self.bounds[:, :n_margins]),
+            np.ascontiguousarray(self.weights[:, :n_margins]),
+            self.intercepts + self.part(user_table, by_user),
+            user_rows,
+            self.part(item_table, by_item),
+            item_rows,
+            *certainty(n_steps),
+            above,
+        )
+
+        def task(start: int, stop: int) -> None:
+            chances_above(start, stop, *arguments)
+
+        run(task, even_bounds(n_pairs, n_threads, PAIR_WORK), n_threads)
+        return above
+
+    def part(self, features: FloatArray, columns: IntArray) -> Float64Array:
         """Return what some of the features, alone, add to the log-odds."""
-        clipped = np.clip(features, *self.bounds[:, place])
-        added: Float64Array = np.einsum("nk,qk->nq", clipped, self.weights[:, place])
+        clipped = np.clip(features, *self.bounds[:, columns])
+        added: Float64Array = np.einsum("nk,qk->nq", clipped, self.weights[:, columns])
         return added
 
 
@@ -99,11 +192,54 @@ def features_of(
     users: IntArray,
     items: IntArray,
 ) -> FloatArray:
-    """Return blocks of margins, and the log-odds of the users' and the items' own frequencies."""
-    nobody = np.full(len(users), -1)
-    odds = [frequencies.log_odds(users, nobody), frequencies.log_odds(nobody, items)]
-    features: FloatArray = np.hstack([*margins, *odds])
+    """Return margins, the log-odds of users' and items' own frequencies, and their biases."""
+    n_steps = frequencies.by_user.shape[1] - 1
+    sides = frequencies.side_features("user", users), frequencies.side_features("item", items)
+    # The biases last: all that comes before them has a column for each level but the last.
+    odds, biases = [side[:, :n_steps] for side in sides], [side[:, n_steps:] for side in sides]
+    features: FloatArray = np.hstack([*margins, *odds, *biases])
     return features
+
+
+def side_columns(n_margins: int, n_steps: int, biases: bool) -> tuple[IntArray, IntArray]:
+    """Return which of the features of `features_of` are the users' own, and the items'.
+
+    >>> side_columns(n_margins=4, n_steps=2, biases=True)
+    (array([4, 5, 8]), array([6, 7, 9]))
+    """
+    first = n_margins + n_steps
+    by_user, by_item = np.arange(n_margins, first), np.arange(first, first + n_steps)
+    if not biases:
+        return by_user, by_item
+    last = first + n_steps
+    return np.append(by_user, last), np.append(by_item, last + 1)
+
+
+def without_noise(features: Float64Array, noise: Float64Array) -> tuple[Float64Array, Float64Array]:
+    """Return the best linear guess of features without their noise, and the guess's covariance.
+
+    Let the features be ``x + e``, where the noise ``e`` has covariance D and nothing to do with
+    ``x``, and let C be the covariance of their sum.  Weights that are fitted to ``x + e`` are too
+    small for ``x``; those fitted to ``E[x | x + e] = mean + (C - D) C^-1 (x + e - mean)`` are not
+    (regression calibration).  What remains unknown of ``x`` has covariance
+    ``(C - D) - (C - D) C^-1 (C - D)``.
+
+    >>> rng = np.random.default_rng(0)
+    >>> x, e = rng.normal(size=(2, 100_000, 1))
+    >>> guess, left = without_noise(x + e, np.eye(1))
+    >>> round(float(guess.std() / (x + e).std()), 2), left.round(2)
+    (0.5, array([[0.5]]))
+    """
+    centre = features.mean(axis=0)
+    sizes, axes = np.linalg.eigh(np.atleast_2d(np.cov(features, rowvar=False)))
+    kept = sizes > 1e-9 * sizes.max()  # features may depend on one another
+    to_unit, from_unit = axes[:, kept] / np.sqrt(sizes[kept]), axes[:, kept] * np.sqrt(sizes[kept])
+    # Which share of each direction is not noise; an estimated D may ask for less than nothing.
+    shares, directions = np.linalg.eigh(np.eye(kept.sum()) - to_unit.T @ noise @ to_unit)
+    shares = np.clip(shares, 0.0, 1.0)
+    to_unit, from_unit = to_unit @ directions, from_unit @ directions
+    guess = centre + ((features - centre) @ to_unit * shares) @ from_unit.T
+    return guess, (from_unit * (shares * (1.0 - shares))) @ from_unit.T
 
 
 def falling(above: Float64Array) -> Float64Array:
@@ -123,7 +259,14 @@ def distribution_of(above: Float64Array) -> Float64Array:
     >>> distribution_of(np.array([[0.9, 0.5]])).round(2)
     array([[0.1, 0.4, 0.5]])
     """
-    return -np.diff(above, axis=1, prepend=1.0, append=0.0)
+    n_pairs, n_steps = above.shape
+    distribution = np.empty((n_pairs, n_steps + 1))
+    # Level after level: long columns take NumPy a fraction of the time of many short rows.
+    distribution[:, 0] = 1.0 - above[:, 0]
+    for q in range(1, n_steps):
+        np.subtract(above[:, q - 1], above[:, q], out=distribution[:, q])
+    distribution[:, n_steps] = above[:, n_steps - 1]
+    return distribution
 
 
 def never_certain(above: Float64Array) -> Float64Array:
@@ -158,8 +301,9 @@ def _view(q: int, n_levels: int, n_features: int) -> Float64Array | None:
     own[q, 0] = 1.0
     own[:q, 1] = 1.0 / max(q, 1)
     own[q + 1 :, 2] = 1.0 / max(n_levels - 2 - q, 1)
-    blocks: Float64Array = np.kron(np.eye(n_features // (n_levels - 1)), own).astype(np.float64)
-    return blocks
+    n_blocks, n_single = divmod(n_features, n_levels - 1)
+    view: Float64Array = block_diag(np.kron(np.eye(n_blocks), own), np.eye(n_single))
+    return view
 
 
 def _logistic(features: Float64Array, above: BoolArray) -> tuple[Float64Array, float]:
@@ -173,3 +317,69 @@ def _logistic(features: Float64Array, above: BoolArray) -> tuple[Float64Array, f
     with one_blas_thread():
         model = LogisticRegression(C=1.0 / RIDGE, solver="newton-cholesky").fit(features, above)
     return model.coef_[0], float(model.intercept_[0])
+
+
+def count_above(margins: FloatArray) -> IntArray:
+    """Return how many levels lie below the score (MMMF, PMMMF, rounding to the nearest level).
+
+    Right even where a user's thresholds are out of order.
+
+    >>> count_above(np.array([[2.0, 0.5, -1.0], [0.0, -1.0, -2.0]]))
+    array([2, 0])
+    """
+    above: IntArray = np.count_nonzero(margins > 0, axis=1)
+    return above
+
+
+def first_below(margins: FloatArray) -> IntArray:
+    """Return the first level that the score is not above, the last level if none (HMF).
+
+    >>> first_below(np.array([[2.0, -0.5, 1.0], [0.0, 1.0, 2.0]]))
+    array([1, 3])
+    """
+    below = margins < 0
+    first: IntArray = np.where(below.any(axis=1), below.argmax(axis=1), margins.shape[1])
+    return first
+
+
+def median(distribution: Float64Array, levels: Float64Array) -> Float64Array:
+    """Return the lowest level that at least half of the probability is at or below.
+
+    >>> median(np.array([[0.3, 0.3, 0.4]]), np.array([1.0, 2.0, 4.0]))
+    array([2.])
+    """
+    below = distribution[:, :-1].cumsum(axis=1) < 0.5
+    return _kept_unknown(distribution, levels[np.count_nonzero(below, axis=1)])
+
+
+def mode(distribution: Float64Array, levels: Float64Array) -> Float64Array:
+    """Return the most probable level.
+
+    >>> mode(np.array([[0.3, 0.3, 0.4]]), np.array([1.0, 2.0, 4.0]))
+    array([4.])
+    """
+    return _kept_unknown(distribution, levels[distribution.argmax(axis=1)])
+
+
+def mean(distribution: Float64Array, levels: Float64Array) -> Float64Array:
+    """Return the expected rating.
+
+    >>> mean(np.array([[0.3, 0.3, 0.4]]), np.array([1.0, 2.0, 4.0]))
+    array([2.5])
+    """
+    # Not a matrix product: BLAS rounds a row by what else there is.
+    expected: Float64Array = np.einsum("nq,q->n", distribution, levels)
+    return expected
+
+
+def _kept_unknown(distribution: Float64Array, answers: Float64Array) -> Float64Array:
+    """Return the answers, NaN where the distribution is."""
+    return np.where(np.isnan(distribution[:, 0]), np.nan, answers)
+
+
+#: The answers that a distribution over the levels allows, by name.
+ANSWERS: Mapping[str, Callable[[Float64Array, Float64Array], Float64Array]] = {
+    "median": median,
+    "mode": mode,
+    "mean": mean,
+}

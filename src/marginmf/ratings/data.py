@@ -8,22 +8,22 @@ from typing import Any, Literal
 import numpy as np
 from scipy import sparse
 
+from marginmf._demands import saved
 from marginmf._ids import shown
 from marginmf._typing import Array, BoolArray, Float64Array, FloatArray, IntArray
+from marginmf.backends.rows import Rows, Side
 from marginmf.backends.threads import row_parts
-from marginmf.ratings.columns import as_values, frame_columns, is_frame, split_pairs
 from marginmf.ratings.ids import IdIndex, id_column
-from marginmf.ratings.rows import BLOCK, Rows, Side
+from marginmf.ratings.scales import CODE, coded
+from marginmf.ratings.tables import as_values, frame_columns, is_frame, split_pairs
 
-#: More distinct values than this are measurements, not levels of a scale.
-MAX_LEVELS = 1000
-
-#: The type of levels' codes: as narrow as `MAX_LEVELS` allows.
-CODE = np.int16
+#: What tables with a column for each level may take.
+MOST_BYTES = 2 << 30
 
 Duplicates = Literal["raise", "last", "mean"]
 
 
+@saved
 @dataclass(frozen=True, eq=False)
 class Ratings(Rows):
     """Observed ratings on an ordered scale, by user and by item; absent means unobserved.
@@ -41,10 +41,13 @@ class Ratings(Rows):
         The view by user; codes are places in ``levels``.
     users, items : IdIndex
         The ids, both ways.
+    exact : array, optional
+        The ratings themselves, where levels are the means of bins; see ``n_levels`` of `of`.
     """
 
     users: IdIndex
     items: IdIndex
+    exact: Float64Array | None = None
 
     @classmethod
     def of(
@@ -57,6 +60,7 @@ class Ratings(Rows):
         rating: str = "rating",
         duplicates: Duplicates = "raise",
         levels: Any = None,
+        n_levels: int | None = None,
         users: IdIndex | None = None,
         items: IdIndex | None = None,
     ) -> "Ratings":
@@ -77,6 +81,10 @@ class Ratings(Rows):
             nearest to the mean.
         levels : sequence of float, optional
             The scale; by default the values that occur.
+        n_levels : int, optional
+            Where more values than this occur, bin them into this many levels with about as many
+            ratings each.  A level is the mean of its ratings, and that is what predictions are;
+            methods that estimate a number learn from the ratings themselves.
         users, items : IdIndex, optional
             Vocabularies to keep to; ratings by other users, or of other items, are left out.
 
@@ -96,7 +104,7 @@ class Ratings(Rows):
         item_ids: Any
         if isinstance(data, Ratings):
             _refuse_values(values, "A Ratings object")
-            if levels is None and users is None and items is None:
+            if levels is None and n_levels is None and users is None and items is None:
                 return data
             user_ids, item_ids = data.users.ids[data.rows], data.items.ids[data.indices]
             values = data.values
@@ -124,7 +132,7 @@ class Ratings(Rows):
             id_column(item_ids, "item"),
             as_values(values),
             duplicates,
-            levels,
+            (levels, n_levels),
             users,
             items,
         )
@@ -136,7 +144,7 @@ class Ratings(Rows):
         item_ids: Array,
         values: FloatArray,
         duplicates: Duplicates,
-        levels: Any,
+        scale: tuple[Any, int | None],
         users: IdIndex | None,
         items: IdIndex | None,
     ) -> "Ratings":
@@ -147,7 +155,7 @@ class Ratings(Rows):
             )
         if len(values) == 0:
             raise ValueError("There are no ratings at all: nothing can be learned from them.")
-        scale, codes = _coded(values, levels)
+        levels, codes, exact = coded(values, *scale)
         if users is not None or items is not None:
             known = np.ones(len(codes), bool)
             if users is not None:
@@ -155,21 +163,30 @@ class Ratings(Rows):
             if items is not None:
                 known &= items.encode(item_ids) >= 0
             user_ids, item_ids, codes = user_ids[known], item_ids[known], codes[known]
+            exact = None if exact is None else exact[known]
         users = IdIndex(user_ids, "user") if users is None else users
         items = IdIndex(item_ids, "item") if items is None else items
+        _check_memory(len(users) + len(items), len(levels))
         rows, columns = users.encode(user_ids), items.encode(item_ids)
 
         matrix = _in_rows(rows, columns, codes, len(users), len(items))
         if matrix.nnz < len(codes):  # SciPy has added equal pairs up.
-            kept, codes = _without_duplicates(rows, columns, codes, scale, duplicates, users, items)
-            matrix = _in_rows(rows[kept], columns[kept], codes, len(users), len(items))
+            kept, codes = _without_duplicates(
+                rows, columns, codes, levels, duplicates, users, items
+            )
+            if exact is not None:
+                cells = rows.astype(np.int64) * len(items) + columns
+                exact = _group_means(cells, exact) if duplicates == "mean" else exact[kept]
+            rows, columns = rows[kept], columns[kept]
+            matrix = _in_rows(rows, columns, codes, len(users), len(items))
         return cls(
             users=users,
             items=items,
-            levels=scale,
+            levels=levels,
             indptr=matrix.indptr.astype(np.int64),
             indices=matrix.indices.astype(np.int32, copy=False),
             codes=matrix.data,
+            exact=None if exact is None else exact[np.lexsort((columns, rows))],
         )
 
     def __repr__(self) -> str:
@@ -179,6 +196,11 @@ class Ratings(Rows):
             f"Ratings({len(self)} ratings of {self.n_items} items by {self.n_users} users, "
             f"levels {shown}{more})"
         )
+
+    @property
+    def values(self) -> Float64Array:
+        """The ratings themselves, in the order of the entries."""
+        return self.levels[self.codes] if self.exact is None else self.exact
 
     @property
     def n_users(self) -> int:
@@ -199,7 +221,7 @@ class Ratings(Rows):
             "levels": self.levels,
             "ratings per user": self.indptr,
             "rated items": self.indices,
-            "ratings": self.codes,
+            "ratings": self.codes if self.exact is None else self.exact,
         }
 
     @cached_property
@@ -247,7 +269,10 @@ class Ratings(Rows):
         """
         counts = np.bincount(self.rows[kept], minlength=self.n_users)
         indptr = np.concatenate([[0], counts.cumsum()]).astype(np.int64)
-        return replace(self, indptr=indptr, indices=self.indices[kept], codes=self.codes[kept])
+        exact = None if self.exact is None else self.exact[kept]
+        return replace(
+            self, indptr=indptr, indices=self.indices[kept], codes=self.codes[kept], exact=exact
+        )
 
     def level_counts(self, side: Side) -> IntArray:
         """Return how often each user used, or each item got, each level."""
@@ -273,56 +298,21 @@ def _refuse_values(values: Any, what: str) -> None:
         raise ValueError(f"{what} holds its own ratings: leave the second argument out.")
 
 
-def _coded(values: FloatArray, levels: Any) -> tuple[Float64Array, IntArray]:
-    """Return the scale, found or given, and every rating's place on it."""
-    found: Float64Array = np.unique(values[:BLOCK].astype(np.float64))
-    codes = np.empty(len(values), CODE)
-    first = 0
-    while first < len(values):
-        block = values[first : first + BLOCK].astype(np.float64)
-        places = np.minimum(np.searchsorted(found, block), len(found) - 1)
-        strange = block[found[places] != block]
-        if not len(strange):
-            codes[first : first + BLOCK] = places
-            first += BLOCK
-            continue
-        # Levels that came late: their places, and those of others, are not what they were.
-        found = np.union1d(found, strange)
-        if len(found) > MAX_LEVELS:
-            break
-        first = 0
-    scale = _scale(found, values, levels)
-    if len(scale) > len(found):
-        codes = np.searchsorted(scale, found).astype(CODE)[codes]
-    return scale, codes
+def _check_memory(n_ids: int, n_levels: int) -> None:
+    """Raise ValueError if tables of ids and levels would be too large."""
+    if 8 * n_ids * n_levels > MOST_BYTES:
+        raise ValueError(
+            f"{n_levels} levels of {n_ids} users and items would take "
+            f"{8 * n_ids * n_levels / 2**30:.1f} GiB to count. Bin the ratings into fewer levels "
+            "with Ratings.of(..., n_levels=10)."
+        )
 
 
-def _scale(found: Float64Array, values: FloatArray, levels: Any) -> Float64Array:
-    """Return the ordered levels, found or given; refuse what is not a scale."""
-    if levels is not None:
-        scale: Float64Array = np.unique(np.asarray(levels, np.float64))
-        if len(scale) < 2 or not np.isfinite(scale).all():
-            raise ValueError(f"levels={levels!r} must hold at least two finite numbers.")
-        strange = found[~np.isin(found, scale)]
-        if len(strange):
-            row = int(np.argmax(values == strange[0]))
-            raise ValueError(
-                f"The rating {strange[0]:g} in row {row} is not on the scale "
-                f"{', '.join(f'{level:g}' for level in scale)}."
-            )
-        return scale
-    if len(found) > MAX_LEVELS:
-        n_distinct = len(np.unique(values))
-        raise ValueError(
-            f"The ratings have {n_distinct} distinct values, such as {found[0]:g} and "
-            f"{found[1]:g}: that is a measurement, not an ordered scale of levels. Round them to "
-            f"a scale of at most {MAX_LEVELS} levels first."
-        )
-    if len(found) == 1:
-        raise ValueError(
-            f"Every rating is {found[0]:g}: with one level there is nothing to tell apart."
-        )
-    return found
+def _group_means(groups: IntArray, values: Float64Array) -> Float64Array:
+    """Return the mean value of each group, in their order."""
+    _, group = np.unique(groups, return_inverse=True)
+    means: Float64Array = np.bincount(group, values) / np.bincount(group)
+    return means
 
 
 def _in_rows(
@@ -365,3 +355,60 @@ def _without_duplicates(
     mean = np.bincount(group, weights=scale[codes]) / counts
     midpoints = (scale[1:] + scale[:-1]) / 2
     return first, np.searchsorted(midpoints, mean).astype(CODE)
+
+
+def restricted(data: Ratings, side: Side, ids: IdIndex) -> Ratings:
+    """Return the ratings by some users, or of some items, alone; the other side stays whole.
+
+    >>> data = Ratings.of([("ann", "x"), ("bob", "x"), ("bob", "y")], [1, 2, 2])
+    >>> restricted(data, "user", IdIndex(["bob"]))
+    Ratings(2 ratings of 2 items by 1 users, levels 1, 2)
+    """
+    users = ids if side == "user" else data.users
+    items = ids if side == "item" else data.items
+    rows = users.encode(data.users.ids)[data.rows]
+    columns = items.encode(data.items.ids)[data.indices]
+    kept = np.flatnonzero((rows >= 0) & (columns >= 0))
+    # The order of ids, and so of entries, may change where ids cannot be compared.
+    kept = kept[np.lexsort((columns[kept], rows[kept]))]
+    exact = None if data.exact is None else data.exact[kept]
+    return assemble(data, users, items, rows[kept], columns[kept], data.codes[kept], exact)
+
+
+def observed(data: Ratings) -> Ratings:
+    """Return ratings whose vocabularies hold only users who rated and items that were rated.
+
+    Nothing can be learned of the others: they are as unknown as any id never heard of.
+    """
+    for side in ("user", "item"):
+        index = data.users if side == "user" else data.items
+        if side == "user":
+            rated = np.diff(data.indptr) > 0
+        else:
+            rated = np.zeros(len(index), bool)
+            rated[data.indices] = True
+        if not rated.all():
+            data = restricted(data, side, IdIndex(index.ids[rated], index.what))
+    return data
+
+
+def assemble(
+    like: Ratings,
+    users: IdIndex,
+    items: IdIndex,
+    rows: IntArray,
+    columns: IntArray,
+    codes: IntArray,
+    exact: Float64Array | None = None,
+) -> Ratings:
+    """Make ratings of entries that are in order."""
+    counts = np.bincount(rows, minlength=len(users))
+    return Ratings(
+        users=users,
+        items=items,
+        levels=like.levels,
+        indptr=np.concatenate(([0], np.cumsum(counts))).astype(np.int64),
+        indices=columns.astype(np.int32, copy=False),
+        codes=codes.astype(CODE, copy=False),
+        exact=exact,
+    )

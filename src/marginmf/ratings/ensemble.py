@@ -1,52 +1,117 @@
 """MarginEnsemble: many small factorisations, and one distribution over the levels from them all."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from itertools import chain
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
+from scipy.linalg import block_diag
 from scipy.special import logit
 from sklearn.base import clone
 
+from marginmf._demands import ListOf
 from marginmf._parameters import check_number
 from marginmf._threads import n_threads
-from marginmf._typing import Float64Array, FloatArray, IntArray
+from marginmf._typing import BoolArray, Float64Array, FloatArray, IntArray
+from marginmf.backends.rows import Side
 from marginmf.progress import Report, progress_bar
-from marginmf.ratings.base import RatingsEstimator
+from marginmf.ratings.base import method
 from marginmf.ratings.baselines import ALS, PMF, BiasOnly
-from marginmf.ratings.blocks import Columns, as_stages
-from marginmf.ratings.calibration import Calibrator, features_of
+from marginmf.ratings.calibration import PAIR_WORK, Calibrator
 from marginmf.ratings.data import Ratings
-from marginmf.ratings.expected import MarginBlock
-from marginmf.ratings.fallback import LevelFrequencies
+from marginmf.ratings.estimator import RatingsEstimator
 from marginmf.ratings.hmf import HMF
-from marginmf.ratings.holdout import HeldOut
+from marginmf.ratings.lists import Columns, MarginBlock, as_stages
 from marginmf.ratings.mmmf import MMMF
 from marginmf.ratings.pmmmf import PMMMF
-from marginmf.ratings.rows import Side
+from marginmf.ratings.validation import ValidationSplit
 
 #: Members by name.  Averaging does most of what a strong penalty does for one factorisation
 #: alone, so these are weakly regularised; then the choice hardly matters.
 MEMBERS: Mapping[str, Callable[[int], RatingsEstimator]] = {
-    "mmmf": lambda rank: MMMF(rank, 3.0, tol=3e-3),
-    "hmf": lambda rank: HMF(rank, 5.0),
-    "pmmmf": lambda rank: PMMMF(rank, 20.0, tol=3e-3),
-    "als": lambda rank: ALS(rank, 10.0, bias=True),
-    "pmf": lambda rank: PMF(rank, 10.0, bias=True, tol=3e-3),
-    "bias": lambda rank: BiasOnly(),
+    "mmmf": lambda rank: MMMF(rank, 3.0, tol=3e-3, calibrate=False),
+    "hmf": lambda rank: HMF(rank, 5.0, calibrate=False),
+    "pmmmf": lambda rank: PMMMF(rank, 20.0, tol=3e-3, calibrate=False),
+    "als": lambda rank: ALS(rank, 10.0, bias=True, calibrate=False),
+    "pmf": lambda rank: PMF(rank, 10.0, bias=True, tol=3e-3, calibrate=False),
+    "bias": lambda rank: BiasOnly(calibrate=False),
 }
 
-#: Ratings are dealt into so many parts; each bag leaves one of them out.
+#: Ratings are dealt into this many parts, again and again; each bag leaves one of them out.
 FOLDS = 10
 
-#: One factor for so many ratings a user and item, between these bounds.
-RATINGS_A_FACTOR, FEWEST_FACTORS, MOST_FACTORS = 4, 4, 32
-
+#: One factor for this many ratings of a user or item, between these bounds.
+RATINGS_PER_FACTOR, FEWEST_FACTORS, MOST_FACTORS = 4, 4, 32
 
 Members = list[list[RatingsEstimator]]
 
 
+class Unseen(NamedTuple):
+    """Features of ratings by a member of every kind that has not seen them."""
+
+    entries: IntArray
+    features: FloatArray
+
+
+class LeftOut:
+    """Features of ratings, averaged over the bags that left them out, and how far these differ.
+
+    Parameters
+    ----------
+    n_ratings : int
+        How many ratings there are.
+    """
+
+    def __init__(self, n_ratings: int) -> None:
+        self._times = np.zeros(n_ratings, np.int64)
+        self._sums: Float64Array = np.zeros((n_ratings, 0))
+        self._products: Float64Array = np.zeros((0, 0))
+
+    def add(self, unseen: Unseen) -> None:
+        """Add what one bag says of the ratings that it left out."""
+        entries, features = unseen
+        if not self._sums.shape[1]:
+            self._sums = np.zeros((len(self._times), features.shape[1]))
+            self._products = np.zeros((features.shape[1],) * 2)
+        self._times[entries] += 1
+        self._sums[entries] += features
+        self._products += features.T @ features
+
+    def means(self) -> tuple[IntArray, Float64Array]:
+        """Return which ratings were left out, and the means of their features."""
+        entries = np.flatnonzero(self._times)
+        return entries, self._sums[entries] / self._times[entries, None]
+
+    def noise(self, widths: Sequence[int], n_bags: int) -> Float64Array | None:
+        """Return how much noisier these means are than means over all bags, as a covariance.
+
+        A rating that k bags left out has the mean of k draws, whose noise has covariance N / k.
+        The mean over all n bags is asked of new ratings, with N / n.  N is the covariance of
+        draws around their mean, where there are two or more; if there never are, None.
+
+        Parameters
+        ----------
+        widths : sequence of int
+            How many features the members of every kind have.  They come first, and kinds have
+            nothing to do with one another; all other features do not depend on members.
+        n_bags : int
+            How many bags there are.
+        """
+        times = self._times[self._times > 0]
+        spare = int((times - 1).sum())
+        if not spare:
+            return None
+        _, means = self.means()
+        around = (self._products - (means * times[:, None]).T @ means) / spare
+        kept = block_diag(*(np.ones((width, width)) for width in widths))
+        noise = np.zeros_like(around)
+        noise[: len(kept), : len(kept)] = kept * around[: len(kept), : len(kept)]
+        excess = float((1.0 / times).mean()) - 1.0 / n_bags
+        return excess * noise
+
+
+@method("ensemble")
 @dataclass(eq=False, repr=False)
 class MarginEnsemble(RatingsEstimator):
     """Margins of several factorisers, averaged and combined into probabilities.
@@ -63,8 +128,9 @@ class MarginEnsemble(RatingsEstimator):
         The kinds of members: ``"mmmf"``, ``"hmf"``, ``"pmmmf"``, ``"als"``, ``"pmf"``,
         ``"bias"``, or unfitted estimators of your own.
     ensemble : {"bagging", "seeds"}
-        How the members of a kind differ.  Bagging: each leaves out one tenth of the ratings, and
-        every rating's margins come from the members that have not seen it.  Seeds: by their
+        How the members of a kind differ.  Bagging: each leaves out a tenth of the ratings of its
+        own, and the combination is fitted to every rating's margins by the members that have not
+        seen it, allowing for how much noisier these few are than the mean of all.  Seeds: by their
         random starts alone; a tenth of the ratings is held out for the combination, and then the
         members are fitted again to everything.
     n_estimators : int
@@ -96,6 +162,10 @@ class MarginEnsemble(RatingsEstimator):
     ((2, 5), 4)
     """
 
+    _saved: ClassVar[dict[str, Any]] = {
+        "members_": ListOf(ListOf(RatingsEstimator)),
+        "_calibrator": "Calibrator",
+    }
     members: Sequence[str | RatingsEstimator] = ("mmmf", "hmf")
     _: KW_ONLY
     ensemble: Literal["bagging", "seeds"] = "bagging"
@@ -112,35 +182,67 @@ class MarginEnsemble(RatingsEstimator):
         rng = self._journal.generator("bags", self.random_state)
         kinds = self._kinds(data)
         seeds = rng.integers(2**31, size=(self.n_estimators, len(kinds)))
-        bagging = self.ensemble == "bagging"
-        members: Members = [[] for _ in kinds]
-        features, codes = [], []
-        with progress_bar(
-            type(self).__name__, seeds.size * (2 - bagging), bool(self.verbose)
-        ) as report:
-            for held_out, own in self._hold_outs(data, seeds, rng):
-                fitted = self._fitted(held_out.train, kinds, own, report, "held out")
-                # What a rating's margins are when it has not been seen.
-                frequencies = LevelFrequencies.of(held_out.train)
-                margins = self._mean_margins(fitted, held_out.users, held_out.items)
-                features.append(features_of(margins, frequencies, held_out.users, held_out.items))
-                codes.append(held_out.codes)
-                for kind, more in zip(members, fitted, strict=True):
-                    kind.extend(more)
-            self.members_ = members if bagging else self._fitted(data, kinds, seeds, report, "")
-        self._calibrator = Calibrator.fit(np.vstack(features), np.concatenate(codes), data.n_levels)
+        n_fits = seeds.size * (2 - (self.ensemble == "bagging"))
+        with progress_bar(type(self).__name__, n_fits, bool(self.verbose)) as report:
+            if self.ensemble == "bagging":
+                self._fit_bags(data, kinds, seeds, rng, report)
+            else:
+                self._fit_seeds(data, kinds, seeds, rng, report)
 
-    def _hold_outs(
-        self, data: Ratings, seeds: IntArray, rng: np.random.Generator
-    ) -> Iterator[tuple[HeldOut, IntArray]]:
-        """Yield what is held out from whom: the seeds of the members that do not see it."""
-        if self.ensemble == "seeds":
-            yield HeldOut.at_random(data, rng), seeds
-            return
+    def _fit_bags(
+        self,
+        data: Ratings,
+        kinds: Sequence[RatingsEstimator],
+        seeds: IntArray,
+        rng: np.random.Generator,
+        report: Report,
+    ) -> None:
+        """Fit every member to a bag of its own, and the calibrator to what bags left out."""
         n_parts = min(FOLDS, len(data))
-        part = rng.permutation(len(data)) % n_parts
-        for k in range(min(n_parts, self.n_estimators)):
-            yield HeldOut.of(data, part == k), seeds[k::n_parts]
+        left_out, rows = LeftOut(len(data)), []
+
+        def fitted(bag: tuple[BoolArray, IntArray]) -> tuple[list[RatingsEstimator], Unseen]:
+            part, own = bag
+            split = ValidationSplit.of(data, part)
+            row = [
+                self._member(split.train, kind, seed, number, report, "held out")
+                for number, (kind, seed) in enumerate(zip(kinds, own, strict=True))
+            ]
+            users, items = split.users, split.items
+            margins = self._mean_margins([[member] for member in row], users, items)
+            for member in row:
+                member._share(self)  # the ratings of a bag need not stay
+            return row, Unseen(split.entries, split.features(margins))
+
+        for begin in range(0, len(seeds), n_parts):
+            # A new partition each round, so that a rating is left out of bags that differ.
+            part = rng.permutation(len(data)) % n_parts
+            bags = [(part == k, own) for k, own in enumerate(seeds[begin : begin + n_parts])]
+            for row, unseen in self._journal.side_by_side(fitted, bags, n_threads(self.n_jobs)):
+                rows.append(row)
+                left_out.add(unseen)
+        self.members_ = [list(kind) for kind in zip(*rows, strict=True)]
+        n_steps = data.n_levels - 1
+        noise = left_out.noise([n_steps] * len(kinds), self.n_estimators)
+        entries, features = left_out.means()
+        self._calibrator = Calibrator.fit(features, data.codes[entries], data.n_levels, noise)
+
+    def _fit_seeds(
+        self,
+        data: Ratings,
+        kinds: Sequence[RatingsEstimator],
+        seeds: IntArray,
+        rng: np.random.Generator,
+        report: Report,
+    ) -> None:
+        """Fit all members twice: without a hold-out, for the calibrator, and to everything."""
+        split = ValidationSplit.at_random(data, rng)
+        members = self._fitted(split.train, kinds, seeds, report, "held out")
+        users, items = split.users, split.items
+        margins = self._mean_margins(members, users, items)
+        features = split.features(margins)
+        self._calibrator = Calibrator.fit(features, split.codes, data.n_levels)
+        self.members_ = self._fitted(data, kinds, seeds, report, "")
 
     def _fitted(
         self,
@@ -152,23 +254,39 @@ class MarginEnsemble(RatingsEstimator):
     ) -> Members:
         """Fit a member of every kind for every row of seeds, side by side."""
 
-        def fitted(place: tuple[int, int]) -> RatingsEstimator:
-            member: RatingsEstimator = clone(kinds[place[1]])
-            params = member.get_params(deep=False)
-            if "random_state" in params:
-                member.set_params(random_state=int(seeds[place]))
-            name = f"{type(member).__name__} {place[1]} {seeds[place]} {scope}".strip()
-            if "callbacks" in params:
-                member.set_params(callbacks=[*params["callbacks"], *report(name)])
-            member = member._learned(data, self._journal.scope(name))
-            if "callbacks" in params:
-                member.set_params(callbacks=params["callbacks"])
-            member._share(self)  # the ratings of a bag need not stay
+        def fitted(cell: tuple[int, int]) -> RatingsEstimator:
+            kind, seed = kinds[cell[1]], int(seeds[cell])
+            member = self._member(data, kind, seed, cell[1], report, scope)
+            member._share(self)
             return member
 
-        places = list(np.ndindex(seeds.shape))
-        found = self._journal.side_by_side(fitted, places, n_threads(self.n_jobs))
+        cells = list(np.ndindex(seeds.shape))
+        found = self._journal.side_by_side(fitted, cells, n_threads(self.n_jobs))
         return [found[kind :: len(kinds)] for kind in range(len(kinds))]
+
+    def _member(
+        self,
+        data: Ratings,
+        kind: RatingsEstimator,
+        seed: int,
+        number: int,
+        report: Report,
+        scope: str,
+    ) -> RatingsEstimator:
+        """Return a fitted member of a kind."""
+        member: RatingsEstimator = clone(kind)
+        params = member.get_params(deep=False)
+        if "random_state" in params:
+            member.set_params(random_state=int(seed))
+        name = f"{type(member).__name__} {number} {seed} {scope}".strip()
+        if "calibrate" in params:  # the ensemble's own calibration is the one that counts
+            member.set_params(calibrate=False)
+        if "callbacks" in params:
+            member.set_params(callbacks=[*params["callbacks"], *report(name)])
+        member = member._fit_copy(data, self._journal.scope(name), self._frequencies)
+        if "callbacks" in params:
+            member.set_params(callbacks=params["callbacks"])
+        return member
 
     def _mean_margins(
         self, members: Members, users: IntArray, items: IntArray
@@ -210,8 +328,10 @@ class MarginEnsemble(RatingsEstimator):
 
     def _above(self, users: IntArray, items: IntArray) -> Float64Array:
         assert self._calibrator is not None
-        margins = self._mean_margins(self.members_, users, items)
-        return self._calibrator.above(features_of(margins, self._frequencies, users, items))
+        margins = np.hstack(self._mean_margins(self.members_, users, items))
+        return self._calibrator.above_pairs(
+            margins, self._frequencies, users, items, self._n_threads(PAIR_WORK * len(users))
+        )
 
     def _margins(self, users: IntArray, items: IntArray) -> FloatArray:
         log_odds: FloatArray = logit(self._above(users, items))
@@ -253,10 +373,10 @@ class MarginEnsemble(RatingsEstimator):
 
     def _kinds(self, data: Ratings) -> list[RatingsEstimator]:
         """Return an unfitted member of every kind."""
-        wanted = round(len(data) / (data.n_users + data.n_items) / RATINGS_A_FACTOR)
+        wanted = round(len(data) / (data.n_users + data.n_items) / RATINGS_PER_FACTOR)
         rank = min(max(wanted, FEWEST_FACTORS), MOST_FACTORS)
         if self.n_factors != "auto":
-            rank = self.n_factors
+            rank = int(self.n_factors)
         return [MEMBERS[kind](rank) if isinstance(kind, str) else kind for kind in self.members]
 
     def _check(self, data: Ratings) -> None:

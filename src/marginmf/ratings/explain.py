@@ -14,17 +14,17 @@ from sklearn.utils.validation import check_is_fitted
 
 from marginmf._ids import as_objects
 from marginmf._typing import Array, Float64Array, FloatArray
-from marginmf.backends import get_kernels
-from marginmf.ratings.blocks import as_stages
+from marginmf.backends import get_backend
+from marginmf.backends.specs import Spec
 from marginmf.ratings.data import Ratings
-from marginmf.ratings.frames import as_ids, known_codes, make_frame
 from marginmf.ratings.ids import IdIndex
-from marginmf.ratings.objective import RowLoss, RowObjective, first_thresholds
-from marginmf.ratings.topn import check_length
-from marginmf.solvers import LBFGS, Stopping
+from marginmf.ratings.lists import as_stages, check_length
+from marginmf.ratings.objective import RowObjective, first_thresholds
+from marginmf.ratings.tables import as_ids, known_codes, make_frame
+from marginmf.solvers import LBFGS, Stopping, minimise
 
 if TYPE_CHECKING:
-    from marginmf.ratings.recommender import Recommender
+    from marginmf.ratings.base import RatingsPredictor
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,8 +54,8 @@ class Contributions:
     remainder: float
 
 
-def explain(model: "Recommender", user: Any, item: Any, n: int) -> Any:
-    """Return the frame of `Recommender.explain`."""
+def explain(model: "RatingsPredictor", user: Any, item: Any, n: int) -> Any:
+    """Return the frame of `RatingsEstimator.explain`."""
     check_length(n)
     parts = contributions(model, user, item)
     values = parts.contributions
@@ -109,9 +109,10 @@ def contributions(model: Any, user: Any, item: Any) -> Contributions:
         )
     data = _ratings_of(model.ratings_, i)
     total = np.zeros(len(data))
-    for q, (factors, reg) in enumerate(zip(V, regs, strict=True)):
+    specs = model._specs(data)
+    for spec, factors, reg in zip(specs, V, regs, strict=True):
         rated = factors[data.indices].astype(np.float64)
-        weights = _derivatives(data, model._row_loss(data, q), float(reg), rated)
+        weights = _derivatives(data, spec, float(reg), rated)
         total -= weights / reg * (rated @ factors[j].astype(np.float64))
     total /= len(V)
     score = float(np.einsum("qd,qd->", U[:, i], V[:, j], dtype=np.float64)) / len(V)
@@ -158,26 +159,26 @@ def _ratings_of(data: Ratings, i: int) -> Ratings:
     )
 
 
-def _derivatives(data: Ratings, row_loss: RowLoss, reg: float, rated: FloatArray) -> Float64Array:
+def _derivatives(data: Ratings, spec: Spec, reg: float, rated: FloatArray) -> Float64Array:
     """Return the derivative of the loss by each of one user's scores, at the minimum.
 
     This is the problem that fold-in solves, but in float64 and to the end: predictions stop
     changing long before the sum comes out.  ``rated`` holds the factors of the rated items alone,
     so entries stand for columns here.
     """
-    kernels = get_kernels("cpu")
+    backend = get_backend()
     alone = replace(data, indices=np.arange(len(data), dtype=np.int32))
-    problem = RowObjective(alone, row_loss, reg, rated, kernels)
+    problem = RowObjective(alone, spec, reg, rated, backend)
 
     def objective(point: Float64Array) -> tuple[float, Float64Array]:
         values, gradients = problem(point[None])
         return float(values[0]), gradients[0].astype(np.float64)
 
     zeros = np.zeros(rated.shape[1])
-    start = np.concatenate([zeros, first_thresholds(alone, row_loss)[0]])
+    start = np.concatenate([zeros, first_thresholds(alone, spec)[0]])
     stopping = Stopping(max_iter=500, tol=1e-12, gradient_tol=1e-9)
-    point = LBFGS(memory=20).minimise(objective, start, stopping, space=kernels).point
+    point = minimise(LBFGS(memory=20), objective, start, stopping, vectors=backend).point
     factors, thresholds = problem.split(point[None])
-    scores = kernels.scores(alone.rows, alone.indices, factors, rated)
-    rows = row_loss(kernels, alone, scores, thresholds)
+    scores = backend.scores(alone.rows, alone.indices, factors, rated)
+    rows = backend.row_losses(alone, spec, scores, thresholds)
     return rows.by_score.astype(np.float64)

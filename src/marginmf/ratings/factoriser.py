@@ -1,83 +1,93 @@
-"""What the factorisers have in common: their parameters, and how one factorisation is found."""
+"""What the factorisers have in common: their parameters, their fit, and rows learned afterwards."""
 
 import sys
+import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from copy import copy, deepcopy
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
-from typing import Any, ClassVar, NamedTuple, Self, TypeVar
+from typing import Any, ClassVar
 
 import numpy as np
 
+from marginmf._demands import TRAINING, Optional, floats
 from marginmf._parameters import check_number
 from marginmf._threads import n_threads
 from marginmf._typing import Float64Array, FloatArray, IntArray
-from marginmf.backends import Kernels, get_kernels
+from marginmf.backends import BackendLike, get_backend
+from marginmf.backends.rows import Rows, Side
+from marginmf.backends.specs import Spec
 from marginmf.losses import TwoLevelLoss, two_level_loss
 from marginmf.metrics import mean_absolute_error
 from marginmf.progress import Report, progress_bar
-from marginmf.ratings.base import RatingsEstimator
-from marginmf.ratings.blocks import Columns, as_stages, block_product
 from marginmf.ratings.data import Ratings
-from marginmf.ratings.docstrings import filled
-from marginmf.ratings.early_stopping import check_early_stopping, train_and_stop_early
-from marginmf.ratings.expected import MarginBlock
-from marginmf.ratings.holdout import HeldOut
-from marginmf.ratings.objective import (
-    FactorObjective,
-    Parameters,
-    RowLoss,
-    RowObjective,
-    first_thresholds,
+from marginmf.ratings.estimator import RatingsEstimator
+from marginmf.ratings.lists import Columns, MarginBlock, as_stages, block_product
+from marginmf.ratings.objective import Parameters, RowObjective, solve_rows
+from marginmf.ratings.stages import Settings, Solution, Stage, Training
+from marginmf.ratings.validation import (
+    SHARE,
+    Trial,
+    Validated,
+    ValidationSplit,
+    choose_regs,
+    path_stopping,
+    train_and_stop_early,
+    train_calibrated,
 )
-from marginmf.ratings.placing import solve_rows
-from marginmf.ratings.rows import Rows, Side
-from marginmf.ratings.selection import PATH_TOL, Choice, Trial, calibrated_on, choose_reg
-from marginmf.solvers import Callback, EarlyStopped, Result, Solver, Stopping, get_solver
+from marginmf.solvers import LBFGS, Callback, Solver, Stopping, get_solver
 from marginmf.tuning import USUAL_LENGTH, candidates_below
-
-Work = TypeVar("Work")
 
 #: Solutions of two-level and of least-squares problems have lower ranks than this at every useful
 #: penalty, which keeps the sum of the singular values small.
 LOW_RANK = 32
 
-#: The standard deviation of random factors.  Zero is a saddle point, and large factors start in
-#: the flat parts of the losses; in between, the choice hardly matters.
-START_SCALE = 0.1
+#: More levels than this are slow to learn, and few users use them all.
+MANY_LEVELS = 20
+FOR_MANY_LEVELS = (
+    "Bin them with Ratings.of(..., n_levels=10), or estimate a number with ALS, PMF or BiasOnly."
+)
 
-
-class Solution(NamedTuple):
-    """A factorisation and how it was found."""
-
-    parameters: Parameters
-    result: Result
+#: ``n_factors="auto"``: this many, unless there are fewer users or items.  The penalty keeps the
+#: rank of solutions low; fewer factors for few ratings cost accuracy and save time.
+USUAL_FACTORS = 100
 
 
 @dataclass(eq=False, repr=False)
 class Factoriser(RatingsEstimator):
-    """A ratings estimator that minimises a `FactorObjective`.
+    """A ratings estimator whose stages minimise factorisation objectives.
 
     Subclasses are dataclasses too: their fields are the constructor's parameters, as scikit-learn
-    wants them, without a constructor to write.
+    wants them, without a constructor to write.  They say what they minimise (`_specs`) and what
+    makes margins of a user's scores (`_user_offsets`).
     """
 
-    n_factors: int = 100
+    n_factors: int | str = "auto"
     reg: Any = "auto"
     _: KW_ONLY
     holdouts: int = 1
+    calibrate: bool = True
     max_iter: int = 100
     tol: float = 1e-4
     early_stopping: bool = False
-    validation_fraction: float = 0.1
+    validation_fraction: float = SHARE
     n_iter_no_change: int = 5
     random_state: Any = None
     n_jobs: int | None = None
+    backend: BackendLike = "cpu"
     dtype: str = "float32"
     verbose: int = 0
     callbacks: Sequence[Callback] = ()
 
+    _saved: ClassVar[dict[str, Any]] = {
+        **TRAINING,
+        "validation_errors_": Optional(list),
+        "reg_": float,
+        "reg_path_": Optional("RegularisationPath"),
+        "user_factors_": floats("users", "factors"),
+        "item_factors_": floats("items", "factors"),
+    }
     _user_arrays: ClassVar[tuple[str, ...]] = ("user_factors_",)
     _item_arrays: ClassVar[tuple[str, ...]] = ("item_factors_",)
 
@@ -87,212 +97,172 @@ class Factoriser(RatingsEstimator):
     #: anyway, more factors cost time and change nothing.
     _path_rank: ClassVar[int] = sys.maxsize
 
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Write the parts that all docstrings share into the subclass's own."""
-        super().__init_subclass__(**kwargs)
-        cls.__doc__ = filled(cls.__doc__)
-
     @abstractmethod
     def _solver(self) -> Solver:
-        """Return who minimises the objective."""
+        """Return what minimises the objectives."""
 
     @abstractmethod
-    def _row_loss(self, data: Ratings, stage: int = 0) -> RowLoss:
-        """Return what this method asks of a user's scores, in one of its stages if it has any."""
+    def _specs(self, data: Ratings) -> list[Spec]:
+        """Return what this method asks of a user's scores, one for each of its stages."""
 
-    def _item_loss(self, data: Ratings, stage: int = 0) -> RowLoss:
-        """Return what this method asks of an item's scores (`Ratings.by_item`), users given."""
-        return self._row_loss(data, stage)
+    def _item_specs(self, data: Ratings) -> list[Spec]:
+        """Return what it asks of an item's scores (`Ratings.by_item`), users given."""
+        return self._specs(data)
 
-    def _n_stages(self, data: Ratings) -> int:
-        """Return how many factorisations the method consists of."""
-        return 1
+    def _stages(self, data: Ratings) -> list[Stage]:
+        """Return the factorisations that the method consists of."""
+        (spec,) = self._specs(data)
+        return [Stage(spec, partial(self._margins_at, data), self._error)]
 
     def _prepare(self, data: Ratings) -> None:
         """Learn what the factorisations build on."""
 
     def _fit(self, data: Ratings) -> None:
-        n_stages, auto = self._n_stages(data), is_auto(self.reg)
-        rngs = self._journal.generator("random start", self.random_state).spawn(n_stages + 1)
-        # From a copy, so that the same ratings are held out whether reg is chosen or given.
-        share, rng = self.validation_fraction, deepcopy(rngs[-1])
-        held_out = HeldOut.at_random(data, rng, share) if self.early_stopping else None
-        n_parts = n_stages * (1 + auto * self.holdouts * USUAL_LENGTH + self.early_stopping)
         self._prepare(data)
-        with progress_bar(type(self).__name__, n_parts, bool(self.verbose)) as report:
-            regs = self._selected(data, rngs, report) if auto else self._given_regs(n_stages)
-            self.reg_: Any = self._of_stages(regs)
-            if held_out is None:
-                solutions = self._train(data, rngs, report)
+        training, auto = self._training(data), is_auto(self.reg)
+        n_stages = len(training.stages)
+        rngs = self._journal.generator("random start", self.random_state).spawn(n_stages + 1)
+        n_parts = 1 + auto * self.holdouts * USUAL_LENGTH + (self.calibrate or self.early_stopping)
+        with progress_bar(type(self).__name__, n_stages * n_parts, bool(self.verbose)) as report:
+            regs = self.given_regs(n_stages)
+            if auto:
+                regs = self._chosen_regs(data, rngs, report)
+            self.reg_: Any = _shown(training, regs)
+            if self.calibrate or self.early_stopping:
+                solutions, self._calibrator = self._validated(training, regs, rngs, report)
             else:
-                solutions, calibrator = train_and_stop_early(self, held_out, rngs, report)
-                self._calibrator = self._calibrator or calibrator
-        self._adopt(data, [solution.parameters for solution in solutions])
-        self._record([solution.result for solution in solutions])
+                solutions = training.train(regs, rngs, report, callbacks=self.callbacks)
+        self._store_parameters(data, [solution.parameters for solution in solutions])
+        self._record(training, solutions)
 
-    def _selected(
+    def _chosen_regs(
         self, data: Ratings, rngs: Sequence[np.random.Generator], report: Report
     ) -> list[float]:
-        """Return the weight of the penalty for every stage, chosen on held-out ratings."""
-        trials = [self._trial(HeldOut.at_random(data, rngs[-1])) for _ in range(self.holdouts)]
-        # Copies, so that the final fit starts where it would with the chosen reg given.
-        rngs = deepcopy(rngs)
-        chosen: dict[int, Choice] = {}
+        """Return the regularisation strength of every stage, chosen on held-out ratings."""
+        trials = []
+        rng = deepcopy(rngs[-1])
+        for _ in range(self.holdouts):
+            split = ValidationSplit.at_random(data, rng)
+            training = self.trial(split, data).training
+            settings = training.settings
+            training = training.with_settings(
+                n_factors=min(settings.n_factors, self._path_rank),
+                stopping=path_stopping(settings.stopping),
+            )
+            trials.append(Trial(training, split))
+        paths = choose_regs(
+            trials, rngs, partial(self._candidate_regs, data), self._selection_metric, report
+        )
+        self.reg_path_: Any = _shown(trials[0].training, paths)
+        return [path.best for path in paths]
 
-        def choose(stage: int, kernels: Kernels) -> Choice:
-            near = self._neighbour(stage, chosen)
-            chosen[stage] = choose_reg(trials, stage, rngs[stage], kernels, report, near)
-            return chosen[stage]
-
-        choices = self._each_stage(data, choose)
-        self.reg_path_: Any = self._of_stages([choice.path for choice in choices])
-        margins = [
-            np.hstack([choice.best.margins[k] for choice in choices]) for k in range(len(trials))
-        ]
-        self._calibrator = calibrated_on(trials, margins)
-        return [choice.path.best for choice in choices]
-
-    def _train(
+    def _validated(
         self,
-        data: Ratings,
+        training: Training,
+        regs: Sequence[float],
         rngs: Sequence[np.random.Generator],
         report: Report,
-        held_out: HeldOut | None = None,
-    ) -> list[Solution]:
-        """Find every stage's factorisation; with a hold-out, its error says when to stop."""
-        regs = self._regs(data)
-        solved: dict[int, Solution] = {}
+    ) -> Validated:
+        """Train the stages, and calibrate them, with some ratings held out."""
+        data, share = training.data, self.validation_fraction
+        # A copy, so that the same ratings are held out whether reg is chosen or given.
+        rng = deepcopy(rngs[-1])
+        shared = (regs, rngs, report, self.callbacks)
+        if self.early_stopping:
+            trial = self.trial(ValidationSplit.at_random(data, rng, share), data)
+            return train_and_stop_early(training, trial, *shared, self.n_iter_no_change)
+        splits = ValidationSplit.to_calibrate(data, rng)
+        return train_calibrated(training, (self.trial(split, data) for split in splits), *shared)
 
-        def train(stage: int, kernels: Kernels) -> Solution:
-            row_loss, name = self._row_loss(data, stage), self._stage_name(stage)
-            near = self._neighbour(stage, solved)
-            if near is None:
-                start = self._random_start(data, row_loss, rngs[stage])
-            else:
-                start = near.result.point
-            callbacks = [*self.callbacks, *report(name)]
-            error_at = partial(self._error_at, held_out, stage) if held_out else None
-            solved[stage] = self._factorise(
-                data, row_loss, regs[stage], kernels, start, callbacks, name, error_at
-            )
-            return solved[stage]
+    def _training(self, data: Ratings) -> Training:
+        """Return the stages on some ratings, with this model's settings."""
+        threads = n_threads(self.n_jobs)
+        settings = Settings(
+            n_factors=self._rank(data),
+            solver=self._solver(),
+            stopping=Stopping(max_iter=self.max_iter, tol=self.tol),
+            dtype=np.dtype(self.dtype),
+            n_threads=threads,
+        )
+        backend = get_backend(self.backend, threads)
+        return Training(data, self._stages(data), settings, backend, self._journal)
 
-        return self._each_stage(data, train)
+    def trial(self, split: ValidationSplit, data: Ratings) -> Trial:
+        """Return the stages of a model like this one that learns from a part of the data."""
+        model = copy(self)
+        model._set_data(split.train, split.frequencies)
+        model._prepare(split.train)
+        training = model._training(split.train)
+        return Trial(training.with_settings(n_factors=self._rank(data)), split)
 
-    def _each_stage(self, data: Ratings, work: Callable[[int, Kernels], Work]) -> list[Work]:
-        """Do some work for every stage, in the order or on the threads that suit the method."""
-        return [work(0, self._kernels())]
+    def _rank(self, data: Ratings) -> int:
+        """Return the number of factors."""
+        if self.n_factors == "auto":
+            return min(USUAL_FACTORS, data.n_users, data.n_items)
+        return int(self.n_factors)
 
-    def _stage_name(self, stage: int) -> str:
-        return ""
-
-    def _neighbour(self, stage: int, done: Mapping[int, Work]) -> Work | None:
-        """Return what was done for another stage, to start from, if there is any."""
-        return None
-
-    def _of_stages(self, values: list[Any]) -> Any:
-        """Return what an attribute shows of values that every stage has one of."""
-        return values[0]
-
-    def _given_regs(self, n_stages: int) -> list[float]:
-        """Return the weight of the penalty for every stage, as given."""
+    def given_regs(self, n_stages: int) -> list[float]:
+        """Return the regularisation strength of every stage, as given."""
+        if is_auto(self.reg):
+            return []
         regs = np.broadcast_to(np.asarray(self.reg, np.float64), n_stages)
         return [float(reg) for reg in regs]
-
-    def _regs(self, data: Ratings) -> list[float]:
-        """Return the weight of the penalty for every stage."""
-        return list(np.atleast_1d(self.reg_))
 
     def _candidate_regs(self, data: Ratings, limit: float) -> Float64Array:
         """Return what ``reg="auto"`` chooses from; at the limit nothing is left but zeros."""
         return candidates_below(limit)
 
-    def _adopt(self, data: Ratings, stages: Sequence[Parameters]) -> None:
+    def _store_parameters(self, data: Ratings, stages: Sequence[Parameters]) -> None:
         """Take what was found for every stage as this model's own."""
         self.item_factors_ = stages[0].items
         self._set_users(data, stages[0])
 
-    def _record(self, results: Sequence[Result]) -> None:
-        self.history_: Any = self._of_stages([result.history for result in results])
-        self.n_iter_: Any = self._of_stages([result.n_iter for result in results])
-        self.n_evaluations_ = sum(result.n_evaluations for result in results)
-        self.stop_reason_: Any = self._of_stages([str(result.reason) for result in results])
-        if self.early_stopping:
-            self.validation_errors_: Any = self._of_stages([result.errors for result in results])
-
-    def _place(self, side: Side, data: Ratings) -> None:
-        (reg,) = self._regs(data)
-        if side == "user":
-            factors, thresholds = self._solve_side(side, data, reg, self.item_factors_)
-            self._set_users(data, Parameters(factors, self.item_factors_, thresholds))
-        else:
-            self.item_factors_, _ = self._solve_side(side, data, reg, self.user_factors_)
-
-    def _solve_side(
-        self, side: Side, data: Ratings, reg: float, given: FloatArray, stage: int = 0
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return one side's factors and thresholds, given the other side's factors."""
-        if side == "user":
-            return self._solve_rows(data, self._row_loss(data, stage), reg, given)
-        return self._solve_rows(data.by_item, self._item_loss(data, stage), reg, given)
-
-    def _solve_rows(
-        self, rows: Rows, row_loss: RowLoss, reg: float, given: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
-        """Solve every row's problem to the end.
-
-        Starting at zero, and not at what was learned before, makes the answer free of chance.
-        """
-        objective = RowObjective(rows, row_loss, reg, given, get_kernels("cpu", 1))
-        zeros = np.zeros((rows.n_rows, given.shape[1]))
-        start = np.hstack([zeros, first_thresholds(rows, row_loss)]).astype(given.dtype)
-        return objective.split(solve_rows(objective, start, n_threads(self.n_jobs)))
-
     def _set_users(self, data: Ratings, parameters: Parameters) -> None:
         self.user_factors_ = parameters.users
 
-    def _scores(self, users: IntArray, items: IntArray) -> FloatArray:
-        return self._kernels().scores(users, items, self.user_factors_, self.item_factors_)
+    def _record(self, training: Training, solutions: Sequence[Solution]) -> None:
+        results = [solution.result for solution in solutions]
+        self.history_: Any = _shown(training, [result.history for result in results])
+        self.n_iter_: Any = _shown(training, [result.n_iter for result in results])
+        self.n_evaluations_ = sum(result.n_evaluations for result in results)
+        self.stop_reason_: Any = _shown(training, [str(result.reason) for result in results])
+        if self.early_stopping:
+            self.validation_errors_: Any = _shown(training, [result.errors for result in results])
 
-    def _trial(self, held_out: HeldOut) -> Trial:
-        """Return a model like this one that learns from all but the ratings held out."""
-        model = self._learning_from(held_out.train)
-        model.callbacks, model.verbose = (), 0
-        model.tol = max(self.tol, PATH_TOL)
-        model.n_factors = min(self.n_factors, self._path_rank)
-        return Trial(model, held_out)
+    def _place(self, side: Side, data: Ratings) -> None:
+        (reg,) = np.atleast_1d(self.reg_)
+        if side == "user":
+            (spec,) = self._specs(data)
+            factors, thresholds = self._solve_rows(data, spec, reg, self.item_factors_)
+            self._set_users(data, Parameters(factors, self.item_factors_, thresholds))
+        else:
+            (spec,) = self._item_specs(data)
+            self.item_factors_, _ = self._solve_rows(data.by_item, spec, reg, self.user_factors_)
 
-    def _learning_from(self, data: Ratings) -> Self:
-        """Return a model like this one whose factorisations build on other ratings."""
-        model = copy(self)
-        model._set_data(data)
-        model._prepare(data)
-        return model
+    def _solve_rows(
+        self, rows: Rows, spec: Spec, reg: float, given: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Solve every row's problem to the end."""
+        objective = RowObjective(rows, spec, float(reg), given, get_backend(self.backend))
+        return solve_rows(objective, n_threads(self.n_jobs))
 
-    def _error_at(self, held_out: HeldOut, stage: int, parameters: Parameters) -> float:
-        """Return the error of a stage's solution on the held-out ratings."""
-        margins = self._held_out_margins(held_out, stage, parameters)
-        return self._held_out_error(held_out, stage, margins)
-
-    def _held_out_margins(
-        self, held_out: HeldOut, stage: int, parameters: Parameters
+    def _margins_at(
+        self, data: Ratings, parameters: Parameters, users: IntArray, items: IntArray
     ) -> FloatArray:
-        """Return the margins that a stage's solution gives the held-out ratings."""
-        self._adopt(held_out.train, [parameters])
-        return self._margins(held_out.users, held_out.items)
+        """Return the margins of pairs at a point of the only stage."""
+        model = copy(self)
+        model._store_parameters(data, [parameters])
+        return model._margins(users, items)
 
-    def _held_out_error(self, held_out: HeldOut, stage: int, margins: FloatArray) -> float:
-        predicted, true = self.levels_[self._decode(margins)], self.levels_[held_out.codes]
+    def _error(self, margins: FloatArray, codes: IntArray) -> float:
+        predicted, true = self.levels_[self._decode(margins)], self.levels_[codes]
         return mean_absolute_error(true, predicted)
 
-    def _random_start(
-        self, data: Ratings, row_loss: RowLoss, rng: np.random.Generator
-    ) -> Parameters:
-        users, items = (
-            (START_SCALE * rng.standard_normal((n, self.n_factors))).astype(self.dtype)
-            for n in (data.n_users, data.n_items)
-        )
-        return Parameters(users, items, first_thresholds(data, row_loss))
+    def _margins(self, users: IntArray, items: IntArray) -> FloatArray:
+        backend = self._arithmetic(self.item_factors_.shape[-1] * len(users))
+        stages = zip(as_stages(self.user_factors_), as_stages(self.item_factors_), strict=True)
+        scores = [backend.scores(users, items, U, V) for U, V in stages]
+        return np.stack(scores, axis=1) + self._user_offsets(users)
 
     def _margin_block(self, users: IntArray, items: Columns) -> MarginBlock:
         return MarginBlock(self._score_block(users, items), self._user_offsets(users))
@@ -309,53 +279,31 @@ class Factoriser(RatingsEstimator):
     def _user_offsets(self, users: IntArray) -> FloatArray:
         """Return what makes margins of a user's scores, one number for each level but the last."""
 
-    def _factorise(
-        self,
-        data: Ratings,
-        row_loss: RowLoss,
-        reg: float,
-        kernels: Kernels,
-        start: Parameters | FloatArray,
-        callbacks: Sequence[Callback],
-        name: str,
-        error_at: Callable[[Parameters], float] | None = None,
-    ) -> Solution:
-        """Find users', items' and thresholds' part together, from a start in parts or whole.
-
-        The name is what a checkpoint keeps it under: another one for each in a fit.  An error
-        that is given says when to stop, and where it was smallest is the solution.
-        """
-        objective = FactorObjective(
-            data, row_loss, reg, self.n_factors, kernels, np.dtype(self.dtype).type
-        )
-        solver = self._solver()
-        if error_at is not None:
-            solver = EarlyStopped(
-                solver, lambda point: error_at(objective.split(point)), self.n_iter_no_change
-            )
-        result = self._journal.minimise(
-            name,
-            solver,
-            objective,
-            start if isinstance(start, np.ndarray) else objective.join(*start),
-            Stopping(max_iter=self.max_iter, tol=self.tol),
-            callbacks,
-            kernels,
-        )
-        return Solution(objective.split(result.point), result)
-
     def _check(self, data: Ratings) -> None:
         super()._check(data)
-        check_number(self, "n_factors", int, 1)
+        if self.n_factors != "auto":
+            check_number(self, "n_factors", int, 1)
         check_number(self, "max_iter", int, 1)
         check_number(self, "tol", float, 0)
         check_number(self, "holdouts", int, 1)
-        check_early_stopping(self)
+        get_backend(self.backend)
+        self._check_early_stopping()
         self._check_reg(data)
         if str(self.dtype) not in ("float32", "float64"):
             raise ValueError(f"dtype={self.dtype!r} is not known. Choose 'float32' or 'float64'.")
         if not (isinstance(self.callbacks, Sequence) and all(map(callable, self.callbacks))):
             raise ValueError(f"callbacks={self.callbacks!r} must be a list of functions.")
+
+    def _check_early_stopping(self) -> None:
+        if not isinstance(self.early_stopping, bool | np.bool_):
+            raise ValueError(f"early_stopping={self.early_stopping!r} must be True or False.")
+        check_number(self, "n_iter_no_change", int, 1)
+        check_number(self, "validation_fraction", float, 0)
+        if not 0 < self.validation_fraction < 1:
+            raise ValueError(
+                f"validation_fraction={self.validation_fraction!r} must be between 0 and 1: the "
+                "share of the ratings that is held out."
+            )
 
     def _check_reg(self, data: Ratings) -> None:
         if isinstance(self.reg, str) and not is_auto(self.reg):
@@ -372,15 +320,49 @@ class MarginFactoriser(Factoriser):
     loss: str | TwoLevelLoss = "smooth_hinge"
     solver: str | Solver = "lbfgs"
 
+    #: What there is one of for every level but one.
+    _learned_for_levels: ClassVar[str] = "thresholds for every user"
+
     def _solver(self) -> Solver:
-        return get_solver(self.solver)
+        return ratings_solver(self.solver)
 
     def _check(self, data: Ratings) -> None:
         super()._check(data)
         two_level_loss(self.loss)
         get_solver(self.solver)
+        n_values = len(np.unique(data.codes)) if data.n_levels > MANY_LEVELS else 0
+        # A few ratings of new users say nothing about the scale.
+        if len(data) >= 1000 and 2 * n_values > len(data):
+            raise ValueError(
+                f"The ratings have {n_values} distinct values among {len(data)}: that is a "
+                f"measurement, not a scale of levels. {FOR_MANY_LEVELS}"
+            )
+
+    def _fit(self, data: Ratings) -> None:
+        if data.n_levels > MANY_LEVELS:
+            warnings.warn(
+                f"The ratings have {data.n_levels} levels: {type(self).__name__} learns "
+                f"{data.n_levels - 1} {self._learned_for_levels}. {FOR_MANY_LEVELS}",
+                UserWarning,
+                stacklevel=4,
+            )
+        super()._fit(data)
 
 
 def is_auto(reg: Any) -> bool:
-    """Whether the weight of the penalty is to be chosen on held-out ratings."""
+    """Whether the regularisation strength is chosen on held-out ratings."""
     return isinstance(reg, str) and reg == "auto"
+
+
+def ratings_solver(solver: str | Solver) -> Solver:
+    """Return the solver of that name, or the solver itself, for a factorisation of ratings.
+
+    L-BFGS remembers one step here unless a user's own says otherwise: more would cost two vectors
+    each and save no gradients.
+    """
+    return LBFGS(memory=1) if solver == "lbfgs" else get_solver(solver)
+
+
+def _shown(training: Training, values: list[Any]) -> Any:
+    """Return what an attribute shows of values that every stage has one of."""
+    return values if training.stages[0].name else values[0]

@@ -1,7 +1,12 @@
-"""Successive halving: many candidates make a few iterations, and the better ones go on."""
+"""Successive halving: many candidates make a few iterations, and the better ones go on.
+
+Between two rungs a candidate keeps the whole state of its solver, so that 10 iterations and then
+20 more end where 30 would, at no more cost.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
+from copy import copy
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple, Self
 
@@ -12,14 +17,16 @@ from sklearn.utils.validation import check_is_fitted
 from marginmf._parameters import check_number
 from marginmf._random import as_generator
 from marginmf._typing import Float64Array
+from marginmf.checkpoints import Journal
 from marginmf.metrics import mean_absolute_error
 from marginmf.progress import Report, progress_bar
-from marginmf.ratings.changes import observed
-from marginmf.ratings.contender import Contender
-from marginmf.ratings.data import Ratings
+from marginmf.ratings.data import Ratings, observed
 from marginmf.ratings.factoriser import Factoriser, is_auto
-from marginmf.ratings.holdout import HeldOut
-from marginmf.solvers import Callback
+from marginmf.ratings.validation import Trial, ValidationSplit
+from marginmf.solvers import Callback, Paused, Result, StopReason, Vectors
+
+#: From true and predicted ratings to an error; lower is better.
+Metric = Callable[[Any, Any], float]
 
 
 class Outcome(NamedTuple):
@@ -50,14 +57,16 @@ class HalvingSearch(BaseEstimator):
     Parameters
     ----------
     estimator : Factoriser
-        What to tune, such as ``HMF()``; it keeps the parameters that are not searched.
+        What to tune, such as ``HMF()``; it keeps the parameters that are not searched.  While
+        searching, the stages of HMF have independent starts, whatever its ``schedule``: a stage
+        that starts from another one's solution would depend on where that was paused.
     param_grid : dict or list of dict
         Values to try for each parameter, as in scikit-learn's `GridSearchCV`; or, with
         ``n_candidates``, distributions to draw from.  ``reg`` must be among them, or be a number.
     n_candidates : int, optional
-        Draw so many candidates at random instead of trying all.
+        Draw this number of candidates at random instead of trying all.
     factor : int
-        One of so many candidates goes on, for so many times as many iterations.
+        One in ``factor`` candidates goes on, for ``factor`` times as many iterations.
     min_iter : int
         Iterations of the first rung, for each stage.  Too few favour candidates that learn fast and
         then learn the noise.
@@ -107,7 +116,7 @@ class HalvingSearch(BaseEstimator):
     factor: int = 3
     min_iter: int = 10
     holdouts: int = 1
-    metric: Callable[[Any, Any], float] = mean_absolute_error
+    metric: Metric = mean_absolute_error
     refit: bool = True
     random_state: Any = None
     verbose: int = 0
@@ -130,44 +139,45 @@ class HalvingSearch(BaseEstimator):
         seed = int(rng.integers(2**31))
         candidates = self._candidates(seed)
         models = [self._model(params, data) for params in candidates]
-        held_outs = [HeldOut.at_random(data, rng) for _ in range(self.holdouts)]
-        contenders = [Contender(model, held_outs, seed) for model in models]
-        self._climb(candidates, contenders)
+        splits = [ValidationSplit.at_random(data, rng) for _ in range(self.holdouts)]
+        self._climb(candidates, [HalvingCandidate(model, data, splits, seed) for model in models])
         if self.refit:
             best = clone(self.estimator).set_params(**self.best_params_)
             self.best_estimator_ = best.fit(data)
         return self
 
-    def _climb(self, candidates: Sequence[dict[str, Any]], contenders: list[Contender]) -> None:
-        errors, rungs = np.full(len(contenders), np.inf), np.zeros(len(contenders), int)
-        running, max_iter = list(range(len(contenders))), self.min_iter
+    def _climb(
+        self, params: Sequence[dict[str, Any]], candidates: "list[HalvingCandidate]"
+    ) -> None:
+        errors, rungs = np.full(len(candidates), np.inf), np.zeros(len(candidates), int)
+        running, max_iter = list(range(len(candidates))), self.min_iter
         self.rungs_: list[Rung] = []
-        with progress_bar(type(self).__name__, len(contenders), bool(self.verbose)) as report:
+        with progress_bar(type(self).__name__, len(candidates), bool(self.verbose)) as report:
             while True:
                 self.rungs_.append(Rung(len(running), max_iter))
-                kept = -(-len(running) // self.factor)
+                n_kept = -(-len(running) // self.factor)
                 ahead: list[int] = []
                 for k in running:
                     named = partial(_of_candidate, k, report)
-                    errors[k] = contenders[k].error_after(max_iter, self.metric, named)
+                    errors[k] = candidates[k].error_after(max_iter, self.metric, named)
                     rungs[k] = len(self.rungs_)
-                    # Those who are out already need not keep their vectors until the rung ends.
+                    # Those that are out already need not keep their vectors until the rung ends.
                     ahead = sorted([*ahead, k], key=lambda one: (errors[one], one))
-                    for out in ahead[kept:]:
-                        contenders[out].forget()
-                    ahead = ahead[:kept]
+                    for out in ahead[n_kept:]:
+                        candidates[out].forget()
+                    ahead = ahead[:n_kept]
                 running = ahead
-                if len(running) == 1 or all(contenders[k].finished for k in running):
+                if len(running) == 1 or all(candidates[k].finished for k in running):
                     break
                 max_iter *= self.factor
-        order = sorted(range(len(contenders)), key=lambda k: (-rungs[k], errors[k], k))
+        order = sorted(range(len(candidates)), key=lambda k: (-rungs[k], errors[k], k))
         self.results_ = [
             Outcome(
-                candidates[k],
+                params[k],
                 float(errors[k]),
                 int(rungs[k]),
-                contenders[k].n_iter,
-                contenders[k].n_evaluations,
+                candidates[k].n_iter,
+                candidates[k].n_evaluations,
             )
             for k in order
         ]
@@ -232,6 +242,113 @@ class HalvingSearch(BaseEstimator):
                 "the estimator with best_params_."
             )
         return self.best_estimator_
+
+
+@dataclass(frozen=True)
+class PausingStore:
+    """Lets minimisations run up to some iteration, and later on from there.
+
+    Parameters
+    ----------
+    max_iter : int
+        No minimisation goes beyond this iteration, counted from its start.
+    reached : dict
+        Every run by its name: paused, or its result if it came to its end by itself.
+    """
+
+    max_iter: int
+    reached: dict[str, Paused | Result]
+
+    def find(self, name: str, vectors: Vectors) -> Paused | Result | None:
+        """Return the run of this name as it was left."""
+        return self.reached.get(name)
+
+    def note(self, name: str, content: Any, vectors: Vectors) -> bool:
+        """Keep a result, and a run that is far enough; return whether to pause."""
+        if isinstance(content, Result):
+            self.reached[name] = content
+            return False
+        if content.history[-1].iteration < self.max_iter:
+            return False
+        self.reached[name] = content.keep()
+        return True
+
+
+class HalvingCandidate:
+    """One candidate of a search, on every split.
+
+    Parameters
+    ----------
+    model : Factoriser
+        An unfitted one, with the parameters of the candidate.
+    data : Ratings
+        All ratings.
+    splits : sequence of ValidationSplit
+        What to learn from, and what to be judged on.
+    seed : int
+        Seeds the start, which is the same for all candidates of the same shape.
+    """
+
+    def __init__(
+        self, model: Factoriser, data: Ratings, splits: Sequence[ValidationSplit], seed: int
+    ) -> None:
+        self.model, self.data, self.splits, self.seed = copy(model), data, splits, seed
+        if hasattr(model, "schedule"):  # see HalvingSearch
+            self.model.set_params(schedule="independent")
+        self.trials: list[Trial] = []
+        self.reached: list[dict[str, Paused | Result]] = [{} for _ in splits]
+
+    def error_after(self, max_iter: int, metric: Metric, report: Report) -> float:
+        """Go on up to an iteration of every stage; return the mean error on the splits."""
+        if not self.trials:
+            self.trials = [self.model.trial(split, self.data) for split in self.splits]
+        runs = zip(self.trials, self.reached, strict=True)
+        return float(np.mean([self._go_on(*run, max_iter, metric, report) for run in runs]))
+
+    def _go_on(
+        self,
+        trial: Trial,
+        reached: dict[str, Paused | Result],
+        max_iter: int,
+        metric: Metric,
+        report: Report,
+    ) -> float:
+        journal, split = Journal(PausingStore(max_iter, reached)), trial.split
+        training = replace(trial.training, journal=journal)
+        n_stages = len(training.stages)
+        rngs = np.random.default_rng(self.seed).spawn(n_stages)
+        solutions = training.train(self.model.given_regs(n_stages), rngs, report)
+        margins = training.margins(solutions, split.users, split.items)
+        levels = self.data.levels
+        return float(metric(levels[split.codes], levels[self.model._decode(margins)]))
+
+    @property
+    def n_evaluations(self) -> int:
+        """How many gradients it took so far."""
+        return sum(run.history[-1].n_evaluations for run in self._runs())
+
+    @property
+    def n_iter(self) -> int:
+        """How many iterations its longest stage made."""
+        return max(run.history[-1].iteration for run in self._runs())
+
+    @property
+    def finished(self) -> bool:
+        """Whether every stage came to its end by itself."""
+        return all(isinstance(run, Result) for run in self._runs())
+
+    def _runs(self) -> list[Paused | Result]:
+        """Return the run of every stage on every split."""
+        return [run for reached in self.reached for run in reached.values()]
+
+    def forget(self) -> None:
+        """Drop the vectors: it is out, and only its numbers are of interest."""
+        self.trials.clear()
+        for reached in self.reached:
+            for name, run in reached.items():
+                history = list(run.history)
+                n_evaluations = history[-1].n_evaluations
+                reached[name] = Result(None, history, StopReason.PAUSED, n_evaluations)
 
 
 def _of_candidate(number: int, report: Report, part: str) -> list[Callback]:

@@ -1,31 +1,29 @@
 """HMF: a hierarchy of two-level factorisations, one for each step of the scale."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
+from functools import partial
 from numbers import Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
+from marginmf._demands import ListOf, Optional, floats
 from marginmf._parameters import MOST, check_number
-from marginmf._threads import n_threads
 from marginmf._typing import FloatArray, IntArray
-from marginmf.backends import Kernels, get_kernels
+from marginmf.backends import get_backend
+from marginmf.backends.rows import Rows, Side
+from marginmf.backends.specs import Spec, TwoLevel
 from marginmf.losses import two_level_loss
+from marginmf.ratings.base import method
+from marginmf.ratings.calibration import first_below
 from marginmf.ratings.data import Ratings
-from marginmf.ratings.decoders import first_below
-from marginmf.ratings.factoriser import (
-    LOW_RANK,
-    MarginFactoriser,
-    Work,
-    is_auto,
-)
-from marginmf.ratings.holdout import HeldOut
-from marginmf.ratings.objective import Parameters, RowLoss, TwoLevelRows
-from marginmf.ratings.rows import Side
-from marginmf.solvers import Result
+from marginmf.ratings.factoriser import LOW_RANK, MarginFactoriser, is_auto
+from marginmf.ratings.objective import Parameters
+from marginmf.ratings.stages import Solution, Stage, Training
 
 
+@method("hmf")
 @dataclass(eq=False, repr=False)
 class HMF(MarginFactoriser):
     """Hierarchical matrix factorisation (chapter 3 of the thesis).
@@ -36,15 +34,48 @@ class HMF(MarginFactoriser):
 
     Parameters
     ----------
-    n_factors : int
-        The rank of every stage's factorisation.
+    n_factors : int or "auto"
+        The rank of every stage's factorisation.  Auto: 100, or as many as there are
+        users or items if those are fewer.
     reg : float, sequence of float or "auto"
-        The weight of the penalty on the factors, for all stages or one for each.  Auto: for each
-        stage the one with the smallest zero-one error on held-out ratings, found along a path of
+        The regularisation strength, for all stages or one for each.  Auto: for each stage the one
+        with the smallest zero-one error on held-out ratings, found along a path of
         candidates; see `marginmf.tuning`.
-    {selection_parameters}
-    {margin_parameters}
-    {shared_parameters}
+    holdouts : int
+        On how many random tenths of the ratings ``reg="auto"`` is chosen.  With more of them the
+        choice varies less and takes longer.
+    calibrate : bool
+        Whether `fit` learns how margins become probabilities, which `predict` answers with: on a
+        tenth of the ratings that a first part of the fit does not see.  False is the bare fit; the
+        first call that needs probabilities then takes about as long as another one.
+    loss : str or TwoLevelLoss
+        ``"smooth_hinge"``, ``"hinge"``, ``"modified_square"``, ``"logistic"``, or a loss of your
+        own.
+    solver : str or solver
+        ``"lbfgs"``, ``"cg"`` or ``"gd"``, or a solver object.
+    max_iter, tol
+        When to stop: after this many iterations, or when one of them (on the average of the last
+        three) lowers the objective by less than this share of it.
+    early_stopping : bool
+        Whether to hold ratings out, stop when their error no longer falls, and keep the factors
+        with the smallest one.  A few iterations with all ratings come last.
+    validation_fraction, n_iter_no_change
+        With ``early_stopping``: which share of the ratings is held out, and after how many
+        iterations in a row without a new smallest error to stop.
+    random_state : int, Generator or None
+        Seeds the start.
+    n_jobs : int or None
+        Threads, as in scikit-learn: None is one, -1 is all.  The result does not depend on it, to
+        the last bit on one machine.
+    backend : str or Backend
+        Where the arithmetic is done: ``"cpu"``, ``"reference"`` (NumPy: slow, the oracle of the
+        tests), or an object; see `marginmf.backends`.
+    dtype : {"float32", "float64"}
+        Of the factors; sums are made in float64.
+    verbose : int
+        1 shows a progress bar on standard error.
+    callbacks : sequence of callable
+        Called with a `marginmf.solvers.Progress` after every iteration; returning True stops.
     schedule : {"warm", "independent"}
         How the stages are trained.  Warm: from the middle stage, which splits the ratings most
         evenly, outwards, each from its neighbour's solution; that needs the fewest iterations.
@@ -58,7 +89,7 @@ class HMF(MarginFactoriser):
     user_factors_, item_factors_ : array of shape (n_levels - 1, n_ids, n_factors)
         The factors of every stage.
     reg_ : list of float
-        The weight of the penalty that was used, for every stage.
+        The regularisation strength that was used, for every stage.
     reg_path_ : list of RegularisationPath
         For every stage, the error on held-out ratings along the candidates (with
         ``reg="auto"``).
@@ -89,79 +120,66 @@ class HMF(MarginFactoriser):
     (3, 4)
     """
 
+    _saved: ClassVar[dict[str, Any]] = {
+        "reg_": ListOf(float),
+        "reg_path_": Optional(ListOf("RegularisationPath")),
+        "user_factors_": floats("stages", "users", "factors"),
+        "item_factors_": floats("stages", "items", "factors"),
+    }
     _: KW_ONLY
     # Stages are judged by their sign alone, and that settles long before the objective does.
     tol: float = 2e-3
     schedule: str = "warm"
     threshold: float = 0.0
 
+    _learned_for_levels = "factorisations"
     _decode = staticmethod(first_below)
     _selection_metric = "zero-one error"
     _path_rank = LOW_RANK
 
-    def _n_stages(self, data: Ratings) -> int:
-        return data.n_levels - 1
+    def _specs(self, data: Ratings) -> list[Spec]:
+        return [TwoLevel(two_level_loss(self.loss), cut) for cut in range(data.n_levels - 1)]
 
-    def _stage_name(self, stage: int) -> str:
-        return f"stage {stage + 1}"
+    def _stages(self, data: Ratings) -> list[Stage]:
+        middle = evenest_stage(data)
+        return [
+            Stage(
+                spec,
+                self._stage_margins,
+                partial(_zero_one_error, q),
+                f"stage {q + 1}",
+                after=_towards(q, middle) if self.schedule == "warm" else None,
+            )
+            for q, spec in enumerate(self._specs(data))
+        ]
 
-    def _each_stage(self, data: Ratings, work: Callable[[int, Kernels], Work]) -> list[Work]:
-        n_stages, n_jobs = self._n_stages(data), n_threads(self.n_jobs)
-        if self.schedule == "warm":
-            kernels = self._kernels()
-            done = {q: work(q, kernels) for q in outwards(n_stages, evenest_stage(data))}
-            return [done[q] for q in range(n_stages)]
-        # Threads that are left over when every stage has one help inside the stages.
-        kernels = get_kernels("cpu", max(1, n_jobs // n_stages))
-        return self._journal.side_by_side(lambda q: work(q, kernels), range(n_stages), n_jobs)
+    def _stage_margins(
+        self, parameters: Parameters, users: IntArray, items: IntArray
+    ) -> FloatArray:
+        # One thread: stages may be tried side by side.
+        backend = get_backend(self.backend)
+        scores = backend.scores(users, items, parameters.users, parameters.items)
+        return scores[:, None] - self.threshold
 
-    def _neighbour(self, stage: int, done: Mapping[int, Work]) -> Work | None:
-        if self.schedule == "independent":
-            return None
-        return next((done[q] for q in (stage - 1, stage + 1) if q in done), None)
-
-    def _of_stages(self, values: list[Any]) -> Any:
-        return values
-
-    def _adopt(self, data: Ratings, stages: Sequence[Parameters]) -> None:
+    def _store_parameters(self, data: Ratings, stages: Sequence[Parameters]) -> None:
         self.user_factors_ = np.stack([stage.users for stage in stages])
         self.item_factors_ = np.stack([stage.items for stage in stages])
 
-    def _record(self, results: Sequence[Result]) -> None:
-        super()._record(results)
+    def _record(self, training: Training, solutions: Sequence[Solution]) -> None:
+        super()._record(training, solutions)
         self.n_iter_ = np.array(self.n_iter_)
-
-    def _held_out_margins(
-        self, held_out: HeldOut, stage: int, parameters: Parameters
-    ) -> FloatArray:
-        # One thread: stages may be tried side by side.
-        scores = get_kernels("cpu", 1).scores(
-            held_out.users, held_out.items, parameters.users, parameters.items
-        )
-        return scores[:, None] - self.threshold
-
-    def _held_out_error(self, held_out: HeldOut, stage: int, margins: FloatArray) -> float:
-        return float(((margins[:, 0] >= 0) != (held_out.codes > stage)).mean())
 
     def _place(self, side: Side, data: Ratings) -> None:
         given = self.item_factors_ if side == "user" else self.user_factors_
-        stages = [
-            self._solve_side(side, data, reg, given[q], q)[0]
-            for q, reg in enumerate(self._regs(data))
+        rows: Rows = data if side == "user" else data.by_item
+        solved = [
+            self._solve_rows(rows, spec, reg, factors)[0]
+            for spec, reg, factors in zip(self._specs(data), self.reg_, given, strict=True)
         ]
-        setattr(self, f"{side}_factors_", np.stack(stages))
-
-    def _row_loss(self, data: Ratings, stage: int = 0) -> RowLoss:
-        return TwoLevelRows(two_level_loss(self.loss), cut=stage)
-
-    def _margins(self, users: IntArray, items: IntArray) -> FloatArray:
-        kernels = self._kernels()
-        stages = zip(self.user_factors_, self.item_factors_, strict=True)
-        scores = [kernels.scores(users, items, U, V) for U, V in stages]
-        return np.stack(scores, axis=1) - self.threshold
+        setattr(self, f"{side}_factors_", np.stack(solved))
 
     def _user_offsets(self, users: IntArray) -> FloatArray:
-        return np.full((len(users), len(self.levels_) - 1), -float(self.threshold))
+        return np.full((len(users), len(self.levels_) - 1), -self.threshold, self.dtype)
 
     def _check(self, data: Ratings) -> None:
         super()._check(data)
@@ -190,10 +208,11 @@ def evenest_stage(data: Ratings) -> int:
     return int(np.abs(up_to - 0.5).argmin())
 
 
-def outwards(n: int, middle: int) -> list[int]:
-    """Return 0..n-1 from the middle outwards, so that each has a neighbour before it.
+def _towards(stage: int, middle: int) -> int | None:
+    """Return the neighbour of a stage on the way to the middle one."""
+    return None if stage == middle else stage + (1 if stage < middle else -1)
 
-    >>> outwards(4, 2)
-    [2, 1, 3, 0]
-    """
-    return sorted(range(n), key=lambda q: abs(q - middle))
+
+def _zero_one_error(stage: int, margins: FloatArray, codes: IntArray) -> float:
+    """Return how often a stage is wrong about being above its level."""
+    return float(((margins[:, 0] >= 0) != (codes > stage)).mean())

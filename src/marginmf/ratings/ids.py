@@ -12,7 +12,7 @@ import numpy as np
 
 from marginmf._ids import as_id_column, as_objects, shown
 from marginmf._typing import Array, IntArray
-from marginmf.ratings.rows import BLOCK
+from marginmf.backends.rows import BLOCK
 
 #: The code of an id that is not in the vocabulary.
 UNKNOWN = -1

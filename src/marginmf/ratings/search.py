@@ -7,14 +7,17 @@ on the BLAS library: where the first look cannot tell what belongs to the n best
 with more kept.
 """
 
-from typing import NamedTuple, Protocol
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from marginmf._typing import Float64Array, FloatArray, IntArray
-from marginmf.backends import get_kernels
-from marginmf.backends.interface import Best
+from marginmf._ids import shown
+from marginmf._typing import Array, Float64Array, FloatArray, IntArray
+from marginmf.backends.ranking import Best, top_n
 from marginmf.backends.threads import one_blas_thread, run
+from marginmf.ratings.ids import IdIndex
+from marginmf.ratings.tables import split_pairs
 
 #: How much memory a thread may use for the scores of a block.
 BLOCK_BYTES = 8 * 2**20
@@ -24,7 +27,7 @@ BLOCK_ROWS = 256
 PAIRS_AT_A_TIME = 2**18
 #: So many more than asked for are kept by the first look ...
 MORE = 6
-#: ... and so many times more when that was not enough.
+#: ... and this many times more when that was not enough.
 GROWTH = 8
 
 
@@ -76,7 +79,7 @@ class Blocks(NamedTuple):
 
     @classmethod
     def of(cls, scorer: Scorer, n_rows: int, n_threads: int) -> "Blocks":
-        """Cut so many rows into blocks of bounded memory, with work for every thread."""
+        """Cut rows into blocks of bounded memory, with work for every thread."""
         cells = max(1, BLOCK_BYTES // scorer.cell_bytes)
         rows = max(BLOCK_ROWS, cells // max(1, scorer.n_columns))
         rows = max(1, min(rows, -(-n_rows // n_threads), cells))
@@ -130,7 +133,7 @@ def _search(
 
     ranked = Best.none_yet(len(rows), columns.shape[1], np.float64)
     nothing = np.zeros(len(rows) + 1, np.int64), np.empty(0, np.int32)
-    get_kernels("cpu", n_threads).top_n(exact, ties, *nothing, ranked)
+    top_n(exact, ties, *nothing, ranked)
     chosen = np.take_along_axis(found, np.maximum(ranked.columns, 0), axis=1)
     columns[rows] = np.where(ranked.columns < 0, -1, chosen)
     scores[rows] = ranked.scores
@@ -144,7 +147,7 @@ def _search(
 def _first_look(scorer: Scorer, rows: IntArray, kept: int, n_threads: int) -> Best:
     """Return the columns that score best in blocks."""
     best = Best.none_yet(len(rows), kept, np.float32)
-    blocks, kernels = Blocks.of(scorer, len(rows), n_threads), get_kernels("cpu", 1)
+    blocks = Blocks.of(scorer, len(rows), n_threads)
     indptr, excluded = scorer.excluded(rows)
 
     def look(start: int, stop: int) -> None:
@@ -152,8 +155,95 @@ def _first_look(scorer: Scorer, rows: IntArray, kept: int, n_threads: int) -> Be
             part = slice(first, min(first + blocks.n_columns, scorer.n_columns))
             block, ties = scorer.block(rows[start:stop], part)
             left_out = indptr[start : stop + 1]
-            kernels.top_n(block, ties, left_out, excluded, best.rows(start, stop), first)
+            top_n(block, ties, left_out, excluded, best.rows(start, stop), first)
 
     with one_blas_thread():
         run(look, np.append(np.arange(0, len(rows), blocks.n_rows), len(rows)), n_threads)
     return best
+
+
+#: A function of a user's id and item ids that says which items may stay.
+Keeps = Callable[[Any, Array], Any]
+
+
+class Lists(NamedTuple):
+    """Columns of every row, ascending, in compressed form."""
+
+    indptr: IntArray
+    columns: IntArray
+
+    def of(self, rows: IntArray) -> "Lists":
+        """Return the lists of some rows; those of row -1 are empty."""
+        known = np.maximum(rows, 0)
+        # Where nobody is known there may be no row 0 either.
+        starts = self.indptr[known] if len(self.indptr) > 1 else np.zeros(len(rows), np.int64)
+        stops = self.indptr[known + 1] if len(self.indptr) > 1 else starts
+        lengths = np.where(rows >= 0, stops - starts, 0)
+        indptr = np.concatenate(([0], np.cumsum(lengths)))
+        entries = np.arange(indptr[-1]) + np.repeat(starts - indptr[:-1], lengths)
+        return Lists(indptr, self.columns[entries])
+
+    def among(self, position: IntArray) -> "Lists":
+        """Return the lists with columns numbered by position, without those of position -1."""
+        columns = position[self.columns]
+        kept = columns >= 0
+        indptr = np.concatenate(([0], np.cumsum(kept)))[self.indptr]
+        return Lists(indptr, columns[kept])
+
+    @classmethod
+    def from_pairs(cls, rows: IntArray, columns: IntArray, n_rows: int, n_columns: int) -> "Lists":
+        """Sort pairs of rows and columns into lists; repeats count once."""
+        cells = np.unique(rows.astype(np.int64) * n_columns + columns)
+        indptr = np.searchsorted(cells, np.arange(n_rows + 1) * np.int64(n_columns))
+        return cls(indptr, (cells % max(n_columns, 1)).astype(np.int32))
+
+    @classmethod
+    def union(cls, lists: "list[Lists]", n_rows: int, n_columns: int) -> "Lists":
+        """Return what is in any of the lists of each row."""
+        if len(lists) == 1:
+            return lists[0]
+        numbers = np.arange(n_rows)
+        rows = [np.repeat(numbers, np.diff(each.indptr)) for each in lists]
+        columns = [each.columns for each in lists]
+        empty = np.empty(0, np.int64)
+        return cls.from_pairs(
+            np.concatenate([empty, *rows]), np.concatenate([empty, *columns]), n_rows, n_columns
+        )
+
+
+def refused_pairs(pairs: Any, users: Array, items: IdIndex, position: IntArray | None) -> Lists:
+    """Return the candidates that a filter in the form of pairs refuses, for each of the users.
+
+    Pairs of other users and other items change nothing.
+    """
+    try:
+        user_ids, item_ids = split_pairs(pairs)
+    except ValueError as error:
+        raise ValueError(
+            "filter must be a function of a user's id and an array of item ids, or (user, item) "
+            f"pairs to leave out. {error}"
+        ) from None
+    asked = IdIndex(users, "user")
+    row_of = np.empty(len(asked), np.int64)
+    row_of[asked.encode(users)] = np.arange(len(users))
+    rows, columns = asked.encode(user_ids), items.encode(item_ids)
+    known = (rows >= 0) & (columns >= 0)
+    rows, columns = row_of[rows[known]], columns[known]
+    lists = Lists.from_pairs(rows, columns, len(users), len(items))
+    return lists if position is None else lists.among(position)
+
+
+def refused_by(keeps: Keeps, users: Array, item_ids: Array) -> Lists:
+    """Return the candidates that a function refuses, asked once for each of the users."""
+    refused = []
+    for user in users:
+        user = user.item() if isinstance(user, np.generic) else user
+        mask = np.asarray(keeps(user, item_ids))
+        if mask.dtype != bool or mask.shape != item_ids.shape:
+            raise ValueError(
+                f"filter must return one True or False for each of the {len(item_ids)} items, but "
+                f"for user {shown(user)} it returned {mask.dtype} of shape {mask.shape}."
+            )
+        refused.append(np.flatnonzero(~mask).astype(np.int32))
+    indptr = np.concatenate(([0], np.cumsum([len(each) for each in refused]))).astype(np.int64)
+    return Lists(indptr, np.concatenate([np.empty(0, np.int32), *refused]))

@@ -1,55 +1,62 @@
 """Where is the minimum?  Solvers that know nothing of ratings, labels or where vectors live.
 
-Each is written once against the few operations of `VectorSpace`.
+A solver yields states, and each is written once against the few operations of `Vectors`.
+`minimise` is the loop that runs any of them.
 """
 
 from collections.abc import Mapping
 
-from marginmf.solvers.apg import APG, Penalty
-from marginmf.solvers.cg import ConjugateGradient
-from marginmf.solvers.descent import Descent, Objective, ResumableSolver, Solver, can_resume
-from marginmf.solvers.early import EarlyStopped
-from marginmf.solvers.gd import GradientDescent
+from marginmf.solvers.apg import APG, Composite, Penalty
+from marginmf.solvers.descent import ConjugateGradient, Descent, GradientDescent
 from marginmf.solvers.lbfgs import LBFGS
-from marginmf.solvers.monitor import (
+from marginmf.solvers.rowwise import minimise_rows
+from marginmf.solvers.run import (
     Callback,
+    Counted,
+    EarlyStopping,
     Monitor,
+    Objective,
+    Paused,
     Progress,
     Record,
     Result,
     Save,
+    Solver,
     State,
     Stopping,
     StopReason,
+    minimise,
 )
-from marginmf.solvers.rowwise import minimise_rows
-from marginmf.solvers.vector import NumpyVectors, VectorSpace
+from marginmf.solvers.vectors import BufferPool, NumpyVectors, Vectors
 
 __all__ = [
     "APG",
     "LBFGS",
     "SOLVERS",
+    "BufferPool",
     "Callback",
+    "Composite",
     "ConjugateGradient",
+    "Counted",
     "Descent",
-    "EarlyStopped",
+    "EarlyStopping",
     "GradientDescent",
     "Monitor",
     "NumpyVectors",
     "Objective",
+    "Paused",
     "Penalty",
     "Progress",
     "Record",
     "Result",
-    "ResumableSolver",
     "Save",
     "Solver",
     "State",
     "StopReason",
     "Stopping",
-    "VectorSpace",
-    "can_resume",
+    "Vectors",
     "get_solver",
+    "minimise",
     "minimise_rows",
 ]
 
@@ -66,9 +73,9 @@ def get_solver(solver: str | Solver) -> Solver:
     if isinstance(solver, str):
         if solver in SOLVERS:
             return SOLVERS[solver]()
-    elif hasattr(solver, "minimise") and not isinstance(solver, type):
+    elif hasattr(solver, "steps") and not isinstance(solver, type):
         return solver
     raise ValueError(
         f"solver={solver!r} is not known. Choose one of {', '.join(map(repr, SOLVERS))}, "
-        "or pass a solver object."
+        "or pass an object with steps(objective, start, vectors)."
     )

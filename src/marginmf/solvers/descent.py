@@ -1,21 +1,18 @@
-"""The loop that every solver here shares: choose a direction, search along it, repeat.
+"""Solvers that choose a direction, search along it, and repeat.
 
-A solver is this loop with its own way to choose directions (`Directions`) and its own line
-search.  After every iteration the point is usable, so callbacks can stop, watch or save it.
+`Descent` is that loop; a solver is this loop with its own way to choose directions (`Directions`)
+and its own line search.  The two of Kumar's thesis are here: gradient descent and conjugate
+gradients.
 """
 
-import inspect
-import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol, TypeGuard
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from marginmf.solvers.line_search import Backtracking, Step, StrongWolfe, along
-from marginmf.solvers.monitor import Callback, Monitor, Result, Save, State, Stopping, StopReason
-from marginmf.solvers.vector import NumpyVectors, Recycling, Vector, VectorSpace
-
-#: Returns the value at a point and a gradient that is the solver's own: it may write over it.
-Objective = Callable[[Any], tuple[float, Any]]
+from marginmf.solvers.run import Counted, Objective, State
+from marginmf.solvers.vectors import BufferPool, Vector, Vectors, dot, norm
 
 
 class Taken(NamedTuple):
@@ -35,21 +32,23 @@ class Memory(NamedTuple):
 class Directions(ABC):
     """Chooses where to go from the gradients seen so far."""
 
-    def __init__(self, space: Recycling) -> None:
-        self.space = space
+    def __init__(self, pool: BufferPool) -> None:
+        self.pool = pool
 
     @abstractmethod
     def choose(self, gradient: Vector) -> Vector:
         """Return a new vector: the direction to search from here."""
 
-    def learn(self, direction: Vector, here: Step, step: Step) -> None:  # noqa: B027
+    def learn(self, direction: Vector, here: Step, step: Step) -> None:
         """Note that ``step`` was taken along ``direction`` from ``here``.
 
-        The direction and the gradient here are no longer needed by anybody else.
+        The direction and the gradient here belong to this object from now on: it keeps them, or
+        releases them.
         """
+        self.pool.release(direction, here.gradient)
 
     def forget(self) -> bool:
-        """Go back to steepest descent; return whether there was anything to forget."""
+        """Go back to steepest descent; return False if the last direction was that already."""
         return False
 
     def first_length(self, slope: float, last: Taken) -> float:
@@ -58,7 +57,7 @@ class Directions(ABC):
         return last.length * last.slope / slope
 
     def memory(self) -> Memory:
-        """Return what was learned, in vectors that are not changed afterwards."""
+        """Return what was learned."""
         if type(self).learn is not Directions.learn:
             raise NotImplementedError(
                 f"{type(self).__name__} learns but has no memory() and recall(): write both, so "
@@ -70,164 +69,166 @@ class Directions(ABC):
         """Know what another one of the same kind had in its memory."""
 
 
-class Solver(Protocol):
-    """Anything that finds a minimum and says how."""
-
-    def minimise(
-        self,
-        objective: Any,
-        start: Vector,
-        stopping: Stopping | None = None,
-        callbacks: Sequence[Callback] = (),
-        space: VectorSpace | None = None,
-    ) -> Result:
-        """Minimise a function; see `Descent.minimise`."""
-
-
-class ResumableSolver(Solver, Protocol):
-    """A solver that can go on from where it stood after any iteration."""
-
-    def minimise(
-        self,
-        objective: Any,
-        start: Vector,
-        stopping: Stopping | None = None,
-        callbacks: Sequence[Callback] = (),
-        space: VectorSpace | None = None,
-        resume: State | None = None,
-        save: Save | None = None,
-    ) -> Result:
-        """Minimise a function; see `Descent.minimise`."""
-
-
-def can_resume(solver: Solver) -> TypeGuard[ResumableSolver]:
-    """Return whether a solver's ``minimise`` takes ``resume`` and ``save``."""
-    return {"resume", "save"} <= set(inspect.signature(solver.minimise).parameters)
-
-
 class Descent(ABC):
     """A solver that goes downhill along one direction after another."""
 
     line_search: StrongWolfe | Backtracking
 
     @abstractmethod
-    def directions(self, space: Recycling) -> Directions:
+    def directions(self, pool: BufferPool) -> Directions:
         """Return a fresh chooser of directions."""
 
-    def minimise(
-        self,
-        objective: Objective,
-        start: Vector,
-        stopping: Stopping | None = None,
-        callbacks: Sequence[Callback] = (),
-        space: VectorSpace | None = None,
-        resume: State | None = None,
-        save: Save | None = None,
-    ) -> Result:
-        """Minimise a smooth function.
-
-        Parameters
-        ----------
-        objective : callable
-            From a point to ``(value, gradient)``.
-        start : vector
-            Where to begin; it is not changed.
-        stopping : Stopping, optional
-            When to end.
-        callbacks : sequence of callable
-            Called with a `Progress` after every iteration; one that returns True stops.
-        space : VectorSpace, optional
-            Arithmetic for the vectors; NumPy arrays by default.
-        resume : State, optional
-            Go on from here, instead of from ``start``, to the very same end.
-        save : callable, optional
-            Called with the `State` after every iteration that is not the last.
-
-        Returns
-        -------
-        Result
-            The point, the history and the reason for stopping.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from marginmf.solvers import LBFGS
-        >>> result = LBFGS().minimise(lambda x: (float(x @ x), 2 * x), np.array([3.0, -4.0]))
-        >>> result.objective < 1e-9, str(result.reason)
-        (True, 'the gradient became smaller than gradient_tol')
-        """
-        in_states = save is not None or resume is not None
-        space = Recycling(space or NumpyVectors(), keep=in_states)
-        monitor = Monitor.begin(stopping, callbacks, resume)
-        objective = monitor.counted(objective)
-        directions = self.directions(space)
-
-        reason: StopReason | None = None
+    def steps(self, objective: Objective, start: Any, vectors: Vectors) -> Iterator[State]:
+        """Yield a state after every iteration; see `Solver.steps`."""
+        pool = BufferPool(vectors)
+        directions = self.directions(pool)
+        counted = Counted.of(objective, start)
         last: Taken | None = None
-        if resume is None:
-            point = start  # never written to: every step is to a new point
-            value, gradient = objective(point)
-            reason = monitor.record(value, norm(space, gradient), point)
+        if isinstance(start, State):
+            pool.keep(*start.own_vectors())
+            here = _at(start.point, start.value, *start.vectors["gradient"])
+            last = Taken(*start.numbers["last step"]) if start.numbers["last step"] else None
+            directions.recall(Memory(start.vectors, start.numbers))
         else:
-            (point,), (gradient,) = resume.vectors["point"], resume.vectors["gradient"]
-            gradient = space.copy(gradient)
-            value = resume.history[-1].objective
-            last = Taken(*resume.numbers["last step"]) if resume.numbers["last step"] else None
-            directions.recall(Memory(resume.vectors, resume.numbers))
-        while reason is None:
-            if save is not None:
-                vectors, numbers = directions.memory()
-                # A copy, because the next step may write over the gradient.
-                vectors = {"point": [point], "gradient": [space.copy(gradient)], **vectors}
-                numbers = {"last step": last or [], **numbers}
-                save(State(tuple(monitor.history), vectors, numbers))
-            here = Step(0.0, value, 0.0, point, gradient)
-            step, last = self._step(objective, directions, here, last)
+            # The start is never written to: every step is to a new point.
+            here = _at(start, *counted(start))
+            yield from self._shown(here, last, directions, counted)
+        while True:
+            step, last = self._step(counted, directions, here, last)
             if step is None:
-                return monitor.result(point, StopReason.PRECISION)
-            point, value, gradient = step.point, step.value, step.gradient
-            reason = monitor.record(value, norm(space, gradient), point)
-        return monitor.result(point, reason)
+                return
+            here = step
+            yield from self._shown(here, last, directions, counted)
+
+    def _shown(
+        self, here: Step, last: Taken | None, directions: Directions, counted: Counted
+    ) -> Iterator[State]:
+        """Yield the state here; if it is to be kept, tell the pool."""
+        pool, memory = directions.pool, directions.memory()
+        state = State(
+            here.point,
+            here.value,
+            norm(pool, here.gradient),
+            counted.n_evaluations,
+            vectors={"gradient": [here.gradient], **memory.vectors},
+            numbers={"last step": last or [], **memory.numbers},
+        )
+        yield state
+        if state.is_kept:
+            pool.keep(*state.own_vectors())
 
     def _step(
         self, objective: Objective, directions: Directions, here: Step, last: Taken | None
     ) -> tuple[Step | None, Taken | None]:
         """Return where the next step leads and how it was taken; None if none leads down."""
-        space = directions.space
+        pool = directions.pool
         while True:
             direction = directions.choose(here.gradient)
-            here = here._replace(slope=space.dot(here.gradient, direction))
+            here = here._replace(length=0.0, slope=dot(pool, here.gradient, direction))
             step = None
             if here.slope < 0:
                 if last is None:
-                    length = opening_length(space, here.point, direction)
+                    length = opening_length(pool, here.point, direction)
                 else:
                     length = directions.first_length(here.slope, last)
-                walk = along(objective, space, here.point, direction)
+                walk = along(objective, pool, here.point, direction)
                 step = self.line_search(walk, here, length)
             if step is not None:
                 directions.learn(direction, here, step)
                 return step, Taken(step.length, here.slope)
+            pool.release(direction)
             # What was learned may mislead: try plain steepest descent before giving up.
             if not directions.forget():
                 return None, None
             last = None
 
 
-def norm(space: VectorSpace, a: Vector) -> float:
-    """Return the Euclidean norm."""
-    return math.sqrt(space.dot(a, a))
+@dataclass(frozen=True)
+class GradientDescent(Descent):
+    """Steepest descent; each step is first tried at twice the length of the last one."""
+
+    line_search = Backtracking()
+
+    def directions(self, pool: BufferPool) -> "SteepestDirections":
+        """Return a chooser of directions."""
+        return SteepestDirections(pool)
 
 
-def opening_length(space: VectorSpace, point: Vector, direction: Vector) -> float:
+class SteepestDirections(Directions):
+    """Minus the gradient."""
+
+    def choose(self, gradient: Vector) -> Vector:
+        """Return minus the gradient."""
+        return downhill(self.pool, gradient)
+
+    def first_length(self, slope: float, last: Taken) -> float:
+        """Return twice the last step's length."""
+        return 2.0 * last.length
+
+
+@dataclass(frozen=True)
+class ConjugateGradient(Descent):
+    """Polak-Ribiere+ conjugate gradients with a strong-Wolfe line search."""
+
+    line_search = StrongWolfe(curvature=0.1)
+
+    def directions(self, pool: BufferPool) -> "ConjugateDirections":
+        """Return a fresh chooser of directions."""
+        return ConjugateDirections(pool)
+
+
+class ConjugateDirections(Directions):
+    """Steepest descent bent towards the last direction by ``beta = max(0, g.(g - g')/|g'|^2)``."""
+
+    def __init__(self, pool: BufferPool) -> None:
+        super().__init__(pool)
+        self.last: tuple[Vector, Vector] | None = None
+
+    def choose(self, gradient: Vector) -> Vector:
+        """Return the next conjugate direction; beta = 0 is a restart."""
+        if self.last is None:
+            return downhill(self.pool, gradient)
+        last_direction, last_gradient = self.last
+        squared, overlap = self.pool.dots((gradient, last_gradient), gradient)
+        beta = max(0.0, (squared - overlap) / dot(self.pool, last_gradient, last_gradient))
+        return self.pool.combine((-1.0, beta), (gradient, last_direction))
+
+    def learn(self, direction: Vector, here: Step, step: Step) -> None:
+        """Remember the direction and the gradient where it began."""
+        self.pool.release(*(self.last or ()))
+        self.last = (direction, here.gradient)
+
+    def forget(self) -> bool:
+        """Go back to steepest descent; return False if the last direction was that already."""
+        knew_something = self.last is not None
+        self.pool.release(*(self.last or ()))
+        self.last = None
+        return knew_something
+
+    def memory(self) -> Memory:
+        """Return the last direction and the gradient where it began."""
+        return Memory({"last direction and gradient": self.last or ()}, {})
+
+    def recall(self, memory: Memory) -> None:
+        """Go on from that direction and gradient."""
+        vectors = memory.vectors["last direction and gradient"]
+        self.last = (vectors[0], vectors[1]) if vectors else None
+
+
+def _at(point: Vector, value: float, gradient: Vector) -> Step:
+    """Return the step that leads nowhere: a line search begins here."""
+    return Step(0.0, value, 0.0, point, gradient)
+
+
+def opening_length(vectors: Vectors, point: Vector, direction: Vector) -> float:
     """Return a first step that moves the point by a tenth of its own length.
 
     That is the right order of magnitude whatever the scale of the objective; at the origin, which
     has no length, the step has length one.
     """
-    return (0.1 * norm(space, point) or 1.0) / norm(space, direction)
+    return (0.1 * norm(vectors, point) or 1.0) / norm(vectors, direction)
 
 
-def downhill(space: VectorSpace, gradient: Vector) -> Vector:
+def downhill(vectors: Vectors, gradient: Vector) -> Vector:
     """Return the direction of steepest descent."""
-    return space.combine((-1.0,), (gradient,))
+    return vectors.combine((-1.0,), (gradient,))

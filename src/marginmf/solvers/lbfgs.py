@@ -9,7 +9,7 @@ from scipy.linalg import solve_triangular
 from marginmf._typing import Float64Array
 from marginmf.solvers.descent import Descent, Directions, Memory, Taken, downhill
 from marginmf.solvers.line_search import Step, StrongWolfe
-from marginmf.solvers.vector import Recycling, Vector
+from marginmf.solvers.vectors import BufferPool, Vector, dot
 
 
 class Pair(NamedTuple):
@@ -26,16 +26,17 @@ class LBFGS(Descent):
     Parameters
     ----------
     memory : int
-        How many past steps shape the direction.  Factorisations of ratings take as many gradients
-        with one as with six, and every one costs two vectors and four passes over memory.
+        How many past steps shape the direction.  Each costs two vectors and four passes over
+        memory.  Factorisations of ratings, whose vectors are long, take as many gradients with one
+        as with six, and ask for one.
     """
 
-    memory: int = 1
+    memory: int = 5
     line_search = StrongWolfe(curvature=0.9)
 
-    def directions(self, space: Recycling) -> "LBFGSDirections":
+    def directions(self, pool: BufferPool) -> "LBFGSDirections":
         """Return a fresh chooser of directions."""
-        return LBFGSDirections(space, self.memory)
+        return LBFGSDirections(pool, self.memory)
 
 
 class LBFGSDirections(Directions):
@@ -48,9 +49,10 @@ class LBFGSDirections(Directions):
     because a fall is a difference of gradients.
     """
 
-    def __init__(self, space: Recycling, memory: int) -> None:
-        super().__init__(space)
+    def __init__(self, pool: BufferPool, memory: int) -> None:
+        super().__init__(pool)
         self.n_pairs = memory
+        self.is_curved = False  # whether pairs shaped the last direction
         self._clear()
 
     def _clear(self) -> None:
@@ -66,8 +68,9 @@ class LBFGSDirections(Directions):
 
         The oldest pair is dropped as soon as it was used, before the search makes new vectors.
         """
+        self.is_curved = bool(self.pairs)
         if not self.pairs:
-            return downhill(self.space, gradient)
+            return downhill(self.pool, gradient)
         by_step, by_fall = np.split(self.with_gradient, 2)
         products = self.steps_falls.diagonal()
         scale = products[-1] / self.falls_falls[-1, -1]
@@ -79,7 +82,7 @@ class LBFGSDirections(Directions):
         )
         steps, falls = zip(*self.pairs, strict=True)
         scales = np.concatenate((-of_steps, -scale * of_falls, [-scale]))
-        direction = self.space.combine(scales.tolist(), (*steps, *falls, gradient))
+        direction = self.pool.combine(scales.tolist(), (*steps, *falls, gradient))
         if len(self.pairs) == self.n_pairs:
             self._drop_oldest()
         return direction
@@ -89,19 +92,21 @@ class LBFGSDirections(Directions):
 
         The direction is ours now, and the gradient here is where its fall is written.
         """
-        space, fall = self.space, here.gradient
+        pool = self.pool
         product = step.length * (step.slope - here.slope)
-        space.axpy(-1.0, step.gradient, fall)
-        squared = space.dot(fall, fall)
+        fall = pool.combine((1.0, -1.0), (here.gradient, step.gradient), out=here.gradient)
+        squared = dot(pool, fall, fall)
         # The Wolfe conditions promise product > 0; rounding can break the promise.
         sound = product > 1e-10 * abs(step.length * here.slope) and squared > 0
-        if step.length != 1.0:
-            space.scale(step.length, direction)
+        if not sound:
+            pool.release(direction, fall)
+        elif step.length != 1.0:
+            direction = pool.combine((step.length,), (direction,), out=direction)
         pairs = [*self.pairs, Pair(direction, fall)] if sound else self.pairs
         if not pairs:
             return
         steps, falls = zip(*pairs, strict=True)
-        found = np.array(space.dots((*steps, *falls), step.gradient))
+        found = np.array(pool.dots((*steps, *falls), step.gradient))
         if sound:
             n = len(self.pairs)
             before = self.with_gradient.reshape(2, n)
@@ -112,16 +117,21 @@ class LBFGSDirections(Directions):
 
     def _drop_oldest(self) -> None:
         oldest, *self.pairs = self.pairs
-        self.space.release(*oldest)
+        self.pool.release(*oldest)
         self.steps_falls = self.steps_falls[1:, 1:]
         self.falls_falls = self.falls_falls[1:, 1:]
         self.with_gradient = self.with_gradient.reshape(2, -1)[:, 1:].ravel()
 
     def forget(self) -> bool:
-        """Go back to steepest descent; return whether there was anything to forget."""
-        knew_something = bool(self.pairs)
+        """Go back to steepest descent; return False if the last direction was that already.
+
+        The pairs do not tell: the oldest, or the only one, was dropped as soon as it was used.
+        """
+        was_curved, self.is_curved = self.is_curved, False
+        for pair in self.pairs:
+            self.pool.release(*pair)
         self._clear()
-        return knew_something
+        return was_curved
 
     def first_length(self, slope: float, last: Taken) -> float:
         """Return one: the direction comes with its length."""

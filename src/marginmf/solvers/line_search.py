@@ -11,13 +11,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from marginmf.solvers.vector import VectorSpace
+from marginmf.solvers.vectors import Vectors, dot
 
 SUFFICIENT_FALL = 1e-4
 
 
 class Step(NamedTuple):
-    """A point along the direction: its step length, value, slope, place and gradient."""
+    """A point along the direction: its step length, value, slope, position and gradient."""
 
     length: float
     value: float
@@ -34,14 +34,14 @@ Walk = Callable[[float], Step]
 
 
 def along(
-    objective: Callable[[Any], tuple[float, Any]], space: VectorSpace, point: Any, direction: Any
+    objective: Callable[[Any], tuple[float, Any]], vectors: Vectors, point: Any, direction: Any
 ) -> Walk:
     """Return a function from a step length to the `Step` there."""
 
     def walk(length: float) -> Step:
-        there = space.combine((1.0, length), (point, direction))
+        there = vectors.combine((1.0, length), (point, direction))
         value, gradient = objective(there)
-        return Step(length, value, space.dot(gradient, direction), there, gradient)
+        return Step(length, value, dot(vectors, gradient, direction), there, gradient)
 
     return walk
 
@@ -72,7 +72,7 @@ class StrongWolfe:
     curvature : float
         The share of the first slope that may be left (c2).
     max_trials : int
-        After so many evaluations the best step so far has to do.
+        After this number of evaluations the best step so far is taken.
     """
 
     curvature: float = 0.9

@@ -13,20 +13,40 @@ import numpy as np
 
 from marginmf._typing import Array, Float64Array, FloatArray, IntArray
 
-# Past steps that shape a row's direction.
-MEMORY = 6
-# A step must lower the value by this share of what the slope promises, and flatten the slope to
-# this share: the weak Wolfe conditions.
-DECREASE, CURVATURE = 1e-4, 0.9
-# Values this share apart may differ by rounding alone.
-ROUNDING = 1e-6
-# A line search that has halved or doubled its step so often has failed.
-MAX_TRIES = 25
-# A row whose value falls by less than a share over so many rounds is as low as it gets: where the
-# loss has kinks, the gradient does not tell.
-PATIENCE, LEAST_FALL = 30, 1e-6
-# Rows that are done are set aside when there are so many of them.
-SHARE_DONE = 0.25
+
+@dataclass(frozen=True)
+class Settings:
+    """The constants of the method.
+
+    Parameters
+    ----------
+    memory : int
+        Past steps that shape a row's direction.
+    decrease, curvature : float
+        A step must lower the value by the first share of what the slope promises, and flatten the
+        slope to the second share: the weak Wolfe conditions.
+    rounding : float
+        Values this share apart may differ by rounding alone.
+    max_tries : int
+        A line search that has halved or doubled its step more often has failed.
+    patience, least_fall : int, float
+        A row whose value falls by less than this share in ``patience`` rounds is as low as it
+        gets: where the loss has kinks, the gradient does not tell.
+    share_done : float
+        Rows that are done are set aside when they are this share of all.
+    """
+
+    memory: int = 6
+    decrease: float = 1e-4
+    curvature: float = 0.9
+    rounding: float = 1e-6
+    max_tries: int = 25
+    patience: int = 30
+    least_fall: float = 1e-6
+    share_done: float = 0.25
+
+
+SETTINGS = Settings()
 
 
 class RowProblems(Protocol):
@@ -54,7 +74,7 @@ def minimise_rows(
         A row is done when the norm of its gradient is this share of what it was at the start, or
         when its value falls no more.
     max_rounds : int
-        The most evaluations of a row.
+        The maximum number of evaluations of a row.
 
     Returns
     -------
@@ -79,24 +99,24 @@ def minimise_rows(
     rows = _Rows.begin(problems, points, tol)
     for number in range(max_rounds):
         done = ~rows.running
-        if done.sum() >= SHARE_DONE * len(done):
-            points[rows.place[done]] = rows.point[done]
+        if done.sum() >= SETTINGS.share_done * len(done):
+            points[rows.index[done]] = rows.point[done]
             left = np.flatnonzero(rows.running)
             if len(left) == 0:
                 return points
             rows, problems = rows.take(left), problems.take(left)
-        rows.advance(problems, slot=number % MEMORY)
-        if (number + 1) % PATIENCE == 0:
+        rows.advance(problems, slot=number % SETTINGS.memory)
+        if (number + 1) % SETTINGS.patience == 0:
             rows.stop_where_level()
-    points[rows.place] = rows.point
+    points[rows.index] = rows.point
     return points
 
 
 @dataclass
 class _Rows:
-    """Where every row stands; the first axis of every array is the row."""
+    """The state of every row; the first axis of every array is the row."""
 
-    place: IntArray
+    index: IntArray
     running: Array
     point: FloatArray
     value: Float64Array
@@ -128,7 +148,7 @@ class _Rows:
                 "given are not finite, or the start is outside the loss's domain."
             )
         rows = cls(
-            place=np.arange(n),
+            index=np.arange(n),
             running=np.ones(n, bool),
             point=start.copy(),
             value=value,
@@ -141,9 +161,9 @@ class _Rows:
             shortest=np.zeros(n),
             longest=np.full(n, np.inf),
             tries=np.zeros(n, int),
-            steps=np.zeros((n, MEMORY, n_parameters), start.dtype),
-            changes=np.zeros((n, MEMORY, n_parameters), start.dtype),
-            weights=np.zeros((n, MEMORY)),
+            steps=np.zeros((n, SETTINGS.memory, n_parameters), start.dtype),
+            changes=np.zeros((n, SETTINGS.memory, n_parameters), start.dtype),
+            weights=np.zeros((n, SETTINGS.memory)),
             scale=np.ones(n),
         )
         rows._stop_where_done()
@@ -164,13 +184,13 @@ class _Rows:
         with np.errstate(over="ignore", invalid="ignore"):
             value, gradient = problems(point)
             slope = _dot(gradient, self.direction)
-        promised = self.value + DECREASE * self.length * self.slope
+        promised = self.value + SETTINGS.decrease * self.length * self.slope
         # Close to the minimum the fall drowns in rounding, and the slope has to do instead: the
         # approximate Wolfe conditions of Hager and Zhang (2005).
-        flat = value <= self.value + ROUNDING * np.abs(self.value)
-        flat &= slope <= (2 * DECREASE - 1) * self.slope
+        flat = value <= self.value + SETTINGS.rounding * np.abs(self.value)
+        flat &= slope <= (2 * SETTINGS.decrease - 1) * self.slope
         low = (value <= promised) | flat
-        far = slope >= CURVATURE * self.slope
+        far = slope >= SETTINGS.curvature * self.slope
         self.longest = np.where(low, self.longest, self.length)
         self.shortest = np.where(low & ~far, self.length, self.shortest)
 
@@ -184,7 +204,7 @@ class _Rows:
 
     def stop_where_level(self) -> None:
         """Stop the rows whose value has hardly fallen since the last call."""
-        self.running &= self.earlier - self.value > LEAST_FALL * np.abs(self.value)
+        self.running &= self.earlier - self.value > SETTINGS.least_fall * np.abs(self.value)
         self.earlier = self.value.copy()
 
     def _stop_where_done(self) -> None:
@@ -210,14 +230,15 @@ class _Rows:
         self.tries += 1
         self._begin_search(taken)
         # What was learned may mislead: try plain steepest descent before giving up.
-        failed = self.running & ((self.tries > MAX_TRIES) | (self.slope >= 0))
+        failed = self.running & ((self.tries > SETTINGS.max_tries) | (self.slope >= 0))
         knew_something = self.weights.any(axis=1)
         self.running &= ~failed | knew_something
         self._forget(failed & knew_something)
 
     def _newton_direction(self, slot: int) -> FloatArray:
         """Return minus the guessed inverse Hessian times the gradient; see `LBFGSDirections`."""
-        newest_first = [(slot - age) % MEMORY for age in range(MEMORY)]
+        memory = SETTINGS.memory
+        newest_first = [(slot - age) % memory for age in range(memory)]
         direction, shares = -self.gradient, []
         for k in newest_first:
             share = self.weights[:, k] * _dot(self.steps[:, k], direction)

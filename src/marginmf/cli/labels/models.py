@@ -7,21 +7,12 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
-from marginmf import labels
 from marginmf.cli.labels.options import DecisionOptions, LabelModel
-from marginmf.cli.making import Settings, make_all, named_classes, parse_setting
+from marginmf.cli.making import Settings, make_all, parse_setting
 from marginmf.datasets import LabelsTable
-from marginmf.labels import Scaled
+from marginmf.labels import METHODS, Scaled
 from marginmf.labels.base import RULE, LabelsEstimator
 
-#: Names that are not simply those of the class in small letters.
-LONG = {
-    "BinaryRelevance": "binary-relevance",
-    "ClassifierChains": "classifier-chains",
-    "RidgeEmbedding": "ridge-embedding",
-}
-#: Estimators that need another one inside.
-AROUND_OTHERS = ("DecisionTuned", "Scaled")
 #: Parameters that have an option of their own, which the results tell of.
 OPTIONS = {"decision": "--decision", "tune_for": "--tune-for", "top1_if_empty": "--top1"}
 
@@ -32,7 +23,7 @@ def known_models() -> dict[str, type[LabelsEstimator]]:
     >>> sorted(known_models())[:3]
     ['binary-relevance', 'classifier-chains', 'cplst']
     """
-    return named_classes(labels, LabelsEstimator, LONG, AROUND_OTHERS)
+    return dict(METHODS)
 
 
 def make_models(

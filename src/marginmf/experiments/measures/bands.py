@@ -6,7 +6,7 @@ from collections.abc import Callable
 from sklearn.base import clone
 
 from marginmf.ratings import Ratings
-from marginmf.ratings.base import RatingsEstimator
+from marginmf.ratings.estimator import RatingsEstimator
 
 #: Weights that leave everything to the data, and nothing.
 WEAKEST, STRONGEST = 0.01, 1000.0

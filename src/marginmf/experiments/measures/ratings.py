@@ -15,7 +15,8 @@ from marginmf.experiments.measures.bands import fit_into_band
 from marginmf.metrics import ratings_report
 from marginmf.protocols import HoldOut, StrongGeneralisation, WeakGeneralisation
 from marginmf.ratings import ALS, BMMMF, HMF, MMMF, PMF, PMMMF, BiasOnly, MarginEnsemble, Ratings
-from marginmf.ratings.base import RatingsEstimator
+from marginmf.ratings.estimator import RatingsEstimator
+from marginmf.ratings.factoriser import Factoriser
 
 #: Methods by the names that the thesis and the report give them.
 METHODS: Mapping[str, Any] = {
@@ -38,6 +39,10 @@ FIRST_SEED = 1
 def make_method(name: str, params: Mapping[str, Any], n_jobs: int = 1) -> RatingsEstimator:
     """Return an unfitted method; what is random in it has a seed of its own."""
     method = METHODS[name](**params)
+    if isinstance(method, Factoriser):
+        # As in the thesis: its own rule, which needs no probabilities, and its rank.
+        bare = {"calibrate": False, "n_factors": 100}
+        method.set_params(**{key: value for key, value in bare.items() if key not in params})
     if "random_state" in method.get_params():
         method.set_params(random_state=0, n_jobs=n_jobs)
     estimator: RatingsEstimator = method
@@ -89,7 +94,7 @@ def rating_errors(
     estimator = make_method(method, params)
 
     def training_errors(model: RatingsEstimator) -> dict[str, float]:
-        return ratings_report(ratings[train], model.predict(pairs[train]), levels)
+        return ratings_report(ratings[train], model.predict(pairs[train], output="rule"), levels)
 
     begin = time.perf_counter()
     if band is None:
@@ -104,7 +109,7 @@ def rating_errors(
     if fold_in is not None:
         judged = model.fold_in(pairs[fold_in], ratings[fold_in])
     return {
-        "test": ratings_report(ratings[test], judged.predict(pairs[test]), levels),
+        "test": ratings_report(ratings[test], judged.predict(pairs[test], output="rule"), levels),
         "train": training_errors(model),
         "n_test": len(test),
         "fit_seconds": seconds,

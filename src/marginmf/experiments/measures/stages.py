@@ -13,5 +13,5 @@ def stage_error(data: Data, split: int, stage: int, n_factors: int, reg: float) 
     above = (table.ratings > table.levels[stage - 1]).astype(float)
     model = make_method("BMMMF", {"n_factors": n_factors, "reg": reg, "tol": 2e-3})
     model.fit(table.pairs[train], above[train])
-    error = zero_one_error(above[test], model.predict(table.pairs[test]))
+    error = zero_one_error(above[test], model.predict(table.pairs[test], output="rule"))
     return {"zero_one": error, "n_test": len(test), **facts_of(model)}

@@ -60,7 +60,7 @@ def user_view(
             if hasattr(model, f"{name}_")
         },
         "counts": found[user].tolist(),
-        "right": float((model.predict(pairs) == data.values[own]).mean()),
+        "right": float((model.predict(pairs, output="rule") == data.values[own]).mean()),
     }
 
 

@@ -1,32 +1,35 @@
 """Classifier chains: each label knows the labels before it (Read and others, 2009)."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.sparse import csr_array, hstack, issparse
 
+from marginmf._demands import ListOf, Optional, floats, indices
 from marginmf._indicators import counts
 from marginmf._parameters import check_number
 from marginmf._random import as_generator
 from marginmf._typing import Float64Array, FloatArray, IntArray
-from marginmf.labels.baselines.one_each import (
+from marginmf.labels.algebra.features import take_rows
+from marginmf.labels.base import method
+from marginmf.labels.baselines.binary_relevance import (
     PROBES,
     OneEach,
     fit_each,
     linear_weights,
+    missing,
     rows_of_each,
 )
-from marginmf.labels.constant import Varying
-from marginmf.labels.features import take_rows
-from marginmf.labels.order import label_order, row_keys, sample_order
-from marginmf.labels.tuned import scores_of
+from marginmf.labels.linear import affine
+from marginmf.labels.wrappers import score_flaws, scores_of
 
 ORDERS = ("frequency", "random")
 
 
+@method("classifier-chains")
 @dataclass(eq=False, repr=False)
 class ClassifierChains(OneEach):
     """Binary classifiers in a chain: each has the labels before it among its features.
@@ -87,6 +90,34 @@ class ClassifierChains(OneEach):
     random_state: Any = None
     n_jobs: int | None = None
 
+    _saved: ClassVar[dict[str, Any]] = {
+        "orders_": indices("chains", "links", along="labels"),
+        "coef_": Optional(floats("chains", "links", "features")),
+        "link_coef_": Optional(floats("chains", "links", "links")),
+        "intercept_": Optional(floats("chains", "links")),
+        "estimators_": Optional(ListOf(list)),
+        "_labels": "Varying",
+    }
+    _separate: ClassVar[frozenset[str]] = frozenset({"estimators_"})
+
+    def _flaws(self, lengths: Mapping[str, int]) -> Iterator[str]:
+        yield from super()._flaws(lengths)
+        assert self._labels is not None
+        expected = np.flatnonzero(self._labels.varying)
+        orders = np.sort(self.orders_, axis=1)
+        if len(orders) == 0 or orders.shape[1] != len(expected) or (orders != expected).any():
+            yield ".orders_ are not orders of the labels that vary"
+        if not hasattr(self, "estimators_"):
+            yield from missing(self, "coef_", "link_coef_", "intercept_")
+            return
+        yield from missing(self, "estimators_")
+        if [len(chain) for chain in self.estimators_] != [len(expected)] * len(orders):
+            yield ".estimators_ are not one for each link"
+        for number, chain in enumerate(self.estimators_):
+            for k, each in enumerate(chain):
+                name = f".estimators_.{number}.{k}"
+                yield from score_flaws(each, name, 1, lengths["features"] + k)
+
     def _check(self) -> None:
         super()._check()
         check_number(self, "n_chains", int, 1)
@@ -109,12 +140,8 @@ class ClassifierChains(OneEach):
             )
 
     def _fit(self, X: Any, Y: csr_array) -> None:
-        orders = self._orders(X, Y)
-        rows = sample_order(X, Y)
-        X, Y = take_rows(X, rows), Y[rows]
-        self._labels = Varying.of(Y)
         # A chain has no use for labels that are always the same.
-        self.orders_: IntArray = np.stack([each[self._labels.varying[each]] for each in orders])
+        self.orders_: IntArray = np.stack([self._seen.positions(each) for each in self._orders(Y)])
         chains = [_Chain.fit(X, Y[:, each], self.estimator, self.n_jobs) for each in self.orders_]
         linear = [chain.linear for chain in chains if chain.linear is not None]
         if len(linear) < len(chains):
@@ -124,8 +151,9 @@ class ClassifierChains(OneEach):
         self.coef_, self.link_coef_ = np.split(weights, [X.shape[1]], axis=2)
         self.intercept_ = np.stack([intercepts for _, intercepts in linear])
 
-    def _orders(self, X: Any, Y: csr_array) -> list[IntArray]:
-        n_labels = Y.shape[1]
+    def _orders(self, Y: csr_array) -> list[IntArray]:
+        """Return the labels of every chain, those that do not vary included."""
+        n_labels = self._seen.n_labels
         if not isinstance(self.order, str):
             order = np.asarray(self.order, np.int64)
             if not np.array_equal(np.sort(order), np.arange(n_labels)):
@@ -134,26 +162,24 @@ class ClassifierChains(OneEach):
                     f"numbers 0 to {n_labels - 1}."
                 )
             return [order]
-        # In an order that depends on the labels alone, so that theirs in Y does not matter.
-        labels = label_order(Y, row_keys(X))
         if self.order == "random":
             generator = as_generator(self.random_state)
-            return [generator.permutation(labels) for _ in range(self.n_chains)]
-        having = counts(Y, axis=0)
-        return [labels[np.argsort(-having[labels], kind="stable")]]
+            return [generator.permutation(self._seen.order.labels) for _ in range(self.n_chains)]
+        return [self._seen.labels[np.argsort(-counts(Y, axis=0), kind="stable")]]
 
     def _scores(self, X: Any) -> FloatArray:
         total = np.zeros((X.shape[0], self.orders_.shape[1]))
+        assert self._labels is not None
         varying = np.cumsum(self._labels.varying) - 1
         for number, order in enumerate(self.orders_):
             total[:, varying[order]] += self._scores_of_chain(X, number)
-        return self._labels.filled(total / len(self.orders_))
+        return total / len(self.orders_)
 
     def _scores_of_chain(self, X: Any, number: int) -> FloatArray:
         if hasattr(self, "estimators_"):
             return _follow(X, self.estimators_[number])
         links = self.link_coef_[number]
-        scores: Float64Array = X @ self.coef_[number].T + self.intercept_[number]
+        scores = affine(X, self.coef_[number].T, self.intercept_[number])
         said = np.zeros_like(scores)
         for k in range(scores.shape[1]):
             scores[:, k] += said[:, :k] @ links[k, :k]

@@ -11,12 +11,10 @@ from scipy.sparse import csr_array
 from marginmf._indicators import counts
 from marginmf._parameters import check_number
 from marginmf._typing import Float64Array
-from marginmf.backends.threads import one_blas_thread
-from marginmf.labels.embedding import Gram, leading_eigenvectors
-from marginmf.labels.grams import LabelGram
-from marginmf.labels.order import label_order, row_keys
-from marginmf.labels.ridge import Ridge
-from marginmf.labels.transformer import LabelSpaceTransformer
+from marginmf.labels.algebra.grams import Gram, LabelGram, leading_eigenvectors
+from marginmf.labels.base import method
+from marginmf.labels.baselines.ridge import Ridge
+from marginmf.labels.linear import LabelSpaceTransformer
 
 
 @dataclass(eq=False, repr=False)
@@ -35,21 +33,17 @@ class _PrincipalLabels(LabelSpaceTransformer):
         """Return the matrix whose eigenvectors code the labels."""
 
     def _fit(self, X: Any, Y: csr_array) -> None:
-        # In an order that depends on the labels alone, so that theirs in Y does not matter.
-        order = label_order(Y, row_keys(X))
-        labels = Y[:, order]
         ridge = Ridge(X, float(self.reg))
-        with one_blas_thread():
-            directions = leading_eigenvectors(self._gram(ridge, labels), self.n_factors)
-            # An eigenvector has no sign of its own: its cubes shall add up to something positive.
-            directions = np.where((directions**3).sum(axis=0) < 0, -directions, directions)
-            self.feature_map_ = ridge.solve(labels, directions)
+        directions = leading_eigenvectors(self._gram(ridge, Y), self.n_factors)
+        # An eigenvector has no sign of its own: its cubes shall add up to something positive.
+        directions = np.where((directions**3).sum(axis=0) < 0, -directions, directions)
+        self.feature_map_ = ridge.solve(Y, directions)
         self.feature_means_ = ridge.means
         self.label_means_ = counts(Y, axis=0) / Y.shape[0]
-        self.label_factors_ = np.empty(directions.T.shape)
-        self.label_factors_[:, order] = directions.T
+        self.label_factors_ = np.ascontiguousarray(directions.T)
 
 
+@method("plst")
 class PLST(_PrincipalLabels):
     """Principal label space transformation (Tai and Lin, 2012).
 
@@ -61,7 +55,7 @@ class PLST(_PrincipalLabels):
     n_factors : int
         How many singular vectors; no more than the rank of the labels are used.
     reg : float
-        The weight of the penalty of the ridge regression.
+        The regularisation strength of the ridge regression.
     decision, tune_for, top1_if_empty, cv
         How scores become label sets; see `DecisionTuned`.  The paper has ``decision="sign"``,
         which is rounding to 0 and 1.
@@ -92,6 +86,7 @@ class PLST(_PrincipalLabels):
         return LabelGram.of(Y)
 
 
+@method("cplst")
 class CPLST(_PrincipalLabels):
     """Conditional principal label space transformation (Chen and Lin, 2012).
 
@@ -104,7 +99,7 @@ class CPLST(_PrincipalLabels):
     n_factors : int
         How many directions; no more than the rank of the matrix are used.
     reg : float
-        The weight of the penalty of the ridge regression.
+        The regularisation strength of the ridge regression.
     decision, tune_for, top1_if_empty, cv
         How scores become label sets; see `DecisionTuned`.  The paper has ``decision="sign"``,
         which is rounding to 0 and 1.

@@ -1,20 +1,21 @@
 """ML-kNN: how many neighbours have a label says how likely it is (Zhang and Zhou, 2007)."""
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from marginmf import _indicators
+from marginmf._demands import Stored, floats
 from marginmf._parameters import check_number
 from marginmf._typing import Float64Array, FloatArray, IntArray
-from marginmf.labels.base import LabelsEstimator
-from marginmf.labels.features import take_rows
-from marginmf.labels.neighbours import Neighbours
-from marginmf.labels.order import sample_order
+from marginmf.labels.algebra.features import Neighbours
+from marginmf.labels.base import LabelsEstimator, method
 
 
+@method("mlknn")
 @dataclass(eq=False, repr=False)
 class MLkNN(LabelsEstimator):
     """Multi-label k nearest neighbours (Zhang and Zhou, 2007).
@@ -65,6 +66,25 @@ class MLkNN(LabelsEstimator):
     n_neighbors: int = 10
     smoothing: float = 1.0
 
+    # Of a label that does not vary, the priors say how surely.
+    _varying_only: ClassVar[bool] = False
+    _saved: ClassVar[dict[str, Any]] = {
+        "neighbours_": "Neighbours",
+        "stored_labels_": Stored(("rows", "labels")),
+        "prior_": floats("labels"),
+        "posterior_": floats("labels", "numbers"),
+    }
+
+    def _flaws(self, lengths: Mapping[str, int]) -> Iterator[str]:
+        yield from super()._flaws(lengths)
+        labels = self.stored_labels_
+        if labels.shape[0] != self.neighbours_.stored_.shape[0]:
+            yield ".stored_labels_ are not those of its neighbours"
+        if type(labels) is not csr_array or not (labels.data == 1).all():
+            yield ".stored_labels_ has something else than ones"
+        if self.posterior_.shape[1] != self.neighbours_.n_neighbors + 1:
+            yield ".posterior_ is for another number of neighbours"
+
     def _check(self) -> None:
         check_number(self, "n_neighbors", int, 1)
         check_number(self, "smoothing", float, 0)
@@ -72,11 +92,9 @@ class MLkNN(LabelsEstimator):
             raise ValueError("smoothing=0 must be above 0: nothing seen is not impossible.")
 
     def _fit(self, X: Any, Y: csr_array) -> None:
-        # Of equally near neighbours those stored first are taken, so order decides.
-        order = sample_order(X, Y)
-        n_neighbors = min(self.n_neighbors, len(order) - 1)
-        self.neighbours_ = Neighbours(n_neighbors).fit(take_rows(X, order))
-        self.stored_labels_ = Y[order]
+        n_neighbors = min(self.n_neighbors, Y.shape[0] - 1)
+        self.neighbours_ = Neighbours(n_neighbors).fit(X)
+        self.stored_labels_ = Y
         counts = self._counts(self.neighbours_.kneighbors())
         self.prior_, self.posterior_ = _probabilities(
             self.stored_labels_, counts, n_neighbors, float(self.smoothing)

@@ -1,33 +1,42 @@
 """BiasOnly: an average, what the user adds to it, and what the item adds to it."""
 
 from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 
+from marginmf._demands import TRAINING, floats
 from marginmf._parameters import check_number
-from marginmf._typing import Float64Array, FloatArray, IntArray
-from marginmf.ratings.base import RatingsEstimator
-from marginmf.ratings.blocks import Columns
+from marginmf._typing import FloatArray, IntArray
+from marginmf.backends.rows import Side
+from marginmf.ratings.base import method
+from marginmf.ratings.biases import GRADIENT_TOL, BiasProblem, biases_given, mean_rating
 from marginmf.ratings.data import Ratings
-from marginmf.ratings.expected import MarginBlock
-from marginmf.ratings.rows import Side
+from marginmf.ratings.estimator import RealValued, above_midpoints
+from marginmf.ratings.lists import Columns, MarginBlock
 from marginmf.solvers import Monitor, Stopping, StopReason
 
 
+@method("bias")
 @dataclass(eq=False, repr=False)
-class BiasOnly(RatingsEstimator):
+class BiasOnly(RealValued):
     """Predict ``mean + user's bias + item's bias``, rounded to the nearest level.
 
     The biases minimise the squared error with a ridge penalty, which draws the biases of users
-    and items with few ratings towards zero.
+    and items with few ratings towards zero.  With ``reg=inf`` the mean alone is left.
 
     Parameters
     ----------
     reg : float
-        The weight of the penalty: as if every user and item had so many more ratings at the mean.
-    max_iter, tol
-        Users and items take turns, so many times at most, or until a turn (on the average of the
-        last three) lowers the objective by less than this share of it.
+        The regularisation strength: as if every user and item had this many more ratings at the
+        mean.
+    max_iter : int
+        The most steps of conjugate gradients; ten are usually enough.
+    tol : float
+        Stop when a step lowers the objective by less than this share of it, on the average of the
+        last three.
+    calibrate : bool
+        Whether `fit` learns how estimates become probabilities, which `predict` answers with.
     n_jobs : int or None
         Not used: there is too little to do.
 
@@ -44,73 +53,51 @@ class BiasOnly(RatingsEstimator):
     --------
     >>> pairs = [("ann", "x"), ("ann", "y"), ("bob", "x"), ("bob", "y")]
     >>> model = BiasOnly(reg=0.1).fit(pairs, [5, 3, 4, 2])
-    >>> model.predict([("bob", "y"), ("ann", "x")])
+    >>> model.predict([("bob", "y"), ("ann", "x")], output="rule")
     array([2., 5.])
     """
 
+    _saved: ClassVar[dict[str, Any]] = {
+        **TRAINING,
+        "mean_": float,
+        "user_biases_": floats("users"),
+        "item_biases_": floats("items"),
+    }
     reg: float = 5.0
     _: KW_ONLY
     max_iter: int = 50
-    tol: float = 1e-6
+    tol: float = 1e-9
+    calibrate: bool = True
     n_jobs: int | None = None
 
     _user_arrays = ("user_biases_",)
     _item_arrays = ("item_biases_",)
 
     def _fit(self, data: Ratings) -> None:
-        self.mean_ = float(data.values.mean())
-        self.user_biases_ = np.zeros(data.n_users)
-        self.item_biases_ = np.zeros(data.n_items)
-        monitor = Monitor(Stopping(max_iter=self.max_iter, tol=self.tol))
-        evaluate = monitor.counted(self._objective)
-        reason: StopReason | None = None
-        while reason is None:
-            if monitor.history:
-                self._place("user", data)
-                self._place("item", data)
-            objective, gradient_norm = evaluate(data)
-            reason = monitor.record(objective, gradient_norm, point=None)
+        counts = data.level_counts("user"), data.level_counts("item")
+        self.mean_ = mean_rating(data, counts[0])
+        problem = BiasProblem(data, self.mean_, float(self.reg), *counts)
+        monitor = Monitor(Stopping(self.max_iter, self.tol, GRADIENT_TOL))
+        reason = None
+        for step in problem.steps():
+            monitor.n_evaluations += 1
+            self.item_biases_ = step.items
+            reason = monitor.record(step.objective, step.gradient_norm, point=None)
+            if reason is not None:
+                break
+        self.user_biases_ = problem.users_given(self.item_biases_)
         self.history_ = monitor.history
         self.n_iter_ = monitor.history[-1].iteration
         self.n_evaluations_ = monitor.n_evaluations
-        self.stop_reason_ = str(reason)
-
-    def _objective(self, data: Ratings) -> tuple[float, float]:
-        """Return the penalised squared error, and the norm of its gradient by the biases."""
-        left = data.values - self._estimates(data.rows, data.indices)
-        biases = np.concatenate([self.user_biases_, self.item_biases_])
-        # An infinite penalty leaves no biases, and infinity times zero is not zero.
-        pull = float(self.reg) * biases if biases.any() else biases
-        error = np.concatenate(
-            [
-                np.bincount(data.rows, left, data.n_users),
-                np.bincount(data.indices, left, data.n_items),
-            ]
-        )
-        return float(left @ left + pull @ biases), 2.0 * float(np.linalg.norm(pull - error))
+        self.stop_reason_ = str(reason or StopReason.PRECISION)
 
     def _place(self, side: Side, data: Ratings) -> None:
-        left = data.values - self.mean_
-        if side == "user":
-            left -= self.item_biases_[data.indices]
-            self.user_biases_ = self._damped_means(data.rows, left, data.n_users)
-        else:
-            left -= self.user_biases_[data.rows]
-            self.item_biases_ = self._damped_means(data.indices, left, data.n_items)
-
-    def _damped_means(self, owners: IntArray, values: FloatArray, n: int) -> Float64Array:
-        counts = np.bincount(owners, minlength=n)
-        # An owner without ratings (and reg=0) has no bias, not 0/0.
-        means: Float64Array = np.bincount(owners, values, n) / np.maximum(
-            counts + float(self.reg), 1e-12
-        )
-        return means
+        given = self.item_biases_ if side == "user" else self.user_biases_
+        biases = biases_given(side, data, self.mean_, float(self.reg), given)
+        setattr(self, f"{side}_biases_", biases)
 
     def _estimates(self, users: IntArray, items: IntArray) -> FloatArray:
         return self.mean_ + self.user_biases_[users] + self.item_biases_[items]
-
-    def _margins(self, users: IntArray, items: IntArray) -> FloatArray:
-        return above_midpoints(self._estimates(users, items), self.levels_)
 
     def _margin_block(self, users: IntArray, items: Columns) -> MarginBlock:
         by_item = self._score_block(items)
@@ -129,14 +116,3 @@ class BiasOnly(RatingsEstimator):
         check_number(self, "reg", float, 0, np.inf)
         check_number(self, "max_iter", int, 1)
         check_number(self, "tol", float, 0)
-
-
-def above_midpoints(estimates: FloatArray, levels: Float64Array) -> FloatArray:
-    """Return how far real-valued estimates are above the midpoints of neighbouring levels.
-
-    Counting the positive ones rounds an estimate to the nearest level.
-
-    >>> above_midpoints(np.array([2.25]), np.array([1.0, 2.0, 4.0]))
-    array([[ 0.75, -0.75]])
-    """
-    return estimates[:, None] - (levels[:-1] + levels[1:]) / 2.0

@@ -1,0 +1,1 @@
+"""The processor's backend: Numba kernels over threads."""

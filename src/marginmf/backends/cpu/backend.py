@@ -1,0 +1,376 @@
+"""The backend of the processor: compiled functions, split over threads."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from marginmf._typing import Array, FloatArray, IntArray
+from marginmf.backends.cpu import gradients, least_squares, sums
+from marginmf.backends.cpu.blocks import SIZES, Blocks, over_blocks
+from marginmf.backends.cpu.losses import for_loss, make_proximal_rows
+from marginmf.backends.interface import RowGradients, RowLosses
+from marginmf.backends.reference import HostLayout, row_losses, threshold_shape
+from marginmf.backends.rows import Rows
+from marginmf.backends.specs import Anchored, Proximal, Real, Spec, Thresholds, TwoLevel
+from marginmf.backends.threads import even_bounds, one_blas_thread, row_bounds, run
+from marginmf.solvers.vectors import NumpyVectors
+
+# Factors of columns that stay in the nearest cache, their gradients beside them.
+_NUMBERS_AT_A_TIME = 3_000
+
+# How many factors the inner loops take in one pass over a row's entries, most first, and how many
+# factors a pass costs as much as.
+_STEPS, _PASS = (32, 16, 8, 4), 8
+
+# Rows whose least-squares problems are solved in one call.
+_SOLVE_BLOCK = 64
+
+
+@dataclass(frozen=True, eq=False)
+class CpuResident:
+    """Ratings in blocks, and what is asked of them.
+
+    ``labels`` is what the loss compares each score with, in the order of the blocks: codes of
+    levels, or real targets.
+    """
+
+    rows: Rows
+    blocks: Blocks
+    bands: IntArray
+    codes: IntArray
+    labels: Array
+    spec: Spec
+    reg: float
+    layout: HostLayout
+
+    def asking(self, spec: Spec, reg: float) -> Self:
+        """Return the same blocks with another question."""
+        labels: Array = self.codes
+        if isinstance(spec, Real):
+            labels = self.blocks.deal(self.rows, spec.targets)
+        shapes = (*self.layout.shapes[:2], threshold_shape(self.rows, spec))
+        widths = (*self.layout.widths[:2], shapes[2][1])
+        layout = replace(self.layout, shapes=shapes, widths=widths)
+        return replace(self, labels=labels, spec=spec, reg=float(reg), layout=layout)
+
+
+class CpuBackend(NumpyVectors):
+    """The Numba implementation of `marginmf.backends.Backend`, over a number of threads."""
+
+    def __init__(self, n_threads: int = 1) -> None:
+        self.n_threads = n_threads
+
+    def limited(self, n_threads: int) -> "CpuBackend":
+        """Return this backend on another number of threads."""
+        return CpuBackend(n_threads)
+
+    def layout(self, shapes: Sequence[tuple[int, int]], dtype: DTypeLike) -> HostLayout:
+        """Return how matrices of these shapes lie in one vector, padded but for the last one."""
+        widths = [padded_width(width) for _, width in shapes[:-1]]
+        return HostLayout(tuple(shapes), np.dtype(dtype), (*widths, shapes[-1][1]))
+
+    def place(
+        self, rows: Rows, spec: Spec, reg: float, shape: tuple[int, int], dtype: DTypeLike
+    ) -> CpuResident:
+        """Deal the ratings into blocks."""
+        n_columns, n_factors = shape
+        n_blocks = SIZES.n_blocks(len(rows), rows.n_rows, n_columns, n_factors)
+        blocks = Blocks.of(rows, n_columns, n_blocks)
+        codes = blocks.deal(rows, rows.codes)
+        layout = self.layout([(rows.n_rows, n_factors), shape, (rows.n_rows, 0)], dtype)
+        placed = CpuResident(rows, blocks, blocks.bands(), codes, codes, spec, float(reg), layout)
+        return placed.asking(spec, reg)
+
+    def gradient(
+        self, resident: CpuResident, at: FloatArray, out: FloatArray | None = None
+    ) -> tuple[float, FloatArray]:
+        """Return the objective at a point, and its gradient."""
+        U, V, thresholds = resident.layout.padded(at)
+        reg, spec, blocks = resident.reg, resident.spec, resident.blocks
+        if isinstance(spec, Proximal):
+            out = self.combine((reg,), (at,), out)
+            (square,) = self.dots((at,), at)
+            by_U, by_V, _ = resident.layout.padded(out)
+            losses = self._add_proximal(resident, U, V, by_U, by_V)
+            return float(losses.sum()) + 0.5 * reg * square, out
+        out = np.empty_like(at) if out is None else out
+        by_U, by_V, by_threshold = resident.layout.padded(out)
+        by_threshold[:] = 0
+        value = self._gradient(
+            *(spec, reg, blocks, resident.bands, resident.labels),
+            *(U, V, thresholds, by_U, by_V, by_threshold),
+        ).sum()
+        return float(value), out
+
+    def row_gradients(
+        self, rows: Rows, spec: Spec, factors: FloatArray, given: FloatArray, thresholds: FloatArray
+    ) -> RowGradients:
+        """Return the loss and the gradient of every row, with the columns' factors given."""
+        blocks = Blocks(rows.indptr[None], rows.indices, np.array([0, len(given)]))
+        bands, by_factors = blocks.bands(), np.zeros_like(factors)
+        sides = (factors, given, by_factors, by_factors[:0])
+        if isinstance(spec, Anchored | Proximal):
+            scores = self._block_scores(blocks, factors, given)
+            losses, weights = self.row_losses(rows, spec, scores, thresholds)[:2]
+            self._scatter(blocks, bands, weights, *sides)
+            return RowGradients(losses, by_factors)
+        labels: Array = spec.targets if isinstance(spec, Real) else rows.codes
+        by_threshold = np.zeros_like(thresholds)
+        losses = self._gradient(
+            *(spec, 0.0, blocks, bands, labels, factors, given, thresholds, *sides[2:]),
+            by_threshold,
+        )
+        return RowGradients(
+            losses[: rows.n_rows], by_factors, by_threshold if thresholds.size else None
+        )
+
+    def row_losses(
+        self, rows: Rows, spec: Spec, scores: FloatArray, thresholds: FloatArray
+    ) -> RowLosses:
+        """Return the loss of every row at given scores, and its derivatives."""
+        if not isinstance(spec, Proximal):
+            # Nothing that is done often: training has the scores' losses in between.
+            return row_losses(rows, spec, scores, thresholds)
+        losses, weights, means = self._proximal(
+            spec, rows.indptr[None], rows.indptr, scores, rows.codes, rows.n_levels
+        )
+        return RowLosses(losses, weights, means=means)
+
+    def scores(self, rows: IntArray, columns: IntArray, U: FloatArray, V: FloatArray) -> FloatArray:
+        """Return ``U[rows[k]] . V[columns[k]]`` for every k."""
+        out = np.empty(len(rows), U.dtype)
+        self._over_range(sums.scores, len(rows), U.shape[1], rows, columns, U, V, out)
+        return out
+
+    def solve_rows(self, rows: Rows, spec: Real, given: FloatArray, ridge: float) -> FloatArray:
+        """Return, for every row, the ridge regression of its targets on its columns' factors."""
+        out = np.empty((rows.n_rows, given.shape[1]), given.dtype)
+
+        def task(start: int, stop: int) -> None:
+            _solve_rows(start, stop, rows, spec.targets, given, ridge, out)
+
+        # BLAS would otherwise start threads of its own in each of ours.
+        with one_blas_thread():
+            bounds = row_bounds(rows.indptr, self.n_threads, given.shape[1] ** 2)
+            run(task, bounds, self.n_threads)
+        return out
+
+    def improve_rows(
+        self,
+        rows: Rows,
+        spec: Real,
+        given: FloatArray,
+        ridge: float,
+        start: FloatArray,
+        n_steps: int,
+    ) -> FloatArray:
+        """Return rows nearer to those of `solve_rows`, by a few steps of conjugate gradients."""
+        with one_blas_thread():  # so that threads do not change the rounding
+            eigenvalues, basis = least_squares.eigenbasis(given, rows.indices)
+            turned, columns = start @ basis, given @ basis
+        # A ridge that this precision takes for zero would be divided by.
+        weight = given.dtype.type(max(ridge, float(np.finfo(given.dtype).tiny)))
+        arguments = (rows.indptr, rows.indices, spec.targets, columns, weight, eigenvalues)
+
+        def task(first: int, last: int) -> None:
+            least_squares.improve_rows(first, last, *arguments, n_steps, turned)
+
+        work = 2 * (n_steps + 1) * given.shape[1]
+        run(task, row_bounds(rows.indptr, self.n_threads, work), self.n_threads)
+        with one_blas_thread():
+            improved: FloatArray = turned @ basis.T
+        return improved
+
+    def dots(self, vectors: Sequence[FloatArray], b: FloatArray) -> list[float]:
+        """Return the inner products of several vectors with one, in one pass over it."""
+        block = sums.BLOCK
+        parts = np.empty((-(-len(b) // block), len(vectors)))
+        arguments = (_addresses(vectors), b, block, parts)
+        self._over_range(sums.dots, len(parts), block * len(vectors), *arguments)
+        totals: list[float] = parts.sum(axis=0).tolist()
+        return totals
+
+    def combine(
+        self,
+        scales: Sequence[float],
+        vectors: Sequence[FloatArray],
+        out: FloatArray | None = None,
+    ) -> FloatArray:
+        """Return the sum of vectors, each times a number; at least one, in one pass."""
+        out, block = np.empty_like(vectors[0]) if out is None else out, sums.BLOCK
+        arguments = (np.array(scales, out.dtype), _addresses(vectors), block, out)
+        n_blocks = -(-len(out) // block)
+        self._over_range(sums.combine, n_blocks, block * len(vectors), *arguments)
+        return out
+
+    def _over_range(self, kernel: Callable[..., Any], n: int, work: int, *args: Any) -> None:
+        def task(start: int, stop: int) -> None:
+            kernel(start, stop, *args)
+
+        run(task, even_bounds(n, self.n_threads, work), self.n_threads)
+
+    def _gradient(
+        self,
+        spec: Spec,
+        reg: float,
+        blocks: Blocks,
+        bands: IntArray,
+        labels: Array,
+        U: FloatArray,
+        V: FloatArray,
+        thresholds: FloatArray,
+        by_U: FloatArray,
+        by_V: FloatArray,
+        by_threshold: FloatArray,
+    ) -> FloatArray:
+        """Fill in gradients; return the rows' losses and penalties, then the blocks' penalties."""
+        n_rows = len(U)
+        values = np.zeros(n_rows + len(blocks.indptr))
+        losses, squares = values[:n_rows], values[n_rows:]
+        match spec:
+            case TwoLevel(loss, cut):
+                kernel = for_loss(gradients.make_two_level_gradient, loss)
+                arguments: tuple[Any, ...] = (labels, cut, losses)
+            case Thresholds(loss, reach):
+                kernel = for_loss(gradients.make_threshold_gradient, loss)
+                arguments = (labels, thresholds, reach, losses, by_threshold)
+            case Real(loss, _):
+                kernel = for_loss(gradients.make_real_gradient, loss)
+                arguments = (labels, losses)
+            case _:
+                raise TypeError(f"{spec!r} is not a question that this backend knows.")
+        opening = (blocks.edges, U.dtype.type(reg), squares)
+        self._over_blocks(kernel, blocks, bands, opening, U, V, by_U, by_V, *arguments)
+        squares *= 0.5 * reg
+        return values
+
+    def _add_proximal(
+        self, resident: CpuResident, U: FloatArray, V: FloatArray, *by_sides: FloatArray
+    ) -> FloatArray:
+        """Add the derivatives of the losses to both sides' gradients; return the rows' losses."""
+        blocks, spec = resident.blocks, resident.spec
+        assert isinstance(spec, Proximal)
+        losses, weights, _ = self._proximal(
+            spec,
+            blocks.indptr,
+            blocks.row_ends,
+            self._block_scores(blocks, U, V),
+            resident.labels,
+            resident.rows.n_levels,
+        )
+        self._scatter(blocks, resident.bands, weights, U, V, *by_sides)
+        return losses
+
+    def _over_blocks(
+        self,
+        kernel: Callable[..., int],
+        blocks: Blocks,
+        bands: IntArray,
+        opening: tuple[Any, ...],
+        U: FloatArray,
+        V: FloatArray,
+        by_U: FloatArray,
+        by_V: FloatArray,
+        *args: Any,
+    ) -> None:
+        n_factors = U.shape[1]
+        at_a_time = max(_NUMBERS_AT_A_TIME // n_factors, 8)
+
+        def work(block: int, band: int, progress: IntArray) -> int:
+            # A few rows more: threads that write close to each other wait for each other.
+            scratch = np.empty((6, at_a_time), U.dtype)[2:4]
+            where = (bands, progress, *opening, blocks.indptr, blocks.indices)
+            return int(kernel(block, band, *where, U, V, by_U, by_V, scratch, *args))
+
+        over_blocks(work, blocks, bands, self.n_threads, n_factors)
+
+    def _scatter(self, blocks: Blocks, bands: IntArray, weights: FloatArray, *sides: Any) -> None:
+        """Add what derivatives by the scores give to both sides' gradients."""
+        self._over_blocks(gradients.scatter_gradient, blocks, bands, (), *sides, weights)
+
+    def _block_scores(self, blocks: Blocks, U: FloatArray, V: FloatArray) -> FloatArray:
+        """Return the scores of all entries, in the order of the blocks."""
+        out = np.empty(len(blocks.indices), U.dtype)
+        bounds = row_bounds(blocks.row_ends, self.n_threads, U.shape[1])
+
+        def task(start: int, stop: int) -> None:
+            gradients.score_rows(start, stop, blocks.indptr, blocks.indices, U, V, out)
+
+        run(task, bounds, self.n_threads)
+        return out
+
+    def _proximal(
+        self,
+        spec: Proximal,
+        indptr: IntArray,
+        row_ends: IntArray,
+        scores: FloatArray,
+        codes: IntArray,
+        n_levels: int,
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return rows' losses, derivatives by the scores, and the means of rows' levels."""
+        kernel = for_loss(make_proximal_rows, spec.loss)
+        losses, weights = np.empty(indptr.shape[1] - 1), np.empty_like(scores)
+        means = np.empty((len(losses), n_levels), scores.dtype)
+
+        def task(start: int, stop: int) -> None:
+            kernel(start, stop, indptr, scores, codes, losses, weights, means)
+
+        run(task, row_bounds(row_ends, self.n_threads, n_levels), self.n_threads)
+        return losses, weights, means
+
+
+@cache
+def padded_width(n_factors: int) -> int:
+    """Return the width to pad rows to with zeros: the one that takes the inner loops least time.
+
+    >>> [padded_width(n) for n in (3, 26, 50, 100)]
+    [4, 32, 52, 100]
+    """
+
+    def cost(width: int) -> tuple[int, int]:
+        n_passes, rest = divmod(width, _STEPS[0])
+        for step in _STEPS[1:]:
+            n_passes, rest = n_passes + rest // step, rest % step
+        return width + _PASS * n_passes, width
+
+    first = -(-n_factors // _STEPS[-1]) * _STEPS[-1]
+    return min(range(first, first + _STEPS[0], _STEPS[-1]), key=cost)
+
+
+def _addresses(vectors: Sequence[FloatArray]) -> IntArray:
+    """Return where vectors of one kind and length, without gaps, are in memory."""
+    for vector in vectors:
+        if not vector.flags.c_contiguous or vector.dtype != vectors[0].dtype:
+            raise ValueError("Vectors must be contiguous and of one type.")
+    return np.array([vector.ctypes.data for vector in vectors], np.uintp)
+
+
+def _solve_rows(
+    start: int,
+    stop: int,
+    rows: Rows,
+    targets: FloatArray,
+    factors: FloatArray,
+    ridge: float,
+    out: FloatArray,
+) -> None:
+    # The work is matrix products, which BLAS does best and without the interpreter lock; there
+    # is nothing to compile here.
+    n_factors = factors.shape[1]
+    diagonal = np.arange(n_factors)
+    for first in range(start, stop, _SOLVE_BLOCK):
+        block = range(first, min(first + _SOLVE_BLOCK, stop))
+        grams = np.empty((len(block), n_factors, n_factors), factors.dtype)
+        right = np.empty((len(block), n_factors, 1), factors.dtype)
+        for k, i in enumerate(block):
+            entries = slice(rows.indptr[i], rows.indptr[i + 1])
+            own = factors[rows.indices[entries]]
+            np.dot(own.T, own, out=grams[k])
+            np.dot(targets[entries], own, out=right[k, :, 0])
+        grams[:, diagonal, diagonal] += ridge
+        out[first : block.stop] = np.linalg.solve(grams, right)[:, :, 0]

@@ -1,0 +1,54 @@
+"""How functions are compiled: kernels that are kept on disk, and what is inlined into them.
+
+Rules that keep kernels quick to load: signatures of arrays and numbers only (a compiled function
+as an argument would defeat the cache on disk), and no parallel twins (see
+`marginmf.backends.threads`).
+"""
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+from zlib import crc32
+
+from numba import njit
+
+#: Sums may be reordered and products fused with them (that is what makes them vector code), but
+#: NaN and infinity keep their meaning: all of fast arithmetic would assume that there are none.
+FASTMATH = ("reassoc", "contract", "nsz")
+
+_kernels: list[Any] = []
+
+
+def kernel(function: Any) -> Any:
+    """Compile a function that Python calls, without the interpreter lock; keep it on disk."""
+    return registered(njit(cache=True, nogil=True, fastmath=set(FASTMATH))(function))
+
+
+def inline(function: Any) -> Any:
+    """Compile a function that kernels call."""
+    return njit(nogil=True, forceinline=True, fastmath=set(FASTMATH))(function)
+
+
+def registered(compiled: Any) -> Any:
+    """Return a kernel after noting it for `n_compilations`."""
+    _kernels.append(compiled)
+    return compiled
+
+
+def n_compilations() -> int:
+    """Return how many kernels this process had to compile, those from the cache not counted."""
+    return sum(sum(each.stats.cache_misses.values()) for each in _kernels)
+
+
+@cache
+def sources(vector_code: bool) -> int:
+    """Return a checksum of the files that inlined functions come from, and of which are used.
+
+    The cache on disk looks at a kernel's own source file alone.  It also looks at the integers in
+    the kernel's closure: with this among them, a kernel is compiled anew when one of the others
+    changes.
+    """
+    checksum = int(vector_code)
+    for module in ("compiling", "losses", "plain", "vector_code"):
+        checksum = crc32((Path(__file__).parent / f"{module}.py").read_bytes(), checksum)
+    return checksum

@@ -1,0 +1,199 @@
+"""Row losses, compiled: one kernel for each loss.
+
+Losses are known by their position in the table of losses.  A loss of the user's own is compiled
+into its own copy of the kernel, in the process.
+"""
+
+from collections.abc import Callable
+from functools import lru_cache
+from types import FunctionType
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+from numba import njit
+
+from marginmf.backends.cpu.compiling import FASTMATH, inline, kernel, registered, sources
+from marginmf.backends.cpu.inner_loops import VECTOR_CODE
+from marginmf.losses import REAL, TWO_LEVEL, RealLoss, TwoLevelLoss
+from marginmf.thresholds import prototype_sign, threshold_sign
+
+_threshold_sign = inline(threshold_sign)
+_prototype_sign = inline(prototype_sign)
+
+
+def _dispatcher(losses: list[Any]) -> Any:
+    """Compile ``loss(code, ...) -> (value, derivative)`` for the code-th loss of the list."""
+    value, derivative = inline(losses[0].value), inline(losses[0].derivative)
+    if len(losses) == 1:
+        return inline(lambda code, *args: (value(*args), derivative(*args)))
+    rest = _dispatcher(losses[1:])
+
+    @inline
+    def dispatch(code: int, *args: float) -> Any:
+        if code == 0:
+            return value(*args), derivative(*args)
+        return rest(code - 1, *args)
+
+    return dispatch
+
+
+_two_level_loss = _dispatcher(list(TWO_LEVEL.values()))
+_real_loss = _dispatcher(list(REAL.values()))
+
+# The low bits of a kernel's key are the loss's position in the table.
+_POSITION = 255
+
+
+def _key(losses: list[Any], loss: Any) -> int:
+    """Return the key of a loss: its position in the table, and a checksum of its definition.
+
+    An integer in a closure is part of the key of the cache on disk, which otherwise looks at the
+    kernel's own source file alone: with the checksum, a loss that was changed is compiled anew,
+    and so is what the kernels take from the other files here.
+    """
+    functions = (loss.value, loss.derivative, threshold_sign, prototype_sign)
+    codes = (function.__code__ for function in functions)
+    definition = [(code.co_code, code.co_consts, code.co_names) for code in codes]
+    return crc32(repr(definition).encode(), sources(VECTOR_CODE)) << 8 | losses.index(loss)
+
+
+# The losses of one row, or of a part of it: they fill in the derivatives by the scores, add to
+# those by the thresholds, and return the loss.  The key is a constant inside the kernels that call
+# them, so the other losses are compiled away.  The loops run over views of one row, which lets the
+# compiler see that nothing overlaps.  Together that turns them into vector code, ten times faster
+# than asking for the loss in the loop.
+
+
+@inline
+def two_level_row(key, x, level, cut, weight):
+    """Judge scores by whether their level is above the cut."""
+    total = 0.0
+    for k in range(len(x)):
+        y = 1.0 if level[k] > cut else -1.0
+        value, derivative = _two_level_loss(key & _POSITION, y * x[k])
+        total += value
+        weight[k] = y * derivative
+    return total
+
+
+@inline
+def threshold_row(key, x, level, thresholds, reach, weight, by_threshold):
+    """Judge scores against the thresholds of their row."""
+    weight[:] = 0
+    total = 0.0
+    for r in range(len(thresholds)):
+        threshold, slope = thresholds[r], 0.0
+        for k in range(len(x)):
+            sign = _threshold_sign(level[k], r, reach)
+            value, derivative = _two_level_loss(key & _POSITION, sign * (threshold - x[k]))
+            total += abs(sign) * value
+            slope += sign * derivative
+            weight[k] -= sign * derivative
+        by_threshold[r] += slope
+    return total
+
+
+@inline
+def real_row(key, x, target, weight):
+    """Judge scores against real targets."""
+    total = 0.0
+    for k in range(len(x)):
+        value, derivative = _real_loss(key & _POSITION, target[k], x[k])
+        total += value
+        weight[k] = derivative
+    return total
+
+
+def make_proximal_rows(key: int) -> Any:
+    """Make the kernel of a row loss against the means of the row's levels.
+
+    A row's entries may lie in several blocks: their scores and levels are brought together, and
+    the derivatives are taken back.  ``losses`` and ``means`` are filled, as are the ``weights``.
+    """
+
+    @kernel
+    def proximal_rows(start, stop, indptr, scores, levels, losses, weights, means):
+        n_levels, longest = means.shape[1], 0
+        for i in range(start, stop):
+            length = 0
+            for block in range(indptr.shape[0]):
+                length += indptr[block, i + 1] - indptr[block, i]
+            longest = max(longest, length)
+        counts, sums, pulls = np.empty(n_levels), np.empty(n_levels), np.empty(n_levels)
+        all_x, all_weight = np.empty(longest, scores.dtype), np.empty(longest, scores.dtype)
+        all_level = np.empty(longest, levels.dtype)
+        for i in range(start, stop):
+            n = 0
+            for block in range(indptr.shape[0]):
+                first, last = indptr[block, i], indptr[block, i + 1]
+                all_x[n : n + last - first] = scores[first:last]
+                all_level[n : n + last - first] = levels[first:last]
+                n += last - first
+            x, level, weight = all_x[:n], all_level[:n], all_weight[:n]
+            weight[:] = 0
+            counts[:] = 0
+            sums[:] = 0
+            for k in range(n):
+                counts[level[k]] += 1
+                sums[level[k]] += x[k]
+            total = 0.0
+            for r in range(n_levels):
+                if counts[r] == 0:
+                    means[i, r] = np.nan
+                    continue
+                mean, push = sums[r] / counts[r], 0.0
+                for k in range(n):
+                    distance = x[k] - mean
+                    sign = _prototype_sign(level[k], r)
+                    own = 1.0 - abs(sign)
+                    value, derivative = _two_level_loss(key & _POSITION, sign * distance)
+                    total += abs(sign) * value + own * distance * distance
+                    push += sign * derivative
+                    weight[k] += sign * derivative + own * 2.0 * distance
+                means[i, r] = mean
+                pulls[r] = push / counts[r]
+            # Every score moves its own level's mean, and with it what the other levels feel.
+            for k in range(n):
+                weight[k] -= pulls[level[k]]
+            losses[i] = total
+            n = 0
+            for block in range(indptr.shape[0]):
+                first, last = indptr[block, i], indptr[block, i + 1]
+                weights[first:last] = weight[n : n + last - first]
+                n += last - first
+
+    return proximal_rows
+
+
+@lru_cache(maxsize=128)
+def for_loss(make: Callable[[int], Any], loss: TwoLevelLoss | RealLoss) -> Any:
+    """Return the kernel that the factory makes for a loss.
+
+    A loss of the user's own is not in the table.  It gets a copy of the kernel, and of the row
+    losses that the kernel calls, in which the table holds this loss alone: the same code with
+    global names bound anew.  The copy must not be cached on disk, where it would be taken for the
+    original.
+    """
+    real = isinstance(loss, RealLoss)
+    losses: list[Any] = list((REAL if real else TWO_LEVEL).values())
+    if loss in losses:
+        found = make(_key(losses, loss))
+    else:
+        source = make(0).py_func
+        names = {
+            **globals(),
+            **source.__globals__,
+            "_real_loss" if real else "_two_level_loss": _dispatcher([loss]),
+        }
+        for row_loss in (two_level_row, threshold_row, real_row):
+            names[row_loss.py_func.__name__] = inline(_rebound(row_loss.py_func, names))
+        found = registered(njit(nogil=True, fastmath=set(FASTMATH))(_rebound(source, names)))
+    return found
+
+
+def _rebound(function: Any, names: dict[str, Any]) -> FunctionType:
+    """Return the same function with other global names."""
+    return FunctionType(
+        function.__code__, names, function.__name__, function.__defaults__, function.__closure__
+    )

@@ -1,0 +1,236 @@
+"""What label methods need of a processor: plain functions over arrays, compiled inside.
+
+Label losses, sparse matrices times dense ones, Gram matrices, and counts of what every threshold
+would predict.  ``n_threads`` shares out rows; it does not change a result.  The compiled functions
+are in `marginmf.backends.cpu.labels`, which is imported when one is first needed.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from marginmf._typing import Array, BoolArray, Float64Array, FloatArray, IntArray
+from marginmf.backends import get_backend
+from marginmf.backends.threads import even_bounds, row_bounds, run
+from marginmf.losses import RealLoss, TwoLevelLoss
+from marginmf.solvers.vectors import Vectors
+
+#: Rows whose overlaps are added up first, whatever the number of threads.
+COUNTED_ROWS = 1024
+#: Rows and columns of a matrix that are mirrored together, so that both are read from the cache.
+TILE = 256
+
+
+def vectors(n_threads: int = 1) -> Vectors:
+    """Return the arithmetic that solvers need, over threads."""
+    return get_backend(n_threads=n_threads)
+
+
+def label_losses(
+    indptr: IntArray,
+    indices: IntArray,
+    scores: FloatArray,
+    loss: TwoLevelLoss | RealLoss,
+    n_threads: int = 1,
+) -> Float64Array:
+    """Return the loss of rows with a score for every label; scores become derivatives, in place.
+
+    The target of a label that a row has is 1, of the others -1.
+
+    Parameters
+    ----------
+    indptr, indices : array of int
+        Row ``i`` has the labels ``indices[indptr[i]:indptr[i + 1]]`` and no others; ``indptr`` may
+        be a part of a longer one.
+    scores : array of shape (n_rows, n_labels)
+        In C order; replaced by the derivatives of the loss.
+    loss : TwoLevelLoss or RealLoss
+        What a score costs.
+    n_threads : int
+        How many threads share the rows.
+
+    Examples
+    --------
+    >>> from marginmf.losses import squared
+    >>> scores = np.array([[0.5, 0.5]])
+    >>> label_losses(np.array([0, 1]), np.array([1]), scores, squared), scores
+    (array([2.5]), array([[ 3., -1.]]))
+    """
+    from marginmf.backends.cpu import labels as kernels
+
+    kernel = kernels.for_label_loss(loss)
+    losses = np.empty(len(scores))
+
+    def task(start: int, stop: int) -> None:
+        kernel(start, stop, indptr, indices, scores, losses)
+
+    run(task, even_bounds(len(scores), n_threads, scores.shape[1]), n_threads)
+    return losses
+
+
+def sparse_times(
+    X: csr_array, dense: FloatArray, out: FloatArray | None = None, n_threads: int = 1
+) -> FloatArray:
+    """Return ``X @ dense`` in the type of ``dense``.
+
+    Parameters
+    ----------
+    X : csr_array of shape (n_rows, n)
+        The sparse matrix.
+    dense : array of shape (n, n_columns)
+        What it is multiplied with.
+    out : array of shape (n_rows, n_columns), optional
+        Where to put the product; in C order, and of the same type as ``dense``.
+    n_threads : int
+        How many threads share the rows.
+
+    Examples
+    --------
+    >>> sparse_times(csr_array([[0.0, 2.0], [1.0, 0.0]]), np.array([[1.0], [3.0]]))
+    array([[6.],
+           [1.]])
+    """
+    from marginmf.backends.cpu.sums import sparse_product
+
+    dense = np.ascontiguousarray(dense)
+    if out is None:
+        out = np.empty((X.shape[0], dense.shape[1]), dense.dtype)
+    weights = X.data.astype(dense.dtype, copy=False)
+
+    def task(start: int, stop: int) -> None:
+        sparse_product(start, stop, X.indptr, X.indices, weights, dense, out)
+
+    run(task, row_bounds(X.indptr, n_threads, dense.shape[1]), n_threads)
+    return out
+
+
+def upper_gram(
+    X: csr_array, n_rows: int, n_threads: int = 1
+) -> Iterator[tuple[slice, Float64Array]]:
+    """Return ``X^T X``, some rows after the other, zero to the left of its diagonal.
+
+    Sums are in float64.  The rows are in memory that is used again for the next ones.
+
+    Parameters
+    ----------
+    X : csr_array
+        The sparse matrix.
+    n_rows : int
+        How many rows of the product come at a time.
+    n_threads : int
+        How many threads share them.
+
+    Examples
+    --------
+    >>> [(_, product)] = upper_gram(csr_array([[1.0, 2.0], [0.0, 3.0]]), 2)
+    >>> product
+    array([[ 1.,  2.],
+           [ 0., 13.]])
+    """
+    from marginmf.backends.cpu.labels import gram_rows
+
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    width = X.shape[1]
+    # The positions of each column's entries among those of X.
+    positions = csr_array((np.arange(X.nnz, dtype=X.indices.dtype), X.indices, X.indptr), X.shape)
+    columns = positions.tocsc()
+    buffer = np.empty((min(n_rows, width), width))
+    for first in range(0, width, max(1, n_rows)):
+        rows = slice(first, min(first + n_rows, width))
+        product = buffer[: rows.stop - first]
+        by_column = columns.indptr[first : rows.stop + 1]
+
+        def task(
+            start: int, stop: int, by_column: Array = by_column, product: Float64Array = product
+        ) -> None:
+            gram_rows(
+                *(start, stop, X.indptr, X.indices, X.data),
+                *(by_column, columns.indices, columns.data, product),
+            )
+
+        work = max(1, X.nnz // max(1, X.shape[0]))
+        run(task, even_bounds(len(product), n_threads, work * width), n_threads)
+        yield rows, product
+
+
+def mirror(matrix: FloatArray) -> None:
+    """Copy what is above the diagonal of a square matrix to where it belongs below.
+
+    >>> matrix = np.array([[1.0, 2.0], [0.0, 3.0]])
+    >>> mirror(matrix)
+    >>> matrix
+    array([[1., 2.],
+           [2., 3.]])
+    """
+    for start in range(0, len(matrix), TILE):
+        rows = slice(start, start + TILE)
+        for first in range(0, start, TILE):
+            columns = slice(first, first + TILE)
+            matrix[rows, columns] = matrix[columns, rows].T
+        block = matrix[rows, rows]
+        below = np.tril_indices(len(block), -1)
+        block[below] = block.T[below]
+
+
+def count_above(
+    scores: FloatArray,
+    present: BoolArray,
+    top1: bool,
+    candidates: Float64Array,
+    cells: IntArray,
+    scale: float,
+    n_threads: int = 1,
+) -> tuple[IntArray, IntArray, Float64Array]:
+    """Count, for every label, how many of the candidate thresholds its scores are above.
+
+    Parameters
+    ----------
+    scores, present : array of shape (n_rows, n_labels)
+        The scores, and which labels the rows have.
+    top1 : bool
+        Whether each row's best label counts as above all candidates.
+    candidates : array
+        The thresholds, ascending.
+    cells : array of int
+        ``cells[c]`` is how many candidates have ``int((candidate - candidates[0]) * scale) < c``.
+    scale : float
+        How many cells a unit of the scores has.
+    n_threads : int
+        How many threads share the rows.
+
+    Returns
+    -------
+    predicted, right : array of shape (n_labels, n_candidates + 1)
+        How many rows have a score above exactly k candidates; ``right``: rows with the label.
+    overlap : array of shape (n_candidates,)
+        The sum over rows of the Jaccard index of their labels and those above the candidate.
+
+    Examples
+    --------
+    >>> scores, present = np.array([[0.2, 0.8]]), np.array([[True, True]])
+    >>> count_above(scores, present, False, np.array([0.0, 0.5]), np.array([0, 1]), 2.0)[2]
+    array([1. , 0.5])
+    """
+    from marginmf.backends.cpu import labels as kernels
+
+    scores, present = np.ascontiguousarray(scores, np.float64), np.ascontiguousarray(present)
+    blocks = np.append(np.arange(0, len(scores), COUNTED_ROWS), len(scores))
+    # Counts are exact in any order, so each thread has its own; overlaps are added block by block.
+    n_shares = max(1, min(n_threads, len(blocks) - 1))
+    shares = np.linspace(0, len(blocks) - 1, n_shares + 1).astype(np.int64)
+    counts = np.zeros((n_shares, 2, scores.shape[1], len(candidates) + 1), np.int64)
+    overlaps = np.zeros((len(blocks) - 1, len(candidates)))
+
+    def task(share: int, _: int) -> None:
+        for block in range(shares[share], shares[share + 1]):
+            kernels.count_above(
+                *(blocks[block], blocks[block + 1], scores, present, top1),
+                *(candidates, cells, scale, *counts[share], overlaps[block]),
+            )
+
+    run(task, np.arange(n_shares + 1), n_threads)
+    predicted, right = counts.sum(axis=0)
+    return predicted, right, overlaps.sum(axis=0)

@@ -1,0 +1,87 @@
+"""`Rows`: ratings as one side sees them, without the ids."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+
+from marginmf._typing import Float64Array, IntArray
+
+#: Entries that are worked on at a time where that takes wide temporary arrays.
+BLOCK = 1 << 18
+
+#: Whose rows: users and items take the same part, with roles exchanged.
+Side = Literal["user", "item"]
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Ratings in compressed rows: row ``i`` owns the entries ``indptr[i]:indptr[i + 1]``.
+
+    Entry ``k`` is a rating at level ``codes[k]`` between row ``rows[k]`` and column ``indices[k]``.
+    Rows are users and columns items, or the other way round; what works on one side's rows works
+    on the other's.
+
+    Parameters
+    ----------
+    levels : array of shape (n_levels,)
+        The scale, ascending.
+    indptr, indices, codes : array
+        The entries; codes are indices into ``levels``.
+    """
+
+    levels: Float64Array
+    indptr: IntArray
+    indices: IntArray
+    codes: IntArray
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows there are."""
+        return len(self.indptr) - 1
+
+    @property
+    def n_levels(self) -> int:
+        """How many levels the scale has."""
+        return len(self.levels)
+
+    @property
+    def values(self) -> Float64Array:
+        """The ratings themselves, in the order of the entries."""
+        return self.levels[self.codes]
+
+    @property
+    def _n_parts(self) -> int:
+        """In how many parts to work where that takes wide temporary arrays."""
+        return 1 + len(self) // BLOCK
+
+    def _of_rows(self, part: slice) -> slice:
+        """Return where the entries of neighbouring rows are."""
+        return slice(int(self.indptr[part.start]), int(self.indptr[part.stop]))
+
+    @cached_property
+    def rows(self) -> IntArray:
+        """The row of every entry."""
+        return np.repeat(np.arange(self.n_rows, dtype=np.int32), np.diff(self.indptr))
+
+    def entries_of(self, which: IntArray) -> IntArray:
+        """Return the places of some rows' entries, row after row.
+
+        >>> rows = Rows(np.array([1.0, 2.0]), np.array([0, 2, 3]), np.arange(3), np.zeros(3, int))
+        >>> rows.entries_of(np.array([1, 0]))
+        array([2, 0, 1])
+        """
+        lengths = np.diff(self.indptr)[which]
+        shifts = self.indptr[which] - (np.cumsum(lengths) - lengths)
+        places: IntArray = np.repeat(shifts, lengths) + np.arange(lengths.sum())
+        return places
+
+    def take(self, which: IntArray) -> "Rows":
+        """Return some of the rows, in the order given."""
+        entries = self.entries_of(which)
+        indptr = np.concatenate(([0], np.cumsum(np.diff(self.indptr)[which])))
+        return Rows(self.levels, indptr, self.indices[entries], self.codes[entries])

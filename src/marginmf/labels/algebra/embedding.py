@@ -1,0 +1,363 @@
+"""Labels as points: a factorisation of the label matrix that keeps groups of labels together.
+
+Minimises ``sum_k |Y^k - U V^k|^2 + l1 |U|^2 + l2 sum_k |V^k|_{2,1}`` (Kumar's thesis, chapter 6;
+Y is centred, and k counts groups of labels) in turns over U and V.  For given V the best U is
+``Y M`` with ``M = V^T (V V^T + l1 I)^{-1}``, so U, which has a row for every sample, is never
+needed: everything follows from ``Y^T Y``.  For given U all groups share ``U^T U``, and are solved
+together by accelerated proximal gradient.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.linalg import eigh_tridiagonal
+
+from marginmf._typing import Float64Array, FloatArray
+from marginmf.checkpoints import Journal
+from marginmf.labels.algebra.grams import ZERO, LabelGram, Normal, leading_eigenvectors
+from marginmf.penalties import L1, L21
+from marginmf.solvers import (
+    APG,
+    Callback,
+    Composite,
+    Counted,
+    NumpyVectors,
+    Result,
+    State,
+    Stopping,
+    StopReason,
+    Vectors,
+    minimise,
+)
+from marginmf.solvers.run import PATIENCE
+
+#: The most proximal steps for V between two updates of U; the next turn goes on from there.
+MOST_STEPS = 100
+#: Steps of the Lanczos method for the largest eigenvalue; the error that is left is added to it.
+LANCZOS_STEPS = 20
+
+
+class Embedding(NamedTuple):
+    """Where the factorisation stands.
+
+    Parameters
+    ----------
+    mixing : array of shape (n_labels, n_factors)
+        The matrix M of ``U = Y M``.
+    factors : array of shape (n_factors, n_labels)
+        V.
+    cross, inner : array
+        ``U^T Y`` and ``U^T U``.
+    """
+
+    mixing: Float64Array
+    factors: Float64Array
+    cross: Float64Array
+    inner: Float64Array
+
+
+@dataclass(frozen=True, eq=False)
+class LabelEmbedding:
+    """The problem: labels that stand group by group, and the weights of the penalties.
+
+    Parameters
+    ----------
+    gram : LabelGram
+        ``Y^T Y``.
+    starts : sequence of int
+        Where each group of labels begins.
+    reg_basis, reg_group : float
+        The weights l1 and l2.
+    """
+
+    gram: LabelGram
+    starts: Sequence[int]
+    reg_basis: float
+    reg_group: float
+
+    def minimise(
+        self,
+        n_factors: int,
+        stopping: Stopping,
+        callbacks: Sequence[Callback] = (),
+        journal: Journal | None = None,
+    ) -> Result:
+        """Take turns until the objective hardly falls; the point is an `Embedding`.
+
+        Starts from the leading eigenvectors of ``Y^T Y``, of which there may be fewer than
+        ``n_factors``.  ``tol`` is a share of ``|Y|^2``: where the factors hardly leave a rest, a
+        share of that rest means nothing.
+        """
+        start = np.ascontiguousarray(leading_eigenvectors(self.gram, n_factors).T)
+        rules = replace(stopping, tol=-math.inf, step_tol=stopping.tol)
+        solver = Turns(0.1 * stopping.tol)
+        result = (journal or Journal()).minimise("labels", solver, self, start, rules, callbacks)
+        reason = StopReason.OBJECTIVE if result.reason is StopReason.STEP else result.reason
+        return replace(result, point=self.with_best_basis(result.point), reason=reason)
+
+    def with_best_basis(self, V: Float64Array) -> Embedding:
+        """Return the embedding with these factors and the U that suits them best."""
+        values, vectors = np.linalg.eigh(V @ V.T)
+        # Without a penalty the inverse does not exist where factors are zero or dependent: leave
+        # those directions out, which is the least U of all the best ones.
+        kept = values > ZERO * max(values[-1], 0.0)
+        inverse = np.divide(1.0, values + self.reg_basis, out=np.zeros_like(values), where=kept)
+        M = V.T @ (vectors * inverse) @ vectors.T
+        cross = self.gram.apply(M).T
+        inner = cross @ M
+        return Embedding(M, V, cross, 0.5 * (inner + inner.T))
+
+    def objective(self, here: Embedding) -> float:
+        """Return the whole objective."""
+        V = here.factors
+        fit = self.gram.trace + float(np.sum(V * (here.inner @ V - 2.0 * here.cross)))
+        penalty = L21(self.reg_group, self.starts).value(V)
+        return fit + self.reg_basis * float(np.trace(here.inner)) + penalty
+
+
+@dataclass(frozen=True)
+class Turns:
+    """The solver of `LabelEmbedding`: U in closed form, then steps for V, and again.
+
+    The share of a step is how far the objective fell, on the average of the last three turns, as a
+    share of ``|Y|^2``.
+
+    Parameters
+    ----------
+    step_tol : float
+        When V's steps end: more exactly than the turns do, or what is left would add up.
+    """
+
+    step_tol: float
+
+    def steps(self, whole: Any, start: Any, vectors: Vectors) -> Iterator[State]:
+        """Yield a state after every turn; see `marginmf.solvers.Solver.steps`."""
+        counted = Counted.of(whole, start)
+        problem: LabelEmbedding = counted.objective
+        resumed = start if isinstance(start, State) else None
+        here = problem.with_best_basis(start if resumed is None else resumed.point)
+        factors, values = FactorProblem.of(problem, here), [problem.objective(here)]
+        if resumed is None:
+            yield self._state(problem, here, factors, values, counted.n_evaluations)
+        else:
+            values = list(resumed.numbers["values"])
+        stopping = Stopping(MOST_STEPS, -math.inf, 0.0, step_tol=self.step_tol)
+        while True:
+            found = factors.minimise(stopping)
+            counted.n_evaluations += found.n_evaluations
+            after = problem.with_best_basis(found.point)
+            value = problem.objective(after)
+            if value > values[-1]:
+                return
+            here, factors = after, FactorProblem.of(problem, after)
+            values = [*values[-PATIENCE:], value]
+            yield self._state(problem, here, factors, values, counted.n_evaluations)
+
+    @staticmethod
+    def _state(
+        problem: LabelEmbedding,
+        here: Embedding,
+        factors: "FactorProblem",
+        values: Sequence[float],
+        n_evaluations: int,
+    ) -> State:
+        fall = (values[0] - values[-1]) / PATIENCE if len(values) > PATIENCE else math.inf
+        share = fall / problem.gram.trace if problem.gram.trace else 0.0
+        numbers = {"values": values}
+        return State(
+            here.factors, values[-1], factors.residual(), n_evaluations, share, numbers=numbers
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class FactorProblem:
+    """The problem of V for given U, in units in which every column of U has length one.
+
+    In them the columns are nearly orthonormal, and a few steps are enough.
+
+    Parameters
+    ----------
+    inner, cross : array
+        ``U^T U`` and ``U^T Y`` in these units.
+    constant : float
+        The sum of the squares of Y.
+    penalty : L21
+        The penalty, in these units.
+    start : array
+        The factors that there are.
+    unit : array of shape (n_factors, 1)
+        The units; zero for columns of zeros, whose factors are zero.
+    """
+
+    inner: Float64Array
+    cross: Float64Array
+    constant: float
+    penalty: L21
+    start: Float64Array
+    unit: Float64Array
+
+    @classmethod
+    def of(cls, whole: LabelEmbedding, here: Embedding) -> "FactorProblem":
+        """Return the problem at an embedding."""
+        lengths = np.sqrt(np.diag(here.inner))[:, None]
+        unit = np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0)
+        return cls(
+            unit * here.inner * unit.T,
+            unit * here.cross,
+            whole.gram.trace,
+            L21(whole.reg_group * unit, whole.starts),
+            lengths * here.factors,
+            unit,
+        )
+
+    @cached_property
+    def lipschitz(self) -> float:
+        """The largest curvature, ``2 |U^T U|_2``."""
+        return 2.0 * float(np.linalg.eigvalsh(self.inner)[-1])
+
+    def smooth(self, W: Float64Array) -> tuple[float, Float64Array]:
+        """Return ``|Y - U V|^2`` and its gradient."""
+        product = self.inner @ W
+        value = self.constant + float(np.sum(W * (product - 2.0 * self.cross)))
+        return value, 2.0 * (product - self.cross)
+
+    def residual(self) -> float:
+        """Return how far the start is from the minimum, as the norm of a gradient."""
+        step = 1.0 / self.lipschitz if self.lipschitz else 1.0
+        moved = self.penalty.prox(self.start - step * self.smooth(self.start)[1], step)
+        return float(np.linalg.norm(moved - self.start)) / step
+
+    def minimise(self, stopping: Stopping) -> Result:
+        """Return the solver's result, with V as its point."""
+        # Gradient restarts, because they work below the rounding of the objective too.
+        objective = Composite(self.smooth, self.penalty, self.lipschitz)
+        result = minimise(APG("gradient", affine=True), objective, self.start, stopping)
+        return replace(result, point=self.unit * result.point)
+
+
+def fit_feature_map(
+    normal: Normal,
+    cross: Float64Array,
+    inner: Float64Array,
+    reg_corr: float,
+    reg_sparse: float,
+    stopping: Stopping,
+    callbacks: Sequence[Callback] = (),
+    dtype: Any = np.float64,
+    journal: Journal | None = None,
+) -> Result:
+    """Return the solver's result, with the map Z in float64 as its point.
+
+    Minimises ``|X Z - U|^2 + alpha tr(Z R Z^T) + beta |Z|_1`` over Z, where X and U are centred,
+    and R says how little the columns of U go together (`unrelatedness`).
+
+    Parameters
+    ----------
+    normal : Normal
+        ``X^T X``.
+    cross : array of shape (n_features, n_factors)
+        ``X^T U``.
+    inner : array of shape (n_factors, n_factors)
+        ``U^T U``.
+    reg_corr, reg_sparse : float
+        The weights alpha and beta.
+    stopping : Stopping
+        When to end.
+    callbacks : sequence of callable
+        Called after every iteration.
+    dtype : dtype
+        The precision of the arithmetic.
+    journal : Journal, optional
+        Runs the minimisation; by default one that keeps nothing.
+    """
+    unrelated = reg_corr * unrelatedness(inner)
+    ridge = float(np.linalg.norm(unrelated, 2)) if unrelated.any() else 0.0
+    # Features of length one: those that are rare would else take as long as they are short.
+    # Constant ones stay at zero.
+    lengths = np.sqrt(normal.diagonal + ridge)
+    unit = np.divide(1.0, lengths, out=np.zeros_like(lengths), where=normal.diagonal > 0)
+    scale = unit.astype(dtype)[:, None]
+    target = (unit[:, None] * cross).astype(dtype)
+    unrelated = unrelated.astype(dtype)
+    constant, vectors = float(np.trace(inner)), NumpyVectors()
+
+    def product(W: FloatArray) -> FloatArray:
+        Z = scale * W
+        image = normal.apply(Z)
+        if ridge:
+            image = image + Z @ unrelated
+        return scale * image
+
+    def smooth(W: FloatArray) -> tuple[float, FloatArray]:
+        slope = product(W)
+        slope -= target
+        with_slope, with_target = vectors.dots((slope, target), W)
+        value = constant + with_slope - with_target
+        slope *= 2
+        return value, slope
+
+    def with_ridge(column: FloatArray) -> FloatArray:
+        Z = scale * column
+        bent: FloatArray = scale * (normal.apply(Z) + Z.dtype.type(ridge) * Z)
+        return bent
+
+    objective = Composite(
+        smooth,
+        L1((reg_sparse * unit).astype(dtype)[:, None]),
+        2.0 * largest_eigenvalue(with_ridge, len(unit), dtype),
+    )
+    result = (journal or Journal()).minimise(
+        "features", APG(affine=True), objective, np.zeros_like(target), stopping, callbacks, vectors
+    )
+    return replace(result, point=unit[:, None] * result.point)
+
+
+def unrelatedness(inner: Float64Array) -> Float64Array:
+    """Return R, one minus the correlations of the columns of U, as near as a penalty can be.
+
+    R itself has negative eigenvalues, with which the objective would have no minimum: they are
+    replaced by zero, which gives the nearest matrix without any.  A column of zeros is
+    related to itself alone.
+
+    >>> np.linalg.eigvalsh(unrelatedness(np.array([[2.0, 0.0], [0.0, 3.0]]))).round(12)
+    array([0., 1.])
+    """
+    lengths = np.sqrt(np.diag(inner))
+    unit = np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0)
+    correlations = unit[:, None] * inner * unit
+    np.fill_diagonal(correlations, 1.0)
+    values, vectors = np.linalg.eigh(1.0 - correlations)
+    nearest: Float64Array = (vectors * np.maximum(values, 0.0)) @ vectors.T
+    return nearest
+
+
+def largest_eigenvalue(product: Any, n: int, dtype: Any) -> float:
+    """Return a bound on the largest eigenvalue of a positive semi-definite matrix, hardly above it.
+
+    The Lanczos method, from a start that is the same every time.
+
+    >>> matrix = np.diag(np.arange(100.0))
+    >>> 99.0 <= largest_eigenvalue(lambda v: matrix @ v, 100, np.float64) < 99.5
+    True
+    """
+    vector = np.random.default_rng(0).normal(size=(n, 1))
+    vector /= np.linalg.norm(vector)
+    before, off = np.zeros_like(vector), 0.0
+    diagonal: list[float] = []
+    off_diagonal: list[float] = []
+    for _ in range(min(n, LANCZOS_STEPS)):
+        image = product(vector.astype(dtype)).astype(np.float64) - off * before
+        diagonal.append(float(np.sum(image * vector)))
+        image -= diagonal[-1] * vector
+        off = float(np.linalg.norm(image))
+        off_diagonal.append(off)
+        if off <= 1e-6 * max(diagonal):
+            break
+        before, vector = vector, image / off
+    values, vectors = eigh_tridiagonal(diagonal, off_diagonal[:-1])
+    # An eigenvalue lies within the length of the residual.
+    return float(values[-1] + off_diagonal[-1] * abs(vectors[-1, -1])) * (1.0 + 1e-6)

@@ -1,0 +1,354 @@
+"""What GroPLE needs of the data: products of the centred features and labels with themselves.
+
+With X and Y centred inside, ``X^T X``, ``X^T Y`` and ``Y^T Y`` say all there is to know about a
+least-squares fit, however many rows there are.  Sparse features are never made dense, and
+``X^T X`` is formed only where that is cheaper than to multiply by X and by its transpose again
+and again.  Sums over rows are in float64.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+from scipy.linalg import eigh
+from scipy.sparse import csr_array, issparse
+from scipy.sparse.linalg import LinearOperator, eigsh
+
+from marginmf._typing import Float64Array, FloatArray, IntArray
+from marginmf.backends.labels import mirror, sparse_times, upper_gram
+from marginmf.labels.algebra.features import FAR_OFF, filled_columns
+
+#: The most bytes that ``X^T X`` may take.
+MOST_BYTES = 2**30
+#: About how many numbers a block of a matrix has.
+BLOCK = 2**22
+#: Blocks of sparse features are small beside a matrix of this many columns.
+MOST_COLUMNS = 256
+#: More labels than this have a sparse ``Y^T Y``.
+MOST_DENSE_LABELS = 4096
+#: About how many times `Normal.apply` is called in a fit.
+APPLICATIONS = 50
+#: How much slower than in dense products a multiplication is, in the product of a sparse matrix
+#: with a dense one, and with itself; and how many multiplications every number of the latter takes
+#: besides (measured; their ratios are all that matters).
+SPARSE_DENSE, SPARSE_SPARSE, EACH_FORMED = 5, 60, 250
+
+
+#: Eigenvalues below this share of the largest are zero, but for rounding.
+ZERO = 1e-10
+
+
+class Normal(Protocol):
+    """The matrix ``X^T X`` of centred features, formed or not."""
+
+    @property
+    def diagonal(self) -> Float64Array:
+        """Its diagonal; exactly zero for features that are constant."""
+
+    def apply(self, Z: FloatArray) -> FloatArray:
+        """Return ``X^T X Z``."""
+
+
+@dataclass(frozen=True, eq=False)
+class FormedNormal:
+    """``X^T X`` as a matrix."""
+
+    matrix: FloatArray
+    diagonal: Float64Array
+
+    def apply(self, Z: FloatArray) -> FloatArray:
+        """Return ``X^T X Z``."""
+        product: FloatArray = self.matrix @ Z
+        return product
+
+
+@dataclass(frozen=True, eq=False)
+class ImplicitNormal:
+    """``X^T X`` as two products; for wide features, where the matrix would be large."""
+
+    X: Any
+    means: Float64Array
+    diagonal: Float64Array
+
+    @cached_property
+    def _sparse_blocks(self) -> list[tuple[csr_array, csr_array]]:
+        """Blocks of rows as they are, and lying on their side: so each product goes along rows."""
+        return [(rows, csr_array(rows.T)) for rows in row_blocks(self.X, MOST_COLUMNS)]
+
+    def apply(self, Z: FloatArray) -> FloatArray:
+        """Return ``X^T X Z``."""
+        shift = (self.means @ Z).astype(Z.dtype)
+        product = np.zeros(Z.shape, Z.dtype)
+        # The columns of what is multiplied add up to zero, so X^T need not be centred.
+        if issparse(self.X):
+            for rows, on_side in self._sparse_blocks:
+                embedded = sparse_times(rows, Z)
+                embedded -= shift
+                product += sparse_times(on_side, embedded)
+        else:
+            for rows in row_blocks(self.X, Z.shape[1]):
+                product += rows.T @ (rows @ Z - shift)
+        return product
+
+
+@dataclass(frozen=True, eq=False)
+class LabelGram:
+    """``Y^T Y``, and with the labels centred.
+
+    Parameters
+    ----------
+    together : csr_array
+        How many rows have both of two labels.
+    n_rows : int
+        How many rows there are.
+    """
+
+    together: csr_array
+    n_rows: int
+
+    @classmethod
+    def of(cls, Y: csr_array) -> "LabelGram":
+        """Count which labels go together; the counts are exact."""
+        return cls(csr_array(Y.T @ Y), Y.shape[0])
+
+    @cached_property
+    def counts(self) -> Float64Array:
+        """How many rows have each label."""
+        counts: Float64Array = self.together.diagonal()
+        return counts
+
+    @property
+    def means(self) -> Float64Array:
+        """The share of the rows that have each label."""
+        return self.counts / self.n_rows
+
+    @cached_property
+    def matrix(self) -> Float64Array:
+        """``Y^T Y`` of centred labels."""
+        centred: Float64Array = self.together.toarray()
+        centred -= np.outer(self.counts, self.means)
+        return centred
+
+    @property
+    def trace(self) -> float:
+        """The sum of the squares of the centred labels."""
+        return float(np.sum(self.counts * (1.0 - self.means)))
+
+    def apply(self, M: Float64Array) -> Float64Array:
+        """Return ``Y^T Y M`` of centred labels."""
+        product: Float64Array
+        if len(self.counts) <= MOST_DENSE_LABELS:
+            product = self.matrix @ M
+        else:
+            product = self.together @ M - np.multiply.outer(self.counts, self.means @ M)
+        return product
+
+    def taken(self, order: IntArray) -> "LabelGram":
+        """Return the same with labels in another order."""
+        return LabelGram(self.together[order][:, order], self.n_rows)
+
+
+def feature_moments(X: Any) -> tuple[Float64Array, Float64Array]:
+    """Return the mean of every feature, and the sum of squares around it.
+
+    A feature whose squares are no more than rounding is constant: its sum is exactly zero.
+
+    >>> feature_moments(csr_array([[1.0, 0.0], [1.0, 4.0]]))
+    (array([1., 2.]), array([0., 8.]))
+    """
+    n, width = X.shape
+    if issparse(X):
+        columns = X.indices
+        means = np.bincount(columns, X.data, width) / n
+        around = np.square(X.data - means[columns])
+        squares = np.bincount(columns, around, width).astype(np.float64, copy=False)
+        squares += (n - np.bincount(columns, minlength=width)) * np.square(means)
+    else:
+        means = X.mean(axis=0, dtype=np.float64)
+        squares = np.zeros(width)
+        for rows in row_blocks(X, width):
+            squares += np.square(rows - means).sum(axis=0)
+    rounding = 64.0 * float(np.finfo(X.dtype).eps)
+    squares[squares <= n * np.square(rounding * means)] = 0.0
+    return means, squares
+
+
+def ready_for_products(
+    X: Any, moments: tuple[Float64Array, Float64Array]
+) -> tuple[Any, tuple[Float64Array, Float64Array]]:
+    """Return features whose products can be centred without losing digits, and their moments.
+
+    Sparse features are centred after products are made.  A feature whose mean is large against its
+    spread, such as a date, would lose its digits there; nearly all of its values are stored, so
+    that it can be centred first.
+
+    >>> X = csr_array([[1e9, 0.0], [1e9 + 1, 1.0]])
+    >>> ready, (means, _) = ready_for_products(X, feature_moments(X))
+    >>> ready.toarray().tolist(), means.tolist()
+    ([[-0.5, 0.0], [0.5, 1.0]], [0.0, 0.5])
+    """
+    if not issparse(X):
+        return X, moments
+    means, squares = moments
+    n = X.shape[0]
+    full = (n * np.square(means) > FAR_OFF * squares) & (squares > 0)
+    columns = np.flatnonzero(full)
+    if len(columns) == 0:
+        return X, moments
+    kept = np.where(full[X.indices], 0.0, X.data)
+    others = csr_array((kept, X.indices, X.indptr), X.shape)
+    values = X[:, columns].toarray() - means[columns]
+    ready = csr_array(others + filled_columns(values, columns, X.shape[1]))
+    return ready, (np.where(full, 0.0, means), squares)
+
+
+def normal_matrix(
+    X: Any, moments: tuple[Float64Array, Float64Array], dtype: Any, n_columns: int
+) -> Normal:
+    """Return ``X^T X`` of centred features, formed if that is cheaper.
+
+    Parameters
+    ----------
+    X : array or csr_array of shape (n_rows, n_features)
+        The features.
+    moments : pair of arrays
+        What `feature_moments` returned.
+    dtype : dtype
+        The precision of what will be multiplied with it.
+    n_columns : int
+        How many columns that will have.
+    """
+    dtype = np.dtype(dtype)
+    if is_formed(X, dtype, n_columns):
+        return formed_normal(X, moments, dtype)
+    means, diagonal = moments
+    if issparse(X):
+        return ImplicitNormal(X.astype(dtype, copy=False), means, diagonal)
+    # Centred before the rounding, which would else be that of the means.
+    return ImplicitNormal((X - means).astype(dtype), np.zeros_like(means), diagonal)
+
+
+def formed_normal(X: Any, moments: tuple[Float64Array, Float64Array], dtype: Any) -> FormedNormal:
+    """Return ``X^T X`` of centred features as a matrix."""
+    means, diagonal = moments
+    formed = _formed_sparse if issparse(X) else _formed_dense
+    return FormedNormal(formed(X, means, dtype), diagonal)
+
+
+def is_formed(X: Any, dtype: Any, n_columns: int) -> bool:
+    """Return whether forming ``X^T X`` takes little enough memory, and less time than not to.
+
+    >>> is_formed(np.zeros((1000, 10)), np.dtype(np.float32), 10)
+    True
+    >>> is_formed(csr_array((6000, 47236)), np.dtype(np.float32), 100)
+    False
+    """
+    n, width = X.shape
+    if issparse(X):
+        if width**2 * np.dtype(dtype).itemsize > MOST_BYTES:
+            return False
+        lengths = np.diff(X.indptr).astype(np.float64)
+        forming = SPARSE_SPARSE * float(lengths @ lengths) + EACH_FORMED * float(width) ** 2
+        twice = 2.0 * SPARSE_DENSE * float(X.nnz)
+    else:
+        if width**2 * 8 > MOST_BYTES:
+            return False
+        forming, twice = 0.5 * n * float(width) ** 2, 2.0 * n * width
+    return (
+        forming + APPLICATIONS * n_columns * float(width) ** 2 <= APPLICATIONS * n_columns * twice
+    )
+
+
+def cross_product(
+    X: Any, feature_means: Float64Array, Y: csr_array, M: Float64Array
+) -> Float64Array:
+    """Return ``X^T Y M`` of centred features and labels, without forming ``X^T Y``."""
+    product = np.zeros((X.shape[1], M.shape[1]))
+    sums = np.zeros(M.shape[1])
+    start = 0
+    for rows in row_blocks(X, max(X.shape[1] if not issparse(X) else 0, M.shape[1])):
+        embedded = sparse_times(Y[start : start + rows.shape[0]], M)
+        start += rows.shape[0]
+        if issparse(X):
+            product += sparse_times(csr_array(rows.T), embedded)
+            sums += embedded.sum(axis=0)
+        else:
+            product += (rows - feature_means).T @ embedded
+    product -= np.outer(feature_means, sums)  # nothing, if features are dense
+    return product
+
+
+def row_blocks(X: Any, width: int) -> Iterator[Any]:
+    """Cut rows into blocks that are small with ``width`` columns, one at a time."""
+    size = max(1, BLOCK // max(1, width))
+    if size >= X.shape[0]:
+        yield X  # a slice of all rows would be a copy, if they are sparse
+        return
+    for start in range(0, X.shape[0], size):
+        yield X[start : start + size]
+
+
+def _formed_dense(X: FloatArray, means: Float64Array, dtype: Any) -> FloatArray:
+    total = np.zeros((X.shape[1], X.shape[1]))
+    for rows in row_blocks(X, X.shape[1]):
+        centred = rows - means
+        total += centred.T @ centred
+    return total.astype(dtype, copy=False)
+
+
+def _formed_sparse(X: csr_array, means: Float64Array, dtype: Any) -> FloatArray:
+    width = X.shape[1]
+    matrix = np.empty((width, width), dtype)
+    for rows, products in upper_gram(X, max(1, BLOCK // max(1, width))):
+        products -= np.outer(X.shape[0] * means[rows], means)
+        matrix[rows] = products
+    mirror(matrix)
+    return matrix
+
+
+class Gram(Protocol):
+    """A symmetric matrix with a row for each label, without negative eigenvalues."""
+
+    @property
+    def counts(self) -> Float64Array:
+        """A number for each label."""
+
+    @property
+    def matrix(self) -> Float64Array:
+        """The whole matrix."""
+
+    @property
+    def trace(self) -> float:
+        """About the sum of its eigenvalues."""
+
+    def apply(self, M: Float64Array) -> Float64Array:
+        """Return the product with another matrix."""
+
+
+def leading_eigenvectors(gram: Gram, n: int) -> Float64Array:
+    """Return the eigenvectors of the largest eigenvalues that are not zero.
+
+    There is one column at least: of zeros, if all labels are constant.
+    """
+    n_labels = len(gram.counts)
+    if n_labels <= MOST_DENSE_LABELS or n >= n_labels - 1:
+        wanted = (max(0, n_labels - n), n_labels - 1)
+        values, vectors = eigh(gram.matrix, subset_by_index=wanted, check_finite=False)
+    else:
+        operator = LinearOperator(
+            (n_labels, n_labels),
+            matvec=lambda vector: gram.apply(vector.reshape(n_labels, 1)),
+            matmat=gram.apply,
+            dtype=float,
+        )
+        # A start of its own, because by default it is another one every time.
+        start = np.random.default_rng(0).normal(size=n_labels)
+        values, vectors = eigsh(operator, n, v0=start)
+    values, vectors = values[::-1][:n], vectors[:, ::-1][:, :n]
+    rank = int(np.sum(values > ZERO * max(gram.trace, 0.0)))
+    if rank == 0 or gram.trace <= 0.0:
+        return np.zeros((n_labels, 1))
+    leading: Float64Array = vectors[:, :rank]
+    return leading

@@ -1,0 +1,357 @@
+"""Estimators around others: one chooses decision rules and parameters, one scales features."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.sparse import csr_array, issparse
+from sklearn.base import BaseEstimator, clone
+from sklearn.model_selection import ParameterGrid
+
+from marginmf._demands import ListOf, Optional, floats, saved
+from marginmf._typing import Float64Array, FloatArray
+from marginmf.labels.algebra.features import filled_columns
+from marginmf.labels.base import RULE, LabelsEstimator
+from marginmf.labels.order import Fold
+
+
+@saved
+@dataclass(eq=False, repr=False)
+class DecisionTuned(LabelsEstimator):
+    """A classifier with thresholds, and parameters if wanted, chosen on rows held out in turn.
+
+    Every candidate is fitted once on each fold; its best thresholds follow from the scores of the
+    rows held out, and the candidate that reaches most with its own thresholds is fitted to all
+    rows.  So parameters and thresholds are chosen together, for the price of one
+    cross-validation.
+
+    Parameters
+    ----------
+    estimator : classifier
+        Any scikit-learn classifier for an indicator of labels that has ``decision_function`` or
+        ``predict_proba``, the estimators of `marginmf.labels` included.
+    param_grid : mapping or list of mappings, optional
+        Candidates for the estimator's parameters, as in scikit-learn's ``GridSearchCV``.
+    decision : {"sign", "global", "per_label"}
+        The rule; see `marginmf.labels.decisions`.
+    tune_for : {"accuracy", "micro_f1", "macro_f1", "hamming"}
+        The measure that thresholds and parameters are chosen for.
+    top1_if_empty : bool
+        Whether a row that would get no label gets its best one.
+    cv : int
+        How many folds.
+
+    Attributes
+    ----------
+    estimator_ : classifier
+        The estimator, fitted to all rows.
+    thresholds_ : array of shape (n_labels,)
+        A label is predicted where its score is above.
+    best_params_ : dict
+        The candidate that was chosen.
+    cv_values_ : list of float
+        What every candidate reached, in the order of ``ParameterGrid(param_grid)``: the measure
+        (for Hamming loss, minus the number of wrong labels) or, for a vector of classes, the share
+        of them that is right.
+    classes_ : array
+        The names of the labels, or their numbers.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_multilabel_classification
+    >>> from sklearn.linear_model import RidgeClassifier
+    >>> X, Y = make_multilabel_classification(n_samples=200, random_state=0)
+    >>> tuned = DecisionTuned(RidgeClassifier(), param_grid={"alpha": [1.0, 100.0]}).fit(X, Y)
+    >>> tuned.best_params_, tuned.predict(X).shape
+    ({'alpha': 100.0}, (200, 5))
+    """
+
+    estimator: Any
+    param_grid: Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Sequence[Any]]] | None = None
+
+    # The estimator may look for an order of its own, and the user for the one that was given.
+    _order = None
+    _saved: ClassVar[dict[str, Any]] = {
+        "estimator_": BaseEstimator,
+        "best_params_": dict,
+        "cv_values_": Optional(ListOf(float)),
+        "_labels": "Varying",
+    }
+
+    def _flaws(self, lengths: Mapping[str, int]) -> Iterator[str]:
+        yield from super()._flaws(lengths)
+        n_varying = 0 if self._labels is None else int(self._labels.varying.sum())
+        if n_varying > 0:  # else there was nothing to learn, and it is never asked
+            yield from score_flaws(self.estimator_, ".estimator_", n_varying)
+
+    def _check(self) -> None:
+        check_classifier(self.estimator, "OneVsRestClassifier(LinearSVC())")
+        if self.param_grid is None:
+            return
+        candidates = list(ParameterGrid(self.param_grid))
+        if not candidates:
+            raise ValueError(f"param_grid={self.param_grid!r} has no candidates.")
+        inside = isinstance(self.estimator, LabelsEstimator)
+        for name in sorted({name for candidate in candidates for name in candidate}):
+            if inside and name in RULE:
+                raise ValueError(
+                    f"param_grid has {name!r}, which is a parameter of DecisionTuned itself: the "
+                    "rule of the estimator inside is not used."
+                )
+
+    def _learn(self, X: Any, Y: csr_array, tuned: bool) -> None:
+        self.best_params_: dict[str, Any] = {}
+        if self.param_grid is None or X.shape[0] < 2:
+            super()._learn(X, Y, tuned)
+            return
+        candidates = list(ParameterGrid(self.param_grid))
+        trials = [self._judged(k, params, X, Y) for k, params in enumerate(candidates)]
+        self.cv_values_ = [value for _, value in trials]
+        best = int(np.argmax(self.cv_values_))
+        self.best_params_ = candidates[best]
+        self._take_thresholds(trials[best][0] if tuned else np.zeros(Y.shape[1]), Y)
+        self._fit_in_order(X, Y)
+
+    def _judged(
+        self, number: int, params: Mapping[str, Any], X: Any, Y: csr_array
+    ) -> tuple[Float64Array, float]:
+        """Return a candidate's best thresholds, and what it reaches with them."""
+        trial: DecisionTuned = clone(self)
+        trial._journal = self._journal.scope(f"candidate {number + 1}")
+        trial.set_params(estimator=trial.estimator.set_params(**params), param_grid=None)
+        if not self.targets_.vector:
+            return trial._tuned(X, Y)
+        # Classes are predicted without thresholds: how many are right?
+        right = [
+            self.targets_.codes_of(scores) == self.targets_.codes_of(present - 0.5)
+            for scores, present in trial._held_out(X, Y)
+        ]
+        return np.zeros(Y.shape[1]), float(np.concatenate(right).mean())
+
+    def _fit(self, X: Any, Y: csr_array) -> None:
+        self.estimator_ = clone(self.estimator).set_params(**getattr(self, "best_params_", {}))
+        if Y.shape[1] == 0:
+            return
+        if isinstance(self.estimator_, LabelsEstimator):
+            # Its thresholds would be chosen twice; scores are all that is wanted of it.
+            self._learned_inside(self.estimator_, X, Y, False)
+        else:
+            # int64, because scikit-learn's LabelBinarizer goes wrong on small integers when there
+            # are more labels than they can count.
+            indicator = Y.toarray().astype(np.int64)
+            # One label is an ordinary vector of two classes: many refuse a column.
+            single = indicator.shape[1] == 1 and takes_vectors(self.estimator_)
+            self.estimator_.fit(X, indicator[:, 0] if single else indicator)
+
+    def _scores(self, X: Any) -> FloatArray:
+        assert self._labels is not None
+        return scores_of(self.estimator_, X, int(self._labels.varying.sum()))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = takes_sparse(self.estimator)
+        return tags
+
+
+def check_classifier(estimator: Any, example: str) -> None:
+    """Raise a sentence unless an object can be fitted and gives scores."""
+    if not hasattr(estimator, "fit") or isinstance(estimator, type):
+        raise ValueError(
+            f"estimator={estimator!r} is not a classifier; give an object such as {example}."
+        )
+    if not any(hasattr(estimator, name) for name in ("decision_function", "predict_proba")):
+        raise ValueError(
+            f"{type(estimator).__name__} has neither decision_function nor "
+            "predict_proba, so there are no scores to choose thresholds on."
+        )
+
+
+def takes_sparse(estimator: Any) -> bool:
+    """Return whether a classifier learns from sparse features, as far as it tells."""
+    tags = getattr(estimator, "__sklearn_tags__", None)
+    return tags is None or bool(tags().input_tags.sparse)
+
+
+def takes_vectors(estimator: Any) -> bool:
+    """Return whether a classifier learns from a vector of classes, as far as it tells."""
+    tags = getattr(estimator, "__sklearn_tags__", None)
+    return tags is None or bool(tags().target_tags.single_output)
+
+
+def n_scores(estimator: Any) -> int | None:
+    """Return how many labels a fitted classifier gives scores for; None if it does not tell."""
+    if isinstance(estimator, LabelsEstimator):
+        return estimator.targets_.n_columns if hasattr(estimator, "targets_") else None
+    if hasattr(estimator, "coef_"):
+        return 1 if estimator.coef_.ndim == 1 else len(estimator.coef_)
+    return len(estimator.estimators_) if hasattr(estimator, "estimators_") else None
+
+
+def score_flaws(
+    estimator: Any, name: str, n_labels: int, n_features: int | None = None
+) -> Iterator[str]:
+    """Yield what is wrong with a loaded classifier that should score labels from features."""
+    found, features = n_scores(estimator), getattr(estimator, "n_features_in_", None)
+    if found is None:
+        yield f"{name} has not learned anything that gives scores"
+    elif found != n_labels:
+        yield f"{name} scores {found} labels, but {n_labels} are wanted of it"
+    if n_features is not None and features != n_features:
+        yield f"{name} has other features than the model"
+
+
+def scores_of(estimator: Any, X: Any, n_labels: int) -> FloatArray:
+    """Return scores above 0 for labels that are more likely there than not, a column a label."""
+    if isinstance(estimator, LabelsEstimator):
+        return estimator._label_scores(X)
+    if hasattr(estimator, "decision_function"):
+        scores = np.asarray(estimator.decision_function(X), np.float64)
+        return scores.reshape(X.shape[0], n_labels)
+    probabilities = estimator.predict_proba(X)
+    if isinstance(probabilities, list):  # a table of two columns for every label
+        return np.column_stack([each[:, 1] for each in probabilities]) - 0.5
+    probabilities = np.asarray(probabilities, np.float64)
+    if n_labels == 1:  # a vector of two classes
+        probabilities = probabilities[:, [-1]]
+    return probabilities - 0.5
+
+
+@saved
+@dataclass(eq=False, repr=False)
+class Scaled(LabelsEstimator):
+    """An estimator whose features are moved and stretched so that they lie between 0 and 1.
+
+    The penalties of most methods treat all features alike, so features of different units should
+    be brought to one scale first; the literature's tables are made so for dense features.  Each
+    feature's least and greatest values are those of the training rows, and are kept with the
+    model; later values may lie outside.  A feature that is always the same becomes 0.
+
+    A pipeline of scikit-learn does the same, but is not kept in the files of `marginmf.load`, and
+    learns the decision rule's folds one by one.
+
+    Parameters
+    ----------
+    estimator : LabelsEstimator
+        A method of `marginmf.labels`.
+    decision, tune_for, top1_if_empty, cv
+        How scores become label sets; see `DecisionTuned`.  What the estimator itself has for these
+        is not used.
+
+    Attributes
+    ----------
+    estimator_ : LabelsEstimator
+        The estimator, fitted to the scaled features.
+    offset_, factor_ : array of shape (n_features,)
+        A feature x becomes ``x * factor_ + offset_``.
+    thresholds_ : array of shape (n_labels,)
+        A label is predicted where its score is above.
+    classes_ : array
+        The names of the labels, or their numbers.
+
+    Notes
+    -----
+    Sparse features stay sparse where the least value of each is 0, as it is of counts of words.  A
+    feature with values on both sides of 0 is filled up, because its zeros become something else.
+
+    Examples
+    --------
+    >>> from marginmf.labels import GroPLE
+    >>> from sklearn.datasets import make_multilabel_classification
+    >>> X, Y = make_multilabel_classification(n_samples=100, n_classes=4, random_state=0)
+    >>> model = Scaled(GroPLE(n_factors=3, random_state=0), decision="sign").fit(1000 * X, Y)
+    >>> same = Scaled(GroPLE(n_factors=3, random_state=0), decision="sign").fit(X, Y)
+    >>> bool((model.predict(1000 * X) == same.predict(X)).all())
+    True
+    """
+
+    estimator: Any
+
+    # All that is for the estimator inside to say.
+    _order, _varying_only = None, False
+    _saved: ClassVar[dict[str, Any]] = {
+        "estimator_": LabelsEstimator,
+        "offset_": floats("features"),
+        "factor_": floats("features"),
+    }
+
+    def _flaws(self, lengths: Mapping[str, int]) -> Iterator[str]:
+        yield from super()._flaws(lengths)
+        yield from score_flaws(self.estimator_, ".estimator_", lengths["labels"])
+        for name in ("offset_", "factor_"):
+            if not np.isfinite(getattr(self, name)).all():
+                yield f".{name} has a number that is not finite"
+
+    def _check(self) -> None:
+        if not isinstance(self.estimator, LabelsEstimator):
+            raise ValueError(
+                f"estimator={self.estimator!r} is not a method of marginmf.labels; for a "
+                "classifier of scikit-learn, put DecisionTuned around it and Scaled around that."
+            )
+        self.estimator._check()
+
+    def _learn(self, X: Any, Y: csr_array, tuned: bool) -> None:
+        # The estimator inside chooses the thresholds, because it may choose more with them.
+        inside = clone(self.estimator)
+        self.estimator_ = self._learned_inside(inside, self._learn_scale(X), Y, tuned)
+        self._take_thresholds(self.estimator_.thresholds_, Y)
+
+    def _fit(self, X: Any, Y: csr_array) -> None:
+        inside = clone(self.estimator)
+        self.estimator_ = self._learned_inside(inside, self._learn_scale(X), Y, False)
+
+    def _fit_each(self, X: Any, Y: csr_array, folds: list[Fold]) -> Iterator[LabelsEstimator]:
+        # One scale for all folds, so that the estimator inside may share work among them.
+        rule = {name: getattr(self, name) for name in RULE}
+        inner = clone(self.estimator).set_params(**rule)
+        inner._journal = self._journal
+        for inside in inner._fit_each(self._learn_scale(X), Y, folds):
+            model: Scaled = clone(self)
+            model.offset_, model.factor_, model.estimator_ = self.offset_, self.factor_, inside
+            yield model
+
+    def _scores(self, X: Any) -> FloatArray:
+        return self.estimator_._label_scores(scaled(X, self.offset_, self.factor_))
+
+    def _learn_scale(self, X: Any) -> Any:
+        """Keep the scale of some features, and return them scaled."""
+        least, greatest = (_extreme(X, kind) for kind in ("min", "max"))
+        span = greatest - least
+        # A difference that is lost in the rounding of its terms is none.
+        constant = span <= 4 * np.finfo(np.float64).eps * np.maximum(abs(least), abs(greatest))
+        self.factor_ = np.where(constant, 0.0, 1.0 / np.where(constant, 1.0, span))
+        self.offset_ = -least * self.factor_
+        return scaled(X, self.offset_, self.factor_)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        inner = getattr(self.estimator, "__sklearn_tags__", None)
+        if inner is not None:
+            tags.input_tags.sparse = inner().input_tags.sparse
+            tags.non_deterministic = inner().non_deterministic
+        return tags
+
+
+def scaled(X: Any, offset: Float64Array, factor: Float64Array) -> Any:
+    """Return ``X * factor + offset``, sparse if X is, always in double precision.
+
+    Rounded to single precision, the same numbers would not be the same rows any more.
+
+    >>> X = csr_array([[0.0, 2.0], [4.0, 1.0]])
+    >>> scaled(X, np.array([0.0, -1.0]), np.array([0.25, 1.0])).toarray().tolist()
+    [[0.0, 1.0], [1.0, 0.0]]
+    """
+    if not issparse(X):
+        return X * factor + offset
+    stretched = csr_array((X.data * factor[X.indices], X.indices, X.indptr), shape=X.shape)
+    moved = np.flatnonzero(offset)
+    if len(moved) == 0:
+        return stretched
+    everywhere = np.broadcast_to(offset[moved], (X.shape[0], len(moved)))
+    return csr_array(stretched + filled_columns(everywhere, moved, X.shape[1]))
+
+
+def _extreme(X: Any, kind: str) -> Float64Array:
+    extreme = getattr(X, kind)(axis=0)
+    found: Float64Array = np.asarray(extreme.toarray() if issparse(extreme) else extreme, float)
+    return found.ravel()

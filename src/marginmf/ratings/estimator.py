@@ -1,0 +1,326 @@
+"""The public face of every ratings estimator, and the bases that a new method builds on.
+
+A method that finds margins subclasses `RatingsEstimator`; one that estimates a number,
+`RealValued`; one that gives a distribution over the levels itself, `Distributional`.
+"""
+
+from abc import abstractmethod
+from typing import Any, Self
+
+import numpy as np
+from scipy.special import logit
+from sklearn.utils.validation import check_is_fitted
+
+from marginmf._typing import Float64Array, FloatArray, IntArray
+from marginmf.ratings import new_rows
+from marginmf.ratings.base import RatingsPredictor
+from marginmf.ratings.data import Ratings
+from marginmf.ratings.explain import explain
+from marginmf.ratings.lists import UnknownUsers, recommend, similar
+from marginmf.ratings.scales import MANY_VALUES
+
+
+class RatingsEstimator(RatingsPredictor):
+    """A supervised estimator over (user, item) pairs, with lists, neighbours and new users."""
+
+    def fold_in(self, pairs: Any, ratings: Any = None) -> Self:
+        """Return a model for new users: their rows are learned, the items stay as they are.
+
+        Parameters
+        ----------
+        pairs, ratings
+            Ratings by the new users, as in `fit`.  Ratings of items that training did not see
+            are left out, and a user who has no others stays unknown; levels that training did
+            not see are an error.
+
+        Returns
+        -------
+        estimator
+            A fitted estimator of the same kind whose users are the new ones; this one is not
+            changed.  What it says of a user does not depend on the others folded in with them.
+
+        Examples
+        --------
+        >>> from marginmf.ratings import BiasOnly
+        >>> pairs = [("ann", "x"), ("ann", "y"), ("bob", "x"), ("bob", "y")]
+        >>> model = BiasOnly(reg=0.1).fit(pairs, [5, 3, 4, 2])
+        >>> model.fold_in([("cy", "x")], [3]).predict([("cy", "x"), ("cy", "y")], output="rule")
+        array([3., 2.])
+        """
+        return new_rows.folded(self, "user", pairs, ratings)
+
+    def fold_in_items(self, pairs: Any, ratings: Any = None) -> Self:
+        """Return a model for new items: their rows are learned, the users stay as they are.
+
+        Parameters
+        ----------
+        pairs, ratings
+            Ratings of the new items, as in `fit`.  Ratings by users that training did not see
+            are left out, and an item that has no others stays unknown; levels that training did
+            not see are an error.
+
+        Returns
+        -------
+        estimator
+            A fitted estimator of the same kind whose items are the new ones; this one is not
+            changed.  What it says of an item does not depend on the others folded in with it.
+
+        Examples
+        --------
+        >>> from marginmf.ratings import BiasOnly
+        >>> pairs = [("ann", "x"), ("ann", "y"), ("bob", "x"), ("bob", "y")]
+        >>> model = BiasOnly(reg=0.1).fit(pairs, [5, 3, 4, 2])
+        >>> folded = model.fold_in_items([("ann", "new")], [4])
+        >>> folded.predict([("ann", "new"), ("bob", "new")], output="rule")
+        array([4., 3.])
+        """
+        return new_rows.folded(self, "item", pairs, ratings)
+
+    def update_users(self, pairs: Any, ratings: Any = None) -> Self:
+        """Take in new ratings, by users known or new, and learn those users' rows again.
+
+        Each of these users is learned from all of their ratings, old and new; the items and
+        everyone else stay as they are, to the last bit.
+
+        Parameters
+        ----------
+        pairs, ratings
+            New ratings, as in `fit`.  A new rating of an item that the user has rated replaces
+            the old one.  Ratings of unknown items are left out (`update_items` takes new items
+            in), and a new user who has no others stays unknown; levels that training did not see
+            are an error.
+
+        Returns
+        -------
+        self
+            As it was before, if the update fails or is interrupted.
+
+        Examples
+        --------
+        >>> from marginmf.ratings import BiasOnly
+        >>> pairs = [("ann", "x"), ("ann", "y"), ("bob", "x"), ("bob", "y")]
+        >>> model = BiasOnly(reg=0.1).fit(pairs, [5, 3, 4, 2])
+        >>> model = model.update_users([("bob", "y"), ("cy", "x")], [4, 3])
+        >>> model.predict([("bob", "y")], output="rule")
+        array([3.])
+        >>> model.users_.ids.tolist()
+        ['ann', 'bob', 'cy']
+        """
+        return new_rows.update(self, "user", pairs, ratings)
+
+    def update_items(self, pairs: Any, ratings: Any = None) -> Self:
+        """Take in new ratings, of items known or new, and learn those items' rows again.
+
+        Each of these items is learned from all of its ratings, old and new; the users and
+        all other items stay as they are, to the last bit.
+
+        Parameters
+        ----------
+        pairs, ratings
+            New ratings, as in `fit`.  A new rating by a user who has rated the item replaces
+            the old one.  Ratings by unknown users are left out (`update_users` takes new users
+            in), and a new item that has no others stays unknown; levels that training did not
+            see are an error.
+
+        Returns
+        -------
+        self
+            As it was before, if the update fails or is interrupted.
+
+        Examples
+        --------
+        >>> from marginmf.ratings import BiasOnly
+        >>> pairs = [("ann", "x"), ("ann", "y"), ("bob", "x"), ("bob", "y")]
+        >>> model = BiasOnly(reg=0.1).fit(pairs, [5, 3, 4, 2])
+        >>> model = model.update_items([("ann", "new")], [4])
+        >>> model.predict([("bob", "new"), ("bob", "y")], output="rule")
+        array([3., 2.])
+        """
+        return new_rows.update(self, "item", pairs, ratings)
+
+    def recommend(
+        self,
+        users: Any = None,
+        n: int = 10,
+        *,
+        exclude_seen: bool = True,
+        candidates: Any = None,
+        filter: Any = None,  # noqa: A002
+        unknown: UnknownUsers = "fallback",
+    ) -> Any:
+        """Return the n items that each user is expected to rate highest.
+
+        Users and items are worked on in blocks of bounded size, ``n_jobs`` of them at a time; the
+        answer does not depend on that.
+
+        Parameters
+        ----------
+        users : id, sequence of ids, column of a frame, or None
+            Whom to make lists for; None is every user seen in training.  Repeats count once.
+        n : int
+            The length of the lists.  They are shorter where fewer items are left.
+        exclude_seen : bool
+            Whether to leave out what the user rated in training.
+        candidates : ids, optional
+            The items to choose from; all of them must have been seen in training.
+        filter : callable or pairs, optional
+            What else to leave out.  A function is called with a user's id and the array of the
+            candidates' ids, and returns an array of bool: True for items that may stay.  It
+            should depend on nothing else, because a user may come up again.  Pairs of (user,
+            item), in any form that `predict` takes, are left out; those with ids that nobody asks
+            about change nothing.
+        unknown : {"fallback", "raise", "skip"}
+            What to do with users that training did not see: recommend the items that are liked
+            most by all (expected rating from the item's level frequencies), raise an error, or
+            leave them out.
+
+        Returns
+        -------
+        frame
+            Columns ``user``, ``item``, ``rank`` (1 is the best), ``score`` (the expected rating)
+            and ``rating`` (what `predict` says), by user in the order asked, then by rank.  Equal
+            scores are ranked by the sum of the margins, then by the order of ``items_``.  The
+            frame is of the library that ``users`` come from; else, of the first of pandas,
+            polars and pyarrow that is installed; else, a dictionary of arrays.
+
+        Examples
+        --------
+        >>> from marginmf.datasets import make_ratings
+        >>> from marginmf.ratings import MMMF
+        >>> data = make_ratings(50, 40, n_factors=2, observed=0.5, random_state=0)
+        >>> model = MMMF(n_factors=5, reg=1.0, random_state=0).fit(data.pairs, data.ratings)
+        >>> best = model.recommend([3, 17], n=2)
+        >>> list(best.columns), best["user"].tolist(), best["rank"].tolist()
+        (['user', 'item', 'rank', 'score', 'rating'], [3, 3, 17, 17], [1, 2, 1, 2])
+        """
+        check_is_fitted(self)
+        self.fit_calibrator()
+        return recommend(self, users, n, exclude_seen, candidates, filter, unknown)
+
+    def similar_items(self, items: Any, n: int = 10) -> Any:
+        """Return the n items most similar to each of some items, by the cosine of their factors.
+
+        Parameters
+        ----------
+        items : id, sequence of ids, or column of a frame
+            Items seen in training.  Repeats count once.
+        n : int
+            How many; fewer where there are no more.
+
+        Returns
+        -------
+        frame
+            Columns ``item``, ``similar`` (the other item's id), ``rank`` and ``similarity``, by
+            item in the order asked, then by rank; the kind of frame is chosen as in `recommend`.
+            Where a model has several stages, their factors are taken together.
+
+        Examples
+        --------
+        >>> from marginmf.datasets import make_ratings
+        >>> from marginmf.ratings import HMF
+        >>> data = make_ratings(50, 40, n_factors=2, observed=0.5, random_state=0)
+        >>> model = HMF(n_factors=5, reg=1.0, random_state=0).fit(data.pairs, data.ratings)
+        >>> model.similar_items(7, n=3)["rank"].tolist()
+        [1, 2, 3]
+        """
+        check_is_fitted(self)
+        return similar(self, items, n, self.items_, "item_factors_")
+
+    def similar_users(self, users: Any, n: int = 10) -> Any:
+        """Return the n users most similar to each of some users, by the cosine of their factors.
+
+        As `similar_items`, with the columns ``user``, ``similar``, ``rank`` and ``similarity``.
+        """
+        check_is_fitted(self)
+        return similar(self, users, n, self.users_, "user_factors_")
+
+    def explain(self, user: Any, item: Any, n: int = 5) -> Any:
+        """Return which of the user's own ratings speak for an item, and which against it.
+
+        Given the items' factors, a user's factors are a weighted sum of the factors of the items
+        that the user rated, so the score of any item is a sum over those ratings; see
+        `marginmf.ratings.explain.contributions` for the whole sum and for what is left over.
+
+        Parameters
+        ----------
+        user, item : id
+            Both seen in training; the user need not have rated the item.
+        n : int
+            How many ratings to return of each side, at most.
+
+        Returns
+        -------
+        frame
+            Columns ``item`` (that the user rated), ``rating`` (the user's) and ``contribution``
+            to the score (HMF: to the mean of the stages' scores), from most for to most against.
+            Its library is the first of pandas, polars and pyarrow that is installed.
+
+        Examples
+        --------
+        >>> from marginmf.datasets import make_ratings
+        >>> from marginmf.ratings import MMMF
+        >>> data = make_ratings(50, 40, n_factors=2, observed=0.5, random_state=0)
+        >>> model = MMMF(n_factors=5, reg=1.0, random_state=0).fit(data.pairs, data.ratings)
+        >>> list(model.explain(3, 7, n=2).columns)
+        ['item', 'rating', 'contribution']
+        """
+        return explain(self, user, item, n)
+
+
+class Numbers(RatingsEstimator):
+    """A method that learns from ratings as numbers: continuous ones are as good as levels."""
+
+    def _read(self, pairs: Any, ratings: Any) -> Ratings:
+        if isinstance(pairs, Ratings):
+            return Ratings.of(pairs, ratings)
+        return Ratings.of(pairs, ratings, n_levels=MANY_VALUES)
+
+
+class RealValued(Numbers):
+    """A method that estimates a number: the nearest level is its rule.
+
+    Subclasses say how to learn (`_fit`) and what they estimate (`_estimates`).
+    """
+
+    @abstractmethod
+    def _estimates(self, users: IntArray, items: IntArray) -> FloatArray:
+        """Return a number for known users and items, given as codes."""
+
+    def _margins(self, users: IntArray, items: IntArray) -> FloatArray:
+        return above_midpoints(self._estimates(users, items), self.levels_)
+
+
+class Distributional(RatingsEstimator):
+    """A method that gives a distribution over the levels itself: nothing is calibrated.
+
+    Subclasses say how to learn (`_fit`) and what the distribution is (`_distribution`).
+    """
+
+    @abstractmethod
+    def _distribution(self, users: IntArray, items: IntArray) -> Float64Array:
+        """Return the probability of every level for known users and items, given as codes."""
+
+    def fit_calibrator(self) -> Self:
+        """Do nothing: the probabilities are the method's own."""
+        check_is_fitted(self)
+        return self
+
+    def _above(self, users: IntArray, items: IntArray) -> Float64Array:
+        above = self._distribution(users, items)[:, ::-1].cumsum(axis=1)[:, -2::-1]
+        clipped: Float64Array = np.clip(above, 1e-9, 1 - 1e-9)
+        return clipped
+
+    def _margins(self, users: IntArray, items: IntArray) -> FloatArray:
+        margins: FloatArray = logit(self._above(users, items))
+        return margins
+
+
+def above_midpoints(estimates: FloatArray, levels: Float64Array) -> FloatArray:
+    """Return how far real-valued estimates are above the midpoints of neighbouring levels.
+
+    Counting the positive ones rounds an estimate to the nearest level.
+
+    >>> above_midpoints(np.array([2.25]), np.array([1.0, 2.0, 4.0]))
+    array([[ 0.75, -0.75]])
+    """
+    return estimates[:, None] - (levels[:-1] + levels[1:]) / 2.0

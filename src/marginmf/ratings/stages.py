@@ -1,0 +1,251 @@
+"""Stages: a method is a list of factorisations, and one runner trains them.
+
+HMF is a list of two-level stages; every other method is a list of one.  A `Stage` says what it
+minimises, how its solution is judged on ratings that it has not seen, and which other stage's
+solution it starts from.  A `Training` is a list of stages, the ratings that they learn from and the
+settings of the solver: it trains the stages after one another with warm starts, or side by side.
+Choosing the regularisation strength, stopping early and successive halving work on trainings.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from marginmf._typing import FloatArray, IntArray
+from marginmf.backends import Backend, Resident
+from marginmf.backends.specs import Spec
+from marginmf.checkpoints import Journal
+from marginmf.progress import Report
+from marginmf.ratings.data import Ratings
+from marginmf.ratings.objective import FactorObjective, Parameters, first_thresholds
+from marginmf.solvers import Callback, EarlyStopping, Result, Solver, Stopping
+
+Work = TypeVar("Work")
+
+#: The standard deviation of random factors.  Zero is a saddle point, and large factors start in
+#: the flat parts of the losses; in between, the choice hardly matters.
+START_SCALE = 0.1
+
+
+@dataclass(frozen=True, eq=False)
+class Stage:
+    """One factorisation of a method, on given ratings.
+
+    Parameters
+    ----------
+    spec : Spec
+        What it minimises.
+    margins : callable
+        From a solution, users and items to the margins of the pairs, as the method predicts them.
+    error : callable
+        From margins and the codes of the true levels to what a good solution makes small.
+    name : str
+        What progress bars and checkpoints call it; "" for the only one.
+    after : int, optional
+        The stage whose solution this one starts from; by default it starts at random.
+    """
+
+    spec: Spec
+    margins: Callable[[Parameters, IntArray, IntArray], FloatArray]
+    error: Callable[[FloatArray, IntArray], float]
+    name: str = ""
+    after: int | None = None
+
+
+class Solution(NamedTuple):
+    """A factorisation and how it was found."""
+
+    parameters: Parameters
+    result: Result
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How every stage is minimised."""
+
+    n_factors: int
+    solver: Solver
+    stopping: Stopping
+    dtype: np.dtype[Any]
+    n_threads: int
+
+
+@dataclass(frozen=True, eq=False)
+class Training:
+    """Stages that learn from some ratings.
+
+    Parameters
+    ----------
+    data : Ratings
+        What is learned from.
+    stages : sequence of Stage
+        What is learned.
+    settings : Settings
+        How.
+    backend : Backend
+        Evaluates the objectives.
+    journal : Journal
+        Runs the minimisations, so that an interrupted fit can be resumed.
+    """
+
+    data: Ratings
+    stages: Sequence[Stage]
+    settings: Settings
+    backend: Backend
+    journal: Journal
+
+    def with_settings(self, **changes: Any) -> "Training":
+        """Return the same stages, minimised in another way."""
+        return replace(self, settings=replace(self.settings, **changes))
+
+    @cached_property
+    def resident(self) -> Resident:
+        """The ratings where the backend wants them, for all stages."""
+        shape = (self.data.n_items, self.settings.n_factors)
+        return self.backend.place(self.data, self.stages[0].spec, 0.0, shape, self.settings.dtype)
+
+    def random_start(self, stage: int, rng: np.random.Generator) -> Parameters:
+        """Return small random factors, and thresholds one apart."""
+        users, items = (
+            (START_SCALE * rng.standard_normal((n, self.settings.n_factors))).astype(
+                self.settings.dtype
+            )
+            for n in (self.data.n_users, self.data.n_items)
+        )
+        return Parameters(users, items, first_thresholds(self.data, self.stages[stage].spec))
+
+    def each(self, work: Callable[[int, Backend], Work]) -> list[Work]:
+        """Do some work for every stage: those that start from others after them, or side by side.
+
+        ``work`` is given the number of the stage and a backend with the threads that it may use.
+        """
+        n_stages, n_threads = len(self.stages), self.settings.n_threads
+        order = sorted(range(n_stages), key=self._depth)
+        if n_stages == 1 or any(stage.after is not None for stage in self.stages):
+            done = {k: work(k, self.backend.limited(n_threads)) for k in order}
+            return [done[k] for k in range(n_stages)]
+        # Threads that are left over when every stage has one help inside the stages.
+        backend = self.backend.limited(max(1, n_threads // n_stages))
+        return self.journal.side_by_side(lambda k: work(k, backend), range(n_stages), n_threads)
+
+    def _depth(self, stage: int) -> int:
+        depth, after = 0, self.stages[stage].after
+        while after is not None:
+            depth, after = depth + 1, self.stages[after].after
+        return depth
+
+    def solve(
+        self,
+        stage: int,
+        reg: float,
+        start: Parameters | Any,
+        backend: Backend,
+        name: str,
+        callbacks: Sequence[Callback] = (),
+        stopped_by: "StoppedBy | None" = None,
+    ) -> Solution:
+        """Find one stage's factorisation.
+
+        Parameters
+        ----------
+        stage : int
+            Which one.
+        reg : float
+            The regularisation strength.
+        start : Parameters or vector
+            Where to begin; a vector is that of another stage's result.
+        backend : Backend
+            Evaluates the objective, with the threads that it may use.
+        name : str
+            What a checkpoint keeps it under: another one for each in a fit.
+        callbacks : sequence of callable
+            See every iteration.
+        stopped_by : StoppedBy, optional
+            An error that says when to stop; where it was smallest is the solution.
+        """
+        objective = FactorObjective(backend, self.resident.asking(self.stages[stage].spec, reg))
+        early_stopping = None
+        if stopped_by is not None:
+            error_at, patience = stopped_by
+            early_stopping = EarlyStopping(
+                lambda point: error_at(stage, objective.split(point)), patience
+            )
+        result = self.journal.minimise(
+            name,
+            self.settings.solver,
+            objective,
+            objective.join(start) if isinstance(start, Parameters) else start,
+            self.settings.stopping,
+            callbacks,
+            backend,
+            early_stopping,
+        )
+        return Solution(objective.split(result.point), result)
+
+    def train(
+        self,
+        regs: Sequence[float],
+        starts: "Starts",
+        report: Report,
+        scope: str = "",
+        callbacks: Sequence[Callback] = (),
+        stopped_by: "StoppedBy | None" = None,
+    ) -> list[Solution]:
+        """Find every stage's factorisation.
+
+        Parameters
+        ----------
+        regs : sequence of float
+            The regularisation strength of every stage.
+        starts : sequence of Generator or of Parameters
+            Draws the start of every stage that has none to start from; or every stage's start.
+        report : callable
+            From the name of a part to the callbacks that report its iterations.
+        scope : str
+            What sets these minimisations apart from others of the same stages in a fit.
+        callbacks, stopped_by
+            See `solve`.
+        """
+        solved: dict[int, Solution] = {}
+        _ = self.resident  # before stages that run side by side all ask for it
+
+        def train(k: int, backend: Backend) -> Solution:
+            stage, start = self.stages[k], starts[k]
+            name = f"{stage.name} {scope}".strip()
+            where: Any = start
+            if isinstance(start, np.random.Generator):
+                where = (
+                    self.random_start(k, start)
+                    if stage.after is None
+                    else solved[stage.after].result.point
+                )
+            watching = [*callbacks, *report(name)]
+            solved[k] = self.solve(k, regs[k], where, backend, name, watching, stopped_by)
+            return solved[k]
+
+        return self.each(train)
+
+    def margins(
+        self, solutions: Sequence[Solution], users: IntArray, items: IntArray
+    ) -> FloatArray:
+        """Return the margins of pairs by all stages, side by side."""
+        return np.hstack(
+            [
+                stage.margins(solution.parameters, users, items)
+                for stage, solution in zip(self.stages, solutions, strict=True)
+            ]
+        )
+
+
+#: What every stage starts from.
+Starts = Sequence[np.random.Generator] | Sequence[Parameters]
+
+
+class StoppedBy(NamedTuple):
+    """An error of a stage's solution that should fall, and how many iterations it may not."""
+
+    error_at: Callable[[int, Parameters], float]
+    patience: int

@@ -1,0 +1,441 @@
+"""One loop for every solver: it takes states, and stopping, callbacks and checkpoints watch.
+
+A solver yields a `State` after every iteration.  `minimise` records each of them, asks the
+callbacks, the stopping rules and the early stopping whether to go on, and hands the run as it
+stands to whoever saves it.
+"""
+
+import math
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, NamedTuple, Protocol, Self
+
+from marginmf._random import GeneratorState
+from marginmf.solvers.vectors import NumpyVectors, Vector, Vectors, copy
+
+#: Iterations over which the fall of the objective is averaged: single ones vary too much.
+PATIENCE = 3
+
+#: Returns the value at a point and a gradient that is the solver's own: it may write over it.
+Objective = Callable[[Any], tuple[float, Any]]
+
+
+@dataclass(eq=False)
+class State:
+    """A solver after an iteration: all it takes to go on as if it had never stopped.
+
+    The point is usable and never changes.  The solver may write over the other vectors in its next
+    step, unless `keep` was called before that.
+
+    Parameters
+    ----------
+    point : vector
+        Where the solver is; for a sampler, its sample.
+    value, gradient_norm : float
+        The objective there, and the norm of its gradient.
+    n_evaluations : int
+        How many times the objective was evaluated so far.
+    step_share : float
+        The length of the last step as a share of the point's norm; infinity where steps do not
+        tell how far the minimum is.
+    vectors, numbers : mapping of str to sequence
+        What else the solver has to know, under names of its own.
+    generators : mapping of str to GeneratorState
+        The random generators as they were after this iteration.
+    """
+
+    point: Vector
+    value: float
+    gradient_norm: float
+    n_evaluations: int = 0
+    step_share: float = math.inf
+    vectors: Mapping[str, Sequence[Vector]] = field(default_factory=dict)
+    numbers: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    generators: Mapping[str, GeneratorState] = field(default_factory=dict)
+    is_kept: bool = field(default=False, init=False)
+
+    def keep(self) -> Self:
+        """Ask the solver to leave the vectors as they are; return this state.
+
+        It costs no copy: the solver makes new vectors where it would have used these again.
+        """
+        self.is_kept = True
+        return self
+
+    def own_vectors(self) -> list[Vector]:
+        """Return all vectors but the point."""
+        return [vector for group in self.vectors.values() for vector in group]
+
+
+class Solver(Protocol):
+    """Anything that looks for a minimum step by step."""
+
+    def steps(self, objective: Any, start: Any, vectors: Vectors) -> Iterator[State]:
+        """Yield a state after every iteration, until no step leads further.
+
+        Parameters
+        ----------
+        objective : callable
+            From a point to ``(value, gradient)``; solvers may ask more of it.
+        start : vector or State
+            A point to begin at, which is not changed: the first state is that of the point itself.
+            Or a state of the same solver to go on from: the first state is the one after it.
+        vectors : Vectors
+            Arithmetic for the vectors.
+        """
+
+
+class Counted:
+    """An objective that counts its evaluations, and is otherwise as it was.
+
+    Examples
+    --------
+    >>> square = Counted(lambda x: (x * x, 2 * x))
+    >>> square(3.0), square.n_evaluations
+    ((9.0, 6.0), 1)
+    """
+
+    def __init__(self, objective: Any, n_evaluations: int = 0) -> None:
+        self.objective, self.n_evaluations = objective, n_evaluations
+
+    @classmethod
+    def of(cls, objective: Any, start: Any = None) -> "Counted":
+        """Return the objective as one that counts, from where a state left off."""
+        if isinstance(objective, Counted):
+            return objective
+        return cls(objective, start.n_evaluations if isinstance(start, State) else 0)
+
+    def __call__(self, point: Vector) -> tuple[float, Any]:
+        """Evaluate the objective."""
+        self.n_evaluations += 1
+        value, gradient = self.objective(point)
+        return value, gradient
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.objective, name)
+
+
+class StopReason(StrEnum):
+    """Why a minimisation stopped."""
+
+    OBJECTIVE = "the objective fell by less than tol"
+    GRADIENT = "the gradient became smaller than gradient_tol"
+    STEP = "the step became shorter than step_tol"
+    MAX_ITER = "max_iter iterations were done"
+    MAX_SECONDS = "max_seconds were over"
+    CALLBACK = "a callback asked to stop"
+    HELD_OUT = "the error on held-out data no longer fell"
+    PRECISION = "no step lowers the objective further at this precision"
+    PAUSED = "it was paused, to go on later"
+
+
+@dataclass(frozen=True)
+class Stopping:
+    """Rules that end a minimisation; the first one that holds ends it.
+
+    Parameters
+    ----------
+    max_iter : int
+        The maximum number of iterations.
+    tol : float
+        Stop when an iteration lowers the objective by less than this share of it, on the average
+        of the last three.
+    gradient_tol : float
+        Stop when the gradient's norm is below this share of its norm at the start.
+    max_seconds : float
+        Stop after the first iteration that ends later than this.
+    step_tol : float
+        Stop when a step is shorter than this share of the point's norm; for solvers whose steps
+        say how far the minimum is, such as `APG`.
+    """
+
+    max_iter: int = 100
+    tol: float = 1e-4
+    gradient_tol: float = 1e-5
+    max_seconds: float = math.inf
+    step_tol: float = 0.0
+
+
+class Record(NamedTuple):
+    """The numbers of one iteration when it was done, seconds counted from the start."""
+
+    iteration: int
+    objective: float
+    gradient_norm: float
+    n_evaluations: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What a callback sees after every iteration; ``point`` is usable as it is."""
+
+    record: Record
+    point: Any
+    max_iter: int
+
+
+#: Called after every iteration; return True, or the reason, to stop.
+Callback = Callable[[Progress], bool | StopReason | None]
+
+
+@dataclass(frozen=True)
+class EarlyStopping:
+    """Stop when a second measure no longer falls, and keep the best point by it.
+
+    Parameters
+    ----------
+    error_at : callable
+        From a point to what should be small beside the objective, such as the error on data that
+        the objective does not see.  It is called once after every iteration.
+    patience : int
+        Stop after this number of iterations in a row without a new smallest error.
+    """
+
+    error_at: Callable[[Any], float]
+    patience: int
+
+
+@dataclass(frozen=True, eq=False)
+class Paused:
+    """A minimisation after an iteration: give it to `minimise` as the start, and it goes on.
+
+    Parameters
+    ----------
+    state : State
+        The solver's state.
+    history : sequence of Record
+        The iterations so far; the last one led to the state.
+    errors, best_point : sequence of float, vector
+        With early stopping: the error of every iteration, and the point where it was smallest.
+    """
+
+    state: State
+    history: Sequence[Record]
+    errors: Sequence[float] = ()
+    best_point: Vector | None = None
+
+    def keep(self) -> Self:
+        """Ask the solver to leave the vectors as they are; see `State.keep`."""
+        self.state.keep()
+        return self
+
+
+#: Called with the run after every iteration that is not the last; return True to pause there.
+Save = Callable[[Paused], bool | None]
+
+
+@dataclass(frozen=True)
+class Result:
+    """The point that was found, how, why it stopped there, and how many gradients it took.
+
+    ``errors`` has an error on held-out data for every record, where one was measured.
+    """
+
+    point: Any
+    history: list[Record]
+    reason: StopReason
+    n_evaluations: int
+    errors: list[float] = field(default_factory=list)
+
+    @property
+    def objective(self) -> float:
+        """The objective at the point."""
+        return self.history[-1].objective
+
+    @property
+    def n_iter(self) -> int:
+        """How many iterations were done."""
+        return self.history[-1].iteration
+
+
+def minimise(
+    solver: Solver,
+    objective: Any,
+    start: Any,
+    stopping: Stopping | None = None,
+    callbacks: Sequence[Callback] = (),
+    vectors: Vectors | None = None,
+    *,
+    early_stopping: EarlyStopping | None = None,
+    save: Save | None = None,
+) -> Result:
+    """Minimise a function.
+
+    Parameters
+    ----------
+    solver : Solver
+        The method, such as ``LBFGS()``, or any object with ``steps``.
+    objective : callable
+        From a point to ``(value, gradient)``; some solvers ask more of it.
+    start : vector or Paused
+        The point to begin at, which is not changed; or a run to go on with, to the very same end.
+    stopping : Stopping, optional
+        When to end.
+    callbacks : sequence of callable
+        Called with a `Progress` after every iteration; one that returns True stops.
+    vectors : Vectors, optional
+        Arithmetic for the vectors; NumPy arrays by default.
+    early_stopping : EarlyStopping, optional
+        A second measure that ends the run, and whose best point is the result's.
+    save : callable, optional
+        Called with a `Paused` after every iteration that is not the last; if it returns True,
+        the run pauses there.  It must `keep` what it wants to have longer than that.
+
+    Returns
+    -------
+    Result
+        The point, the history and the reason for stopping.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from marginmf.solvers import LBFGS
+    >>> result = minimise(LBFGS(), lambda x: (float(x @ x), 2 * x), np.array([3.0, -4.0]))
+    >>> result.objective < 1e-9, str(result.reason)
+    (True, 'the gradient became smaller than gradient_tol')
+    """
+    vectors = vectors or NumpyVectors()
+    resumed = start if isinstance(start, Paused) else None
+    monitor = Monitor.begin(stopping, callbacks, resumed)
+    watch = _Watch.begin(early_stopping, vectors, resumed)
+    if watch is not None:
+        monitor.callbacks = [*callbacks, watch]
+    counted = Counted(objective, monitor.n_evaluations)
+
+    def pauses(state: State) -> bool:
+        if save is None:
+            return False
+        history = tuple(monitor.history)
+        if watch is None:
+            return bool(save(Paused(state, history)))
+        return bool(save(Paused(state, history, tuple(watch.errors), watch.best_point)))
+
+    point, reason = start, None
+    if resumed is not None:
+        point = resumed.state.point
+        reason = StopReason.PAUSED if pauses(resumed.state) else None
+    steps = iter(solver.steps(counted, start if resumed is None else resumed.state, vectors))
+    while reason is None:
+        state = next(steps, None)
+        # The evaluations of a last step that led nowhere count too.
+        monitor.n_evaluations = counted.n_evaluations
+        if state is None:
+            reason = StopReason.PRECISION
+            break
+        point = state.point
+        reason = monitor.record(state.value, state.gradient_norm, point, state.step_share)
+        if reason is None and pauses(state):
+            reason = StopReason.PAUSED
+        del state  # the next step can free what it no longer needs
+    if not monitor.history:
+        raise RuntimeError(f"{type(solver).__name__}.steps() yielded no state, not even the start.")
+    if watch is None:
+        return monitor.result(point, reason)
+    return monitor.result(watch.best_point, reason, watch.errors)
+
+
+@dataclass
+class Monitor:
+    """Keeps the history of one minimisation and says when it is over."""
+
+    stopping: Stopping
+    callbacks: Sequence[Callback] = ()
+    history: list[Record] = field(default_factory=list)
+    n_evaluations: int = 0
+    _start: float = field(default_factory=time.perf_counter)
+
+    @classmethod
+    def begin(
+        cls, stopping: Stopping | None, callbacks: Sequence[Callback], resumed: Paused | None
+    ) -> "Monitor":
+        """Return a monitor at the start or, given a run, as it was there, clock included."""
+        monitor = cls(stopping or Stopping(), callbacks)
+        if resumed is not None:
+            monitor.history.extend(resumed.history)
+            monitor.n_evaluations = resumed.history[-1].n_evaluations
+            monitor._start -= resumed.history[-1].seconds
+        return monitor
+
+    def record(
+        self, objective: float, gradient_norm: float, point: Any, step_share: float = math.inf
+    ) -> StopReason | None:
+        """Note where an iteration ended; return why to stop here, or None to go on.
+
+        ``step_share`` is the length of the step that led here, as a share of the point's norm.
+        """
+        now = Record(
+            iteration=len(self.history),
+            objective=objective,
+            gradient_norm=gradient_norm,
+            n_evaluations=self.n_evaluations,
+            seconds=time.perf_counter() - self._start,
+        )
+        if not math.isfinite(objective):
+            raise FloatingPointError(
+                f"The objective is {objective} at iteration {now.iteration}. The start is outside "
+                "the loss's domain or the numbers overflow: scale the data, raise reg, or use "
+                "dtype='float64'."
+            )
+        self.history.append(now)
+        progress = Progress(now, point, self.stopping.max_iter)
+        # Every callback is called, so that one which stops does not hide the iteration from others.
+        answers = [answer for callback in self.callbacks if (answer := callback(progress))]
+        if answers:
+            reasons = (answer for answer in answers if isinstance(answer, StopReason))
+            return next(reasons, StopReason.CALLBACK)
+        return self._reason(now, step_share)
+
+    def fall(self) -> float:
+        """Return how far an iteration lowered the objective, on the average of the last three."""
+        if len(self.history) <= PATIENCE:
+            return math.inf
+        return (self.history[-1 - PATIENCE].objective - self.history[-1].objective) / PATIENCE
+
+    def _reason(self, now: Record, step_share: float) -> StopReason | None:
+        rules, first = self.stopping, self.history[0]
+        if now.gradient_norm <= rules.gradient_tol * first.gradient_norm:
+            return StopReason.GRADIENT
+        if step_share <= rules.step_tol:
+            return StopReason.STEP
+        if self.fall() <= rules.tol * abs(now.objective):
+            return StopReason.OBJECTIVE
+        if now.iteration >= rules.max_iter:
+            return StopReason.MAX_ITER
+        if now.seconds >= rules.max_seconds:
+            return StopReason.MAX_SECONDS
+        return None
+
+    def result(self, point: Any, reason: StopReason, errors: Sequence[float] = ()) -> Result:
+        """Return everything a caller wants to know."""
+        return Result(point, self.history, reason, self.n_evaluations, list(errors))
+
+
+@dataclass
+class _Watch:
+    """The callback of early stopping: it measures every point and keeps a copy of the best."""
+
+    rule: EarlyStopping
+    vectors: Vectors
+    errors: list[float] = field(default_factory=list)
+    best_point: Any = None
+
+    @classmethod
+    def begin(
+        cls, rule: EarlyStopping | None, vectors: Vectors, resumed: Paused | None
+    ) -> "_Watch | None":
+        if rule is None:
+            return None
+        if resumed is None:
+            return cls(rule, vectors)
+        return cls(rule, vectors, list(resumed.errors), resumed.best_point)
+
+    def __call__(self, progress: Progress) -> StopReason | None:
+        self.errors.append(float(self.rule.error_at(progress.point)))
+        best = self.errors.index(min(self.errors))
+        waited = len(self.errors) - 1 - best
+        if waited == 0:
+            self.best_point = copy(self.vectors, progress.point)
+        return StopReason.HELD_OUT if waited >= self.rule.patience else None
