@@ -47,9 +47,10 @@ def tolerance(dtype: type) -> float:
     return 1e-4 if dtype is np.float32 else 1e-12
 
 
-def test_vector_code_is_used_here() -> None:
-    assert inner_loops.VECTOR_CODE
-    assert inner_loops.score_row is vector_code.score_row
+def test_vector_code_is_used_unless_plain_loops_are_asked_for() -> None:
+    asked = bool(os.environ.get("MARGINMF_PLAIN_KERNELS"))
+    assert (not asked) == inner_loops.VECTOR_CODE
+    assert inner_loops.score_row is (plain if asked else vector_code).score_row
 
 
 @dtypes
