@@ -105,8 +105,8 @@ class RatingsPredictor(Savable, BaseEstimator, ABC):
         checkpoint : path or Checkpoint, optional
             A folder that keeps what was done while the fit runs.  If it is interrupted or killed,
             the same call goes on from there and ends at the same answer, to the last bit on the
-            same machine.  The
-            folder is removed when the fit has succeeded.  See `marginmf.checkpoints.Checkpoint`.
+            same machine.  The folder is removed when the fit has succeeded.  See
+            `marginmf.checkpoints.Checkpoint`.
 
         Returns
         -------
@@ -303,16 +303,14 @@ class RatingsPredictor(Savable, BaseEstimator, ABC):
         """Return a model for the users (or items) of some ratings, whose other side is ours."""
         placed = copy(self)
         placed._check(data)
-        placed._set_data(data)
-        placed._frequencies = self._frequencies.placing(side, data)
+        placed._set_data(data, self._frequencies.placing(side, data))
         placed._place(side, data)
         return placed
 
     def _joined(self, placed: Self, side: Side, data: Ratings) -> Self:
         """Return a model of all the data, with the rows of another where that has them."""
         joined = copy(self)
-        joined._set_data(data)
-        joined._frequencies = self._frequencies.changed(self.ratings_, data)
+        joined._set_data(data, self._frequencies.changed(self.ratings_, data))
         new_rows.join_arrays(joined, self, placed, side)
         return joined
 

@@ -175,9 +175,6 @@ class MarginEnsemble(RatingsEstimator):
     n_jobs: int | None = None
     verbose: int = 0
 
-    _user_arrays = ()
-    _item_arrays = ()
-
     def _fit(self, data: Ratings) -> None:
         rng = self._journal.generator("bags", self.random_state)
         kinds = self._kinds(data)

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from marginmf._demands import TRAINING, Optional, floats
-from marginmf._parameters import check_number
+from marginmf._parameters import check_callbacks, check_number
 from marginmf._threads import n_threads
 from marginmf._typing import Float64Array, FloatArray, IntArray
 from marginmf.backends import BackendLike, get_backend
@@ -32,6 +32,7 @@ from marginmf.ratings.validation import (
     Validated,
     ValidationSplit,
     choose_regs,
+    n_calibrations,
     path_stopping,
     train_and_stop_early,
     train_calibrated,
@@ -122,11 +123,11 @@ class Factoriser(RatingsEstimator):
         training, auto = self._training(data), is_auto(self.reg)
         n_stages = len(training.stages)
         rngs = self._journal.generator("random start", self.random_state).spawn(n_stages + 1)
-        n_parts = 1 + auto * self.holdouts * USUAL_LENGTH + (self.calibrate or self.early_stopping)
+        n_parts = 1 + auto * self.holdouts * USUAL_LENGTH + self.early_stopping
+        if self.calibrate and not self.early_stopping:
+            n_parts += n_calibrations(len(data))
         with progress_bar(type(self).__name__, n_stages * n_parts, bool(self.verbose)) as report:
-            regs = self.given_regs(n_stages)
-            if auto:
-                regs = self._chosen_regs(data, rngs, report)
+            regs = self._chosen_regs(data, rngs, report) if auto else self.given_regs(n_stages)
             self.reg_: Any = _shown(training, regs)
             if self.calibrate or self.early_stopping:
                 solutions, self._calibrator = self._validated(training, regs, rngs, report)
@@ -203,8 +204,6 @@ class Factoriser(RatingsEstimator):
 
     def given_regs(self, n_stages: int) -> list[float]:
         """Return the regularisation strength of every stage, as given."""
-        if is_auto(self.reg):
-            return []
         regs = np.broadcast_to(np.asarray(self.reg, np.float64), n_stages)
         return [float(reg) for reg in regs]
 
@@ -291,8 +290,7 @@ class Factoriser(RatingsEstimator):
         self._check_reg(data)
         if str(self.dtype) not in ("float32", "float64"):
             raise ValueError(f"dtype={self.dtype!r} is not known. Choose 'float32' or 'float64'.")
-        if not (isinstance(self.callbacks, Sequence) and all(map(callable, self.callbacks))):
-            raise ValueError(f"callbacks={self.callbacks!r} must be a list of functions.")
+        check_callbacks(self)
 
     def _check_early_stopping(self) -> None:
         if not isinstance(self.early_stopping, bool | np.bool_):

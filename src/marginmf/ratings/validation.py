@@ -112,9 +112,8 @@ class ValidationSplit:
         n_parts = min(round(1 / SHARE), len(data))
         if n_parts < 2:
             return [cls.at_random(data, rng)]
-        wanted = math.ceil(ENOUGH / (SHARE * len(data)))
         part = rng.permutation(len(data)) % n_parts
-        return [cls.of(data, part == k) for k in range(min(n_parts, wanted))]
+        return [cls.of(data, part == k) for k in range(n_calibrations(len(data)))]
 
     @cached_property
     def frequencies(self) -> LevelFrequencies:
@@ -124,6 +123,16 @@ class ValidationSplit:
     def features(self, margins: Sequence[FloatArray]) -> FloatArray:
         """Return what probabilities are calibrated on: margins, level frequencies and biases."""
         return features_of(margins, self.frequencies, self.users, self.items)
+
+
+def n_calibrations(n_ratings: int) -> int:
+    """Return how many shares `ValidationSplit.to_calibrate` sets aside.
+
+    >>> n_calibrations(1_000_000), n_calibrations(80_000), n_calibrations(500)
+    (1, 3, 10)
+    """
+    most = max(1, min(round(1 / SHARE), n_ratings))
+    return min(most, math.ceil(ENOUGH / (SHARE * n_ratings)))
 
 
 def calibrated_on(splits: Sequence[ValidationSplit], margins: Sequence[FloatArray]) -> Calibrator:

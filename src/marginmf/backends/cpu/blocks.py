@@ -10,6 +10,7 @@ is the same for any number of threads and bands.
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
@@ -124,7 +125,7 @@ class Blocks:
                 dealt[there] = values[entries][blocks == block]
         return dealt
 
-    @property
+    @cached_property
     def row_ends(self) -> IntArray:
         """How many entries the first rows have together, from no row to all of them."""
         ends: IntArray = (self.indptr - self.indptr[:, :1]).sum(axis=0)

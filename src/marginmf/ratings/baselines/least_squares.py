@@ -43,7 +43,8 @@ class LeastSquares(Factoriser, Numbers):
     def _prepare(self, data: Ratings) -> None:
         # An infinite penalty leaves no bias at all: the mean alone.
         reg = BiasOnly.reg if self.bias else np.inf
-        self.offsets_ = BiasOnly(reg=reg, calibrate=False)._fit_copy(data)
+        offsets = BiasOnly(reg=reg, calibrate=False)
+        self.offsets_ = offsets._fit_copy(data, frequencies=self._frequencies)
 
     def _share(self, other: RatingsPredictor) -> None:
         super()._share(other)
