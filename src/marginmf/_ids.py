@@ -38,7 +38,7 @@ def as_id_column(values: Any, what: str = "id") -> Array:
         column = column.astype(object)
     types = set(map(type, column))
     if not types <= {str, int}:
-        _refuse_missing(np.array([_is_missing(value) for value in column], bool), what)
+        _refuse_missing(np.array([is_missing(value) for value in column], bool), what)
     # NumPy counts its durations among the integers.
     if types and all(
         issubclass(t, int | np.integer) and t not in (bool, np.timedelta64) for t in types
@@ -63,7 +63,8 @@ def shown(value: Any) -> str:
     return repr(value.item() if isinstance(value, np.generic) else value)
 
 
-def _is_missing(value: Any) -> bool:
+def is_missing(value: Any) -> bool:
+    """Whether one value stands for none: None, NaN, NaT or pandas' NA."""
     try:
         return value is None or bool(value != value)  # NaN and NaT differ from themselves
     except TypeError:

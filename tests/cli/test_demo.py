@@ -7,7 +7,10 @@ import pytest
 
 from marginmf.datasets import DatasetUnavailable
 
-METHODS = ["BiasOnly", "ALS with biases", "MMMF", "PMMMF", "HMF", "MarginEnsemble"]
+METHODS = [
+    *("BiasOnly", "ALS with biases", "MMMF", "PMMMF", "HMF"),
+    *("MMMF, raters", "MarginEnsemble"),
+]
 
 
 def test_tables_example_picture_and_closing_line(run, ratings_file: Path) -> None:

@@ -60,6 +60,7 @@ def test_the_owners_archive_is_downloaded_once_and_then_cached(
     assert first.source == again.source == f"downloaded from {loopback.address}/{name}.zip"
     assert_same(first, again)
     assert_same(first, offline)
+    assert_same_features(first, offline)
     assert first.titles == again.titles
     assert first.titles is not None
     assert first.titles[1] == "Toy Story (1995)"
@@ -85,6 +86,22 @@ def test_the_data_folder_is_read_in_place(
     assert not (tmp_path / "ratings").exists()
 
 
+def test_archives_have_features_of_films_and_users(original: dict[str, RatingsTable]) -> None:
+    films, people = original["ml-100k"].item_features, original["ml-100k"].user_features
+    assert films is not None
+    assert people is not None
+    first = [films["item"][0], films["genres"][0], films["year"][0]]
+    assert first == [1, "Animation|Children's|Comedy", 1995]
+    assert films["item"][np.isnan(films["year"])].tolist() == [267]
+    assert [people[name][0] for name in people] == [1, 24, "M", "technician"]
+    films, people = original["ml-1m"].item_features, original["ml-1m"].user_features
+    assert films is not None
+    assert people is not None
+    assert (len(films["item"]), len(people["user"])) == (3883, 6040)
+    assert [films[name][1] for name in films] == [2, "Adventure|Children's|Fantasy", 1995]
+    assert [people[name][0] for name in people] == [1, 1, "F", "10"]
+
+
 def test_without_the_archive_the_data_folder_gives_its_npz(
     data_root: Path,
     tmp_path: Path,
@@ -97,24 +114,42 @@ def test_without_the_archive_the_data_folder_gives_its_npz(
     table = load_ratings("ml-100k", cache_dir=tmp_path / "cache", offline=True)
     assert_same(table, original["ml-100k"])
     assert table.titles is None
+    assert table.item_features is table.user_features is None
     assert table.source.endswith("ml-100k.npz")
+
+
+def assert_same_features(left: RatingsTable, right: RatingsTable) -> None:
+    for part in ("user_features", "item_features"):
+        columns, expected = getattr(left, part), getattr(right, part)
+        assert list(columns) == list(expected)
+        for name in expected:
+            np.testing.assert_array_equal(columns[name], expected[name])
 
 
 def wheel_members(name: str, table: RatingsTable) -> dict[str, bytes]:
     """A table in the form in which its mirror carries it."""
     assert table.titles is not None
     assert table.timestamps is not None
+    assert table.item_features is not None
+    assert table.user_features is not None
     header = "user_id:token\titem_id:token\trating:float\ttimestamp:float"
     films = "item_id:token\tmovie_title:token_seq\trelease_year:token\tclass:token_seq"
+    people = "user_id:token\tage:token\tgender:token\toccupation:token\tzip_code:token"
     columns = (table.users, table.items, table.ratings.astype(int), table.timestamps)
     rows = zip(*(column.tolist() for column in columns), strict=True)
+    genres = [cell.replace("|", " ") for cell in table.item_features["genres"].tolist()]
+    prefix = "" if name == "ml-100k" else movielens.PREFIX_1M
+    users = [
+        f"{prefix}{user}\t{age:g}\t{gender}\t{occupation}\t55105"
+        for user, age, gender, occupation in zip(*table.user_features.values(), strict=True)
+    ]
     if name == "ml-100k":
         lines = [f"{user}\t{item}\t{rating}\t{time}" for user, item, rating, time in rows]
         titles = [
-            f"{film}\t{title[:-7]}\t{title[-5:-1]}\tDrama"
+            f"{film}\t{title[:-7]}\t{title[-5:-1]}\t{genre}"
             if title[-5:-1].isdigit()
-            else f"{film}\t{title}\tnone\tDrama"
-            for film, title in table.titles.items()
+            else f"{film}\t{title}\tnone\t{genre}"
+            for (film, title), genre in zip(table.titles.items(), genres, strict=True)
         ]
         stem, end = movielens.WHEEL_100K, "\n"
     else:
@@ -122,11 +157,15 @@ def wheel_members(name: str, table: RatingsTable) -> dict[str, bytes]:
         lines = [
             f"1m_{user}\t{name_of[item]}\t{rating}\t{time}" for user, item, rating, time in rows
         ]
-        titles = [f"{title}\t{title}\t1999\tDrama" for title in name_of.values()]
+        titles = [
+            f"{title}\t{title[:-7]}\t{title[-5:-1]}\t{genre}"
+            for title, genre in zip(name_of.values(), genres, strict=True)
+        ]
         stem, end = movielens.WHEEL_1M, "\r\n"
     return {
         f"{stem}.inter": end.join([header, *lines, ""]).encode(),
         f"{stem}.item": end.join([films, *titles, ""]).encode(),
+        f"{stem}.user": end.join([people, *users, ""]).encode(),
     }
 
 
@@ -143,6 +182,7 @@ def test_the_mirror_gives_the_same_ratings_and_ids_as_the_owner(
     assert_same(table, original[name])
     assert table.titles == original[name].titles
     assert "the copy inside the wheel recbole" in table.source
+    assert_same_features(table, original[name])
     assert_same(load_ratings(name, cache_dir=tmp_path, offline=True), table)
 
 

@@ -11,7 +11,7 @@ from marginmf.datasets import RatingsFacts, dataset_info, keep_copy, load_rating
 from marginmf.datasets.bookcrossing import read_dump
 from marginmf.datasets.eachmovie import read_votes
 from marginmf.datasets.jester import read_jester
-from marginmf.datasets.movielens import read_10m, read_csv_archive
+from marginmf.datasets.movielens import read_10m, read_100k, read_csv_archive
 from marginmf.datasets.number_columns import read_columns
 
 VOTES = "1\t10\t0.2\t1\t2/25/97 1:00:00\n1\t11\t1\t1\t2/25/97 1:00:01\n7\t10\t0\t.5\t\n"
@@ -138,6 +138,28 @@ def test_the_archive_of_ten_million_has_halves_of_stars(tmp_path: Path) -> None:
     assert table.timestamps is not None
     assert table.timestamps.tolist() == [838985046, 838985047]
     assert table.titles == {7: "Café: Sabrina (1995)", 122: "Boomerang"}
+    assert table.user_features is None
+    assert table.item_features is not None
+    assert table.item_features["genres"].tolist() == ["A|B", "Drama"]
+    np.testing.assert_array_equal(table.item_features["year"], [1995, np.nan])
+
+
+def test_an_archive_without_a_file_of_users_has_none_of_their_features(tmp_path: Path) -> None:
+    marks = "|".join("0" * 5 + "1" + "0" * 13)
+    table = read_100k(
+        zipped(
+            tmp_path / "ml-100k.zip",
+            u_dot_data="1\t9\t5\t881250949\n",
+            u_dot_item=f"9|Babe|14-Jul-1995|||{marks}\n",
+        )
+    )
+    assert table.user_features is None
+    assert table.item_features is not None
+    assert {name: cells.tolist() for name, cells in table.item_features.items()} == {
+        "item": [9],
+        "genres": ["Comedy"],
+        "year": [1995],
+    }
 
 
 def test_the_archives_since_2015_are_read_from_the_file_alone_too(tmp_path: Path) -> None:

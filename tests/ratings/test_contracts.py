@@ -7,6 +7,7 @@ from contracts import RatingsEstimatorContract, assert_same_fit, synthetic
 from marginmf.losses import TWO_LEVEL
 from marginmf.ratings import ALS, BMMMF, HMF, MMMF, PMF, PMMMF, BiasOnly
 from marginmf.ratings.explain import contributions
+from newcomer_contracts import NewcomersContract
 
 
 class FactoriserContract(RatingsEstimatorContract):
@@ -230,6 +231,36 @@ class TestALS(FactoriserContract):
 class TestALSWithBiases(FactoriserContract):
     def make(self, **params):
         return ALS(bias=True, **defaults(params))
+
+
+class FromRaters(NewcomersContract):
+    """What new rows are like where factors are built from who rated what."""
+
+    scale = (1, 2, 3, 4, 5)
+    built_from_raters = True
+
+    @pytest.fixture
+    def data(self):
+        return synthetic(self.scale)
+
+    @pytest.fixture
+    def model(self, data):
+        return self.make(calibrate=False).fit(*data)
+
+
+class TestMMMFFromRaters(FromRaters):
+    def make(self, **params):
+        return MMMF(implicit="both", **defaults(params))
+
+
+class TestHMFFromRaters(FromRaters):
+    def make(self, **params):
+        return HMF(implicit="items", reg_implicit=2.0, **defaults(params))
+
+
+class TestALSFromRaters(FromRaters):
+    def make(self, **params):
+        return ALS(implicit="both", bias=True, **defaults(params))
 
 
 class TestBiasOnly(RatingsEstimatorContract):

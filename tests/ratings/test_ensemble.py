@@ -55,17 +55,21 @@ class EnsembleContract(RatingsEstimatorContract):
 
 
 class TestBags(EnsembleContract):
+    built_from_raters = True
+
     def make(self, **params):
         return MarginEnsemble(**{"n_estimators": 4, "random_state": 0, **params})
 
 
 class TestSeeds(EnsembleContract):
     def make(self, **params):
-        defaults = {"ensemble": "seeds", "n_estimators": 2, "random_state": 0}
+        defaults = {"ensemble": "seeds", "n_estimators": 2, "random_state": 0, "implicit": None}
         return MarginEnsemble(**{**defaults, **params})
 
 
 class TestEveryKindOfMember(EnsembleContract):
+    built_from_raters = True
+
     def make(self, **params):
         members = ["pmmmf", "bias", "als", MMMF(3, 1.0), BiasOnly(reg=2.0)]
         return MarginEnsemble(members, **{"n_estimators": 2, "random_state": 0, **params})

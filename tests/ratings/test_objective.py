@@ -60,6 +60,13 @@ def parameters_of(spec: Spec, positive: bool = False) -> Parameters:
     return Parameters(users, items, thresholds)
 
 
+def arrays_of(parameters: Parameters) -> tuple[np.ndarray, ...]:
+    """Return factors and thresholds; without features there is nothing else."""
+    *arrays, weights = parameters
+    assert weights == ()
+    return tuple(arrays)
+
+
 def value_of(objective: FactorObjective, parameters: Parameters) -> float:
     return objective(objective.join(parameters))[0]
 
@@ -70,7 +77,7 @@ def gradient_of(objective: FactorObjective, parameters: Parameters) -> Parameter
 
 def entries(parameters: Parameters) -> list[tuple[int, int, int, float]]:
     """Return (user, item, stars, score) of every rating, by loops."""
-    users, items, _ = parameters
+    users, items, _ = arrays_of(parameters)
     found = []
     for i in range(N_USERS):
         for k in range(DATA.indptr[i], DATA.indptr[i + 1]):
@@ -81,17 +88,17 @@ def entries(parameters: Parameters) -> list[tuple[int, int, int, float]]:
 
 
 def penalty(parameters: Parameters) -> float:
-    users, items, _ = parameters
+    users, items, _ = arrays_of(parameters)
     return REG / 2 * (sum(float(u) ** 2 for u in users.flat) + sum(v**2 for v in items.flat))
 
 
 def assert_gradient_is_the_slope(objective: FactorObjective, parameters: Parameters) -> None:
     gradient, h = gradient_of(objective, parameters), 1e-6
-    for part, by_part in enumerate(gradient):
+    for part, by_part in enumerate(arrays_of(gradient)):
         for place in np.ndindex(by_part.shape):
             values = []
             for step in (h, -h):
-                moved = [array.copy() for array in parameters]
+                moved = [array.copy() for array in arrays_of(parameters)]
                 moved[part][place] += step
                 values.append(value_of(objective, Parameters(*moved)))
             slope = (values[0] - values[1]) / (2 * h)
@@ -131,7 +138,7 @@ def test_threshold_rows(name: str, construction: str) -> None:
 
 def test_thresholds_are_not_penalised() -> None:
     spec = Thresholds(TWO_LEVEL["hinge"])
-    users, items, thresholds = (0 * part for part in parameters_of(spec))
+    users, items, thresholds = (0 * part for part in arrays_of(parameters_of(spec)))
     point = Parameters(users, items, thresholds + np.array([-1e3, 0.0, 1e3]))
     assert value_of(objective_of(spec), point) == value_of(objective_of(spec, reg=0.0), point)
 
@@ -161,7 +168,7 @@ def test_proximal_gradient_is_the_closed_form_of_the_methods() -> None:
     # w_ij - S_{i,y} / n_{i,y}; without the second term it would be wrong.
     spec = Proximal(TWO_LEVEL["logistic"])
     objective, point = objective_of(spec), parameters_of(spec)
-    users, items, _ = point
+    users, items, _ = arrays_of(point)
     seen = entries(point)
 
     def slope(z: float) -> float:
@@ -212,7 +219,7 @@ SPECS: dict[str, Spec] = {
 def test_rows_of_users_are_parts_of_the_whole(name: str) -> None:
     spec = SPECS[name]
     whole, point = objective_of(spec), parameters_of(spec)
-    users, items, thresholds = point
+    users, items, thresholds = arrays_of(point)
     part = RowObjective(DATA, spec, REG, items, get_backend("cpu"))
     value, gradient = value_of(whole, point), gradient_of(whole, point)
     values, by_row = part(np.hstack([users, thresholds]))
@@ -221,6 +228,26 @@ def test_rows_of_users_are_parts_of_the_whole(name: str) -> None:
     by_users, by_thresholds = part.split(by_row)
     np.testing.assert_allclose(by_users, gradient.users)
     np.testing.assert_allclose(by_thresholds, gradient.thresholds)
+
+
+@pytest.mark.parametrize("name", SPECS)
+def test_rows_around_their_means(name: str) -> None:
+    spec = SPECS[name]
+    users, items, thresholds = arrays_of(parameters_of(spec))
+    means = np.random.default_rng(2).normal(size=users.shape)
+    plain, around = (
+        RowObjective(DATA, spec, REG, items, get_backend("cpu"), own) for own in (None, means)
+    )
+    points = np.hstack([users, thresholds])
+    (values, by_row), (values_around, by_row_around) = plain(points), around(points)
+    # |u - m|^2 is |u|^2 - 2 u m + |m|^2; nothing but the penalty knows of means.
+    moved = REG * ((means**2).sum(axis=1) / 2 - (users * means).sum(axis=1))
+    np.testing.assert_allclose(values_around - values, moved, atol=1e-10)
+    slopes = around.split(by_row_around - by_row)
+    np.testing.assert_allclose(slopes[0], -REG * means, atol=1e-10)
+    assert not slopes[1].any()
+    few = np.array([4, 1])
+    np.testing.assert_allclose(around.take(few)(points[few])[0], values_around[few])
 
 
 def item_objective(name: str) -> RowObjective:
@@ -314,7 +341,9 @@ def test_float32_is_close_to_float64(name: str) -> None:
     single, double = objective_of(spec, np.float32), objective_of(SPECS[name])
     point = parameters_of(spec)
     assert value_of(single, point) == pytest.approx(value_of(double, point), rel=1e-5)
-    for ours, expected in zip(gradient_of(single, point), gradient_of(double, point), strict=True):
+    for ours, expected in zip(
+        *(arrays_of(gradient_of(own, point)) for own in (single, double)), strict=True
+    ):
         assert ours.dtype == np.float32
         np.testing.assert_allclose(ours, expected, rtol=1e-4, atol=1e-4)
 
@@ -324,11 +353,11 @@ def test_float32_is_close_to_float64(name: str) -> None:
 def test_split_gives_what_was_joined(name: str, backend: str) -> None:
     spec = SPECS[name]
     objective, point = objective_of(spec, backend=backend), parameters_of(spec)
-    parts = objective.split(objective.join(point))
+    parts = arrays_of(objective.split(objective.join(point)))
     n_thresholds = spec.n_thresholds(N_LEVELS)
     assert [part.shape for part in parts] == [(6, 3), (8, 3), (6, n_thresholds)]
     assert all(part.flags.c_contiguous for part in parts)
-    for part, expected in zip(parts, point, strict=True):
+    for part, expected in zip(parts, arrays_of(point), strict=True):
         np.testing.assert_array_equal(part, expected)
 
 
@@ -338,5 +367,5 @@ def test_backends_agree(name: str) -> None:
     ours, expected = (objective_of(spec, backend=which) for which in ("cpu", "reference"))
     point = parameters_of(spec)
     assert value_of(ours, point) == pytest.approx(value_of(expected, point), rel=1e-12)
-    for a, b in zip(gradient_of(ours, point), gradient_of(expected, point), strict=True):
+    for a, b in zip(*(arrays_of(gradient_of(own, point)) for own in (ours, expected)), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-12)

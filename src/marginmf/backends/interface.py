@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol, Self
 from numpy.typing import DTypeLike
 
 from marginmf._typing import FloatArray, IntArray
-from marginmf.backends.rows import Rows
+from marginmf.backends.rows import Coordinates, FeatureMatrices, Rows
 from marginmf.backends.specs import Real, Spec
 from marginmf.solvers.vectors import Vector, Vectors
 
@@ -56,15 +56,22 @@ class Resident(Protocol):
     Attributes
     ----------
     layout : Layout
-        Of the parameters: row factors, column factors, thresholds.
+        Of the parameters: row factors, column factors, thresholds; and, where factors are built
+        from features, the weights of the rows' features and of the columns'.
     """
 
     @property
     def layout(self) -> Layout:
         """How the parameters lie in a vector."""
 
-    def asking(self, spec: Spec, reg: float) -> Self:
-        """Return the same data with another question; they are not placed again."""
+    def asking(
+        self, spec: Spec, reg: float, coordinates: Sequence[Coordinates] | None = None
+    ) -> Self:
+        """Return the same data with another question; they are not placed again.
+
+        ``coordinates`` are those of the weights of features, of rows and of columns; by default
+        parameters are the weights.
+        """
 
 
 class Backend(Vectors, Protocol):
@@ -80,9 +87,18 @@ class Backend(Vectors, Protocol):
         """Return how matrices of these shapes lie in one vector."""
 
     def place(
-        self, rows: Rows, spec: Spec, reg: float, shape: tuple[int, int], dtype: DTypeLike
+        self,
+        rows: Rows,
+        spec: Spec,
+        reg: float,
+        shape: tuple[int, int],
+        dtype: DTypeLike,
+        features: FeatureMatrices | None = None,
     ) -> Resident:
         """Bring data to where they are worked on, once for many gradients.
+
+        With features, scores are products of effective factors: own ones, and the features times
+        their weights.  The penalty is on own factors and on weights alike, up to their scales.
 
         Parameters
         ----------
@@ -96,6 +112,8 @@ class Backend(Vectors, Protocol):
             The numbers of columns and of factors.
         dtype : dtype
             Of the parameters; sums over them are made in float64.
+        features : FeatureMatrices, optional
+            What factors are built from.
         """
 
     def gradient(

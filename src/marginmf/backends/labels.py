@@ -99,6 +99,7 @@ def sparse_times(
     weights = X.data.astype(dense.dtype, copy=False)
 
     def task(start: int, stop: int) -> None:
+        out[start:stop] = 0
         sparse_product(start, stop, X.indptr, X.indices, weights, dense, out)
 
     run(task, row_bounds(X.indptr, n_threads, dense.shape[1]), n_threads)

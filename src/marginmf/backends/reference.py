@@ -9,7 +9,7 @@ from numpy.typing import DTypeLike
 
 from marginmf._typing import FloatArray, IntArray
 from marginmf.backends.interface import RowGradients, RowLosses
-from marginmf.backends.rows import Rows
+from marginmf.backends.rows import Coordinates, FeatureMatrices, Rows
 from marginmf.backends.specs import Anchored, Proximal, Real, Spec, Thresholds, TwoLevel
 from marginmf.losses import TwoLevelLoss
 from marginmf.solvers.vectors import NumpyVectors
@@ -51,6 +51,12 @@ class HostLayout:
             for padded, (_, width) in zip(self.padded(vector), self.shapes, strict=True)
         ]
 
+    def with_thresholds(self, shape: tuple[int, int]) -> "HostLayout":
+        """Return the layout of parameters with other thresholds: the third part, not padded."""
+        shapes, widths = list(self.shapes), list(self.widths)
+        shapes[2], widths[2] = shape, shape[1]
+        return replace(self, shapes=tuple(shapes), widths=tuple(widths))
+
     def padded(self, vector: FloatArray) -> list[FloatArray]:
         """Return the matrices as views of a vector, with their padding."""
         sizes = [
@@ -71,12 +77,15 @@ class HostProblem:
     spec: Spec
     reg: float
     layout: HostLayout
+    features: FeatureMatrices | None = None
+    coordinates: Sequence[Coordinates] | None = None
 
-    def asking(self, spec: Spec, reg: float) -> Self:
+    def asking(
+        self, spec: Spec, reg: float, coordinates: Sequence[Coordinates] | None = None
+    ) -> Self:
         """Return the same data with another question."""
-        shapes = [*self.layout.shapes[:2], threshold_shape(self.rows, spec)]
-        layout = replace(self.layout, shapes=shapes, widths=[*self.layout.widths[:2], shapes[2][1]])
-        return replace(self, spec=spec, reg=float(reg), layout=layout)
+        layout = self.layout.with_thresholds(threshold_shape(self.rows, spec))
+        return replace(self, spec=spec, reg=float(reg), layout=layout, coordinates=coordinates)
 
 
 class ReferenceBackend(NumpyVectors):
@@ -91,26 +100,50 @@ class ReferenceBackend(NumpyVectors):
         return HostLayout(tuple(shapes), np.dtype(dtype), tuple(width for _, width in shapes))
 
     def place(
-        self, rows: Rows, spec: Spec, reg: float, shape: tuple[int, int], dtype: DTypeLike
+        self,
+        rows: Rows,
+        spec: Spec,
+        reg: float,
+        shape: tuple[int, int],
+        dtype: DTypeLike,
+        features: FeatureMatrices | None = None,
     ) -> HostProblem:
         """Note what belongs together; NumPy takes the data as they are."""
-        shapes = [(rows.n_rows, shape[1]), shape, threshold_shape(rows, spec)]
-        return HostProblem(rows, spec, float(reg), self.layout(shapes, dtype))
+        layout = self.layout(parameter_shapes(rows, spec, shape, features), dtype)
+        return HostProblem(rows, spec, float(reg), layout, features)
 
     def gradient(
         self, resident: HostProblem, at: FloatArray, out: FloatArray | None = None
     ) -> tuple[float, FloatArray]:
         """Return the objective at a point, and its gradient."""
         rows, reg = resident.rows, resident.reg
-        U, V, thresholds = resident.layout.split(at)
+        own_U, own_V, thresholds, *parameters = resident.layout.split(at)
+        U, V = own_U, own_V
+        maps: list[tuple[Any, Any]] = []  # from parameters to what is penalised, and to factors
+        if resident.features is not None:
+            coordinates = resident.coordinates or [Coordinates.plain(len(x)) for x in parameters]
+            for own, matrix in zip(coordinates, resident.features, strict=True):
+                stretched = np.eye(len(own.scales))
+                stretched -= (1 - own.damping) * np.outer(own.direction, own.direction)
+                maps.append((stretched, matrix.toarray() * own.scales @ stretched))
+            U, V = (
+                own + (to_factors @ x).astype(at.dtype)
+                for own, (_, to_factors), x in zip((U, V), maps, parameters, strict=True)
+            )
         scores = self.scores(rows.rows, rows.indices, U, V)
         found = self.row_losses(rows, resident.spec, scores, thresholds)
-        by_U, by_V = reg * U, reg * V
+        by_U, by_V = np.zeros_like(U), np.zeros_like(V)
         np.add.at(by_U, rows.rows, found.by_score[:, None] * V[rows.indices])
         np.add.at(by_V, rows.indices, found.by_score[:, None] * U[rows.rows])
         by_threshold = 0 * thresholds if found.by_threshold is None else found.by_threshold
-        penalty = reg / 2 * sum(float(np.sum(np.square(F, dtype=np.float64))) for F in (U, V))
-        joined = resident.layout.join([by_U, by_V, by_threshold])
+        penalised, by_parameters = [own_U, own_V], []
+        for (stretched, to_factors), x, by in zip(maps, parameters, (by_U, by_V), strict=False):
+            penalised.append(stretched @ x)
+            by_parameters.append(to_factors.T @ by + reg * stretched.T @ penalised[-1])
+        penalty = reg / 2 * sum(float(np.sum(np.square(F, dtype=np.float64))) for F in penalised)
+        joined = resident.layout.join(
+            [by_U + reg * own_U, by_V + reg * own_V, by_threshold, *by_parameters]
+        )
         return float(found.losses.sum()) + penalty, self.combine((1.0,), (joined,), out)
 
     def row_gradients(
@@ -174,6 +207,14 @@ class ReferenceBackend(NumpyVectors):
                 scaled = np.linalg.solve(preconditioner, residual)
                 direction = scaled + (residual @ scaled) / size * direction
         return improved.astype(start.dtype)
+
+
+def parameter_shapes(
+    rows: Rows, spec: Spec, shape: tuple[int, int], features: FeatureMatrices | None
+) -> list[tuple[int, int]]:
+    """Return the shapes of all that is learned."""
+    shapes = [(rows.n_rows, shape[1]), shape, threshold_shape(rows, spec)]
+    return shapes + [(matrix.shape[1], shape[1]) for matrix in features or ()]
 
 
 def threshold_shape(rows: Rows, spec: Spec) -> tuple[int, int]:

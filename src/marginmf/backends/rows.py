@@ -1,18 +1,85 @@
-"""`Rows`: ratings as one side sees them, without the ids."""
+"""`Rows`: ratings as one side sees them, without the ids; and what else is known of both sides."""
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
+from scipy.sparse import csr_array
 
-from marginmf._typing import Float64Array, IntArray
+from marginmf._typing import Float64Array, FloatArray, IntArray
 
 #: Entries that are worked on at a time where that takes wide temporary arrays.
 BLOCK = 1 << 18
 
 #: Whose rows: users and items take the same part, with roles exchanged.
 Side = Literal["user", "item"]
+SIDES: tuple[Side, Side] = ("user", "item")
+
+
+class FeatureMatrices(NamedTuple):
+    """What factors are built from, beside a part of their own.
+
+    Of rows and of columns: a sparse matrix with a row for each of them and a column for each
+    feature, of which there may be none.
+    """
+
+    rows: csr_array
+    columns: csr_array
+
+
+class Coordinates(NamedTuple):
+    """How the weights of one side's features lie in a vector.
+
+    Parameters ``x`` stand for ``y = x - (1 - damping) d (d . x)``, on which the penalty is, and for
+    the weights ``scales * y``.  It is a change of variables that saves solvers half of their steps:
+    along the unit vector d, which nearly all rows have in common, the loss is far more curved than
+    along others.
+
+    Attributes
+    ----------
+    scales : array of shape (n_features,)
+        Of the weights.
+    direction : array of shape (n_features,)
+        What is damped.
+    damping : float
+        How much: 1 is not at all.
+    """
+
+    scales: FloatArray
+    direction: FloatArray
+    damping: float
+
+    @classmethod
+    def plain(cls, n_features: int) -> "Coordinates":
+        """Return coordinates in which parameters are the weights."""
+        return cls(np.ones(n_features), np.zeros(n_features), 1.0)
+
+    def penalised(self, x: FloatArray) -> FloatArray:
+        """Return what the penalty is on; also what the gradient by x is, from the one by that."""
+        return self._stretched(x, self.damping)
+
+    def weights(self, x: FloatArray) -> FloatArray:
+        """Return the weights that parameters stand for."""
+        return self._scales(x) * self.penalised(x)
+
+    def parameters(self, weights: FloatArray) -> FloatArray:
+        """Return the parameters that stand for some weights; zeros where scales are zero."""
+        scales = self._scales(weights)
+        y = np.divide(weights, scales, out=np.zeros_like(weights), where=scales > 0)
+        return self._stretched(y, 1.0 / self.damping)
+
+    def _scales(self, like: FloatArray) -> FloatArray:
+        return self.scales.astype(like.dtype)[:, None]
+
+    def _stretched(self, x: FloatArray, factor: float) -> FloatArray:
+        if factor == 1.0:
+            return x
+        direction = self.direction.astype(x.dtype)
+        # Not a matrix product: the threads of BLAS would change the rounding.
+        along: FloatArray = np.einsum("f,fp->p", direction, x)
+        stretched: FloatArray = x - np.outer(direction, x.dtype.type(1.0 - factor) * along)
+        return stretched
 
 
 @dataclass(frozen=True, eq=False)

@@ -52,13 +52,13 @@ def compare(
     from marginmf.cli.steps import steps
     from marginmf.cli.tables import show_scores, summary
 
-    refuse_same(out, data.file)
+    refuse_same(out, data.file, *data.feature_files.values())
     check_kept(out)
     models = make_models(names_in(names, "--models", "hmf,als"), model)
     splitter = comparison.make_protocol(protocol, model.seed)
     source, _ = checked_ratings(data, talk.progress)
     with steps(protocol.splits * len(models) + 1, talk.progress) as step:
-        scores = comparison.compare(models, source.table, splitter, step)
+        scores = comparison.compare(models, source.table, splitter, step, source.features)
     result = {
         "data": source.summary(),
         "protocol": protocol.summary(),
@@ -72,7 +72,7 @@ def compare(
     if talk.as_json:
         typer.echo(to_json(result))
         return
-    talk.out.print(f"{source.title}: {source.facts()}.", markup=False, soft_wrap=True)
+    talk.out.print(source.lines(), markup=False, soft_wrap=True)
     talk.out.print(f"Protocol {protocol.words()}.", markup=False, soft_wrap=True)
     wide = talk.out.width >= WIDE
     show_scores(talk.out, scores, tuple(name for name in SHOWN if wide or name != "nmae"))

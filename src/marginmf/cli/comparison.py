@@ -61,8 +61,10 @@ def make_protocol(options: ProtocolOptions, seed: int) -> SplitProtocol:
     )
 
 
-def split_ratings(table: RatingsTable, protocol: SplitProtocol) -> Iterator[Split]:
-    """Yield the splits of a protocol."""
+def split_ratings(
+    table: RatingsTable, protocol: SplitProtocol, features: Mapping[str, Any] | None = None
+) -> Iterator[Split]:
+    """Yield the splits of a protocol; new users have the features that the table has of them."""
     if len(table) < FEWEST_RATINGS:
         raise ValueError(
             f"{table.name} has {len(table)} ratings, too few to hold some of them out: give at "
@@ -78,12 +80,12 @@ def split_ratings(table: RatingsTable, protocol: SplitProtocol) -> Iterator[Spli
                 "hold fewer out, or take another protocol."
             )
 
-        def at(rows: IntArray) -> Ratings:
-            return Ratings.of(pairs[rows], ratings[rows], levels=levels)
+        def at(rows: IntArray, **known: Any) -> Ratings:
+            return Ratings.of(pairs[rows], ratings[rows], levels=levels, **known)
 
         yield Split(
-            at(train),
-            at(train[:FEWEST_RATINGS]),
+            at(train, **(features or {})),
+            at(train[:FEWEST_RATINGS], **(features or {})),
             at(fold_in[0]) if fold_in else None,
             pairs[test],
             ratings[test],
@@ -118,10 +120,11 @@ def compare(
     table: RatingsTable,
     protocol: SplitProtocol,
     step: Callable[[str], None] = lambda text: None,
+    features: Mapping[str, Any] | None = None,
 ) -> dict[str, Scores]:
     """Judge every method on every split; ``step`` hears of each fit before it starts."""
     scores = {name: Scores() for name in models}
-    for number, split in enumerate(split_ratings(table, protocol), start=1):
+    for number, split in enumerate(split_ratings(table, protocol, features), start=1):
         if number == 1:
             step("Compiling the kernels, which takes long only the first time")
             warm_up(models.values(), split)

@@ -1,16 +1,19 @@
 """Where ratings come from: a file, a dataset known by name, or nowhere but a random generator."""
 
+import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from marginmf import datasets
 from marginmf.cli.named import absent, load_named
-from marginmf.cli.options import DataOptions
+from marginmf.cli.options import DataOptions, Side
 from marginmf.datasets import DatasetUnavailable, RatingsTable
 from marginmf.ratings import Ratings
+from marginmf.ratings.features import FeatureTable
 
+WHOSE: tuple[Side, ...] = ("user", "item")
 Origin = Literal["movielens", "dataset", "synthetic", "file"]
 #: The dataset that the demo shows, and whose weights of penalties are known.
 DEMO = "ml-100k"
@@ -24,6 +27,17 @@ class Source:
     origin: Origin
     title: str
     note: str | None = None
+    #: By the names that parameters have, such as ``item_features``; and where each came from.
+    features: dict[str, Any] = field(default_factory=dict)
+    feature_titles: dict[str, str] = field(default_factory=dict)
+
+    def lines(self) -> str:
+        """Return what was read: a line for the ratings, and one for each table of features."""
+        taken = (f"{self.feature_titles[part]}: {said}." for part, said in self._taken().items())
+        return "\n".join([f"{self.title}: {self.facts()}.", *taken])
+
+    def _taken(self) -> dict[str, str]:
+        return {part: str(table.encoder()) for part, table in self.features.items()}
 
     def facts(self) -> str:
         """Return one clause on how many ratings these are, by whom, of what."""
@@ -44,6 +58,7 @@ class Source:
             "n_users": table.n_users,
             "n_items": table.n_items,
             "levels": table.levels.tolist(),
+            **self._taken(),
         }
 
 
@@ -54,9 +69,12 @@ def checked_ratings(options: DataOptions, progress: bool) -> tuple[Source, Ratin
     put one half of them into training and the other into the test.
     """
     source = read_source(options.file, options.columns, progress)
+    source = with_features(source, options)
     table = source.table
     try:
-        data = Ratings.of(table.pairs, table.ratings, duplicates=options.duplicates)
+        data = Ratings.of(
+            table.pairs, table.ratings, duplicates=options.duplicates, **source.features
+        )
     except ValueError as error:
         if "duplicates=" not in str(error):
             raise
@@ -71,6 +89,42 @@ def checked_ratings(options: DataOptions, progress: bool) -> tuple[Source, Ratin
             timestamps=None,
         )
     return replace(source, table=table), data
+
+
+def with_features(source: Source, options: DataOptions) -> Source:
+    """Return ratings with the features asked for: from files, or those that a dataset has."""
+    table = source.table
+    if options.features and table.user_features is table.item_features is None:
+        raise ValueError(
+            f"{source.title} comes without features ({table.source}): leave --features out, or "
+            "name files with --users and --items."
+        )
+    features, titles = {}, {}
+    for what in WHOSE:
+        part, path = f"{what}_features", options.feature_files.get(what)
+        if path is not None:
+            features[part], titles[part] = (
+                _from_file(path, what, options.columns.get(what)),
+                path.name,
+            )
+        elif options.features and getattr(table, part) is not None:
+            features[part] = FeatureTable.of(getattr(table, part), what)
+            titles[part] = f"Features of {what}s"
+    with warnings.catch_warnings():
+        # What is left out is in the line on these features.
+        warnings.filterwarnings("ignore", "Left out")
+        for found in features.values():
+            found.encoder()
+    return replace(source, features=features, feature_titles=titles)
+
+
+def _from_file(path: Path, what: Side, column: str | None) -> FeatureTable:
+    columns = datasets.read_features(path)
+    try:
+        # The ids may have the name that they have in the file of ratings.
+        return FeatureTable.of(columns, what, id=column if column in columns else None)
+    except ValueError as error:
+        raise ValueError(f"{path}: {str(error).partition(', or name it with')[0]}") from None
 
 
 def read_source(name: str, columns: Mapping[str, str] | None, progress: bool) -> Source:

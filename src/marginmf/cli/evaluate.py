@@ -40,7 +40,7 @@ def evaluate(
     splitter = make_protocol(protocol, model.seed)
     source, _ = checked_ratings(data, talk.progress)
     with steps(protocol.splits + 1, talk.progress) as step:
-        scores = compare(models, source.table, splitter, step)[name]
+        scores = compare(models, source.table, splitter, step, source.features)[name]
     if talk.as_json:
         typer.echo(
             to_json(
@@ -54,6 +54,6 @@ def evaluate(
             )
         )
         return
-    talk.out.print(f"{source.title}: {source.facts()}.", markup=False, soft_wrap=True)
+    talk.out.print(source.lines(), markup=False, soft_wrap=True)
     talk.out.print(f"Protocol {protocol.words()}.", markup=False, soft_wrap=True)
     show_measures(talk.out, name, scores, RATINGS)

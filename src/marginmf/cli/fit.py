@@ -47,14 +47,14 @@ def fit(
     from marginmf.cli.models import make_model
     from marginmf.cli.printing import to_json
 
-    refuse_same(out, data.file)
+    refuse_same(out, data.file, *data.feature_files.values())
     check_destination(out, "model", overwrite=force)
     estimator = make_model(name, model, talk.progress)
     if "calibrate" in estimator.get_params(deep=False):
         estimator.set_params(calibrate=calibrate)
     source, ratings = checked_ratings(data, talk.progress)
     estimator._check(ratings)
-    talk.out.print(f"{source.title}: {source.facts()}.", markup=False, soft_wrap=True)
+    talk.out.print(source.lines(), markup=False, soft_wrap=True)
     started = time.perf_counter()
     try:
         estimator.fit(ratings, **({} if checkpoint is None else {"checkpoint": checkpoint}))

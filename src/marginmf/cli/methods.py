@@ -11,7 +11,8 @@ DESCRIPTIONS = {
     "MMMF": "thresholds of each user's own",
     "PMMMF": "a prototype score for each level",
     "HMF": "a factorisation for each step",
-    "MarginEnsemble": "many small MMMFs and HMFs",
+    "MMMF, raters": "MMMF with who rated what",
+    "MarginEnsemble": "many small MMMFs and HMFs with it",
 }
 MOST_FACTORS = 100
 
@@ -26,5 +27,6 @@ def demo_methods(train: Ratings, seed: int, n_jobs: int, progress: bool) -> dict
         "MMMF": MMMF(**shared),
         "PMMMF": PMMMF(**shared),
         "HMF": HMF(**shared),
+        "MMMF, raters": MMMF(implicit="both", **common),
         "MarginEnsemble": MarginEnsemble(**common),
     }

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 Command = Callable[..., None]
+Side = Literal["user", "item"]
 
 
 def takes_groups(command: Command) -> Command:
@@ -90,6 +91,26 @@ class DataOptions(ColumnOptions):
         str,
         typer.Argument(metavar="FILE", help="Ratings, one a line; or a dataset, such as ml-100k."),
     ]
+    users_file: Annotated[
+        Path | None,
+        typer.Option("--users", metavar="FILE", help="Features of users, one user a line."),
+    ] = None
+    items_file: Annotated[
+        Path | None,
+        typer.Option("--items", metavar="FILE", help="Features of items, one item a line."),
+    ] = None
+    features: Annotated[
+        bool, typer.Option("--features", help="Use the features that the dataset comes with.")
+    ] = False
+
+    @property
+    def feature_files(self) -> dict[Side, Path]:
+        """The files of features that were named, by whose they are."""
+        named: dict[Side, Path | None] = {
+            "user": self.users_file,
+            "item": self.items_file,
+        }
+        return {what: path for what, path in named.items() if path is not None}
 
 
 @dataclass(frozen=True)

@@ -102,7 +102,7 @@ def tune(
             )
         )
         return
-    talk.out.print(f"{source.title}: {source.facts()}.", markup=False, soft_wrap=True)
+    talk.out.print(source.lines(), markup=False, soft_wrap=True)
     _show(talk, paths)
     if picture is not None:
         talk.out.print(f"The path is drawn in {picture}.", markup=False, soft_wrap=True)
@@ -136,7 +136,7 @@ def _tune_by_halving(
         found = {"data": source.summary(), "model": name, **search_as_json(search)}
         typer.echo(to_json({**found, "command": command}))
         return
-    talk.out.print(f"{source.title}: {source.facts()}.", markup=False, soft_wrap=True)
+    talk.out.print(source.lines(), markup=False, soft_wrap=True)
     show_search(talk, search)
     talk.out.print(f"Fit with the chosen: {command}", markup=False, soft_wrap=True)
 
@@ -149,6 +149,9 @@ def fit_command(data: DataOptions, model: ModelOptions, name: str, chosen: Seque
         words += [f"--{what}", column]
     if data.duplicates != "raise":
         words += ["--duplicates", data.duplicates]
+    for what, path in data.feature_files.items():
+        words += [f"--{what}s", str(path)]
+    words += ["--features"] if data.features else []
     for option, value in (("--factors", model.factors), ("--max-iter", model.max_iter)):
         words += [] if value is None else [option, str(value)]
     for setting in model.settings or ():

@@ -12,6 +12,7 @@ from marginmf.datasets.copies import dataset_path, keep_copy
 from marginmf.datasets.download import DownloadError, fetch, fetch_wheel_member
 from marginmf.datasets.entry import DatasetInfo
 from marginmf.datasets.facts import LabelsFacts, RatingsFacts
+from marginmf.datasets.features import read_features
 from marginmf.datasets.loading import DatasetUnavailable, load_ratings
 from marginmf.datasets.pairs import iterate_pairs, read_pairs
 from marginmf.datasets.readers import read_ratings
@@ -53,6 +54,7 @@ __all__ = [
     "make_labels",
     "make_matrix",
     "make_ratings",
+    "read_features",
     "read_labels",
     "read_pairs",
     "read_ratings",

@@ -18,6 +18,17 @@ def has_members(path: Path) -> bool:
         return file.read(len(ZIP_MARK)) == ZIP_MARK
 
 
+def has_member(path: Path, name: str) -> bool:
+    """Tell whether a folder or an archive has a file of that name."""
+    if not has_members(path):
+        return False
+    try:
+        with open_member(path, name):
+            return True
+    except ValueError:
+        return False
+
+
 @contextmanager
 def open_member(path: Path, *names: str) -> Iterator[BinaryIO]:
     """Open the file called like one of `names`, in any case and in any folder of an archive.

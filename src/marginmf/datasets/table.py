@@ -9,6 +9,8 @@ import numpy.typing as npt
 from marginmf._ids import as_id_column
 
 IdArray = npt.NDArray[Any]
+#: Columns of one length by their names.
+Columns = dict[str, npt.NDArray[Any]]
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -32,6 +34,9 @@ class RatingsTable:
         The places of the ratings that the owner of the dataset trains and tests on.
     source : str
         One phrase that says where the ratings came from.
+    user_features, item_features : dict of arrays, optional
+        What else is known of users and items, as columns by name. The column ``user`` or ``item``
+        holds the ids, each once, of those without ratings too.
 
     Examples
     --------
@@ -53,6 +58,8 @@ class RatingsTable:
     source: str = ""
     train_idx: npt.NDArray[np.int64] | None = None
     test_idx: npt.NDArray[np.int64] | None = None
+    user_features: Columns | None = None
+    item_features: Columns | None = None
 
     def __post_init__(self) -> None:
         columns: dict[str, npt.NDArray[Any]] = {

@@ -7,6 +7,7 @@ that it is an index into, and every parameter is one that the estimator itself w
 from typing import Any
 
 from marginmf._demands import Optional
+from marginmf.backends.rows import SIDES
 from marginmf.persistence.classes import constructor_parameters, is_known
 from marginmf.persistence.errors import ModelFileError
 from marginmf.persistence.families import RATINGS, Family, family_of
@@ -14,6 +15,7 @@ from marginmf.persistence.ratings_parts import check_ratings
 from marginmf.persistence.shapes import Lengths, check_part
 from marginmf.persistence.state import check_rules, fitted_attributes
 from marginmf.ratings.data import Ratings
+from marginmf.ratings.features import Features
 
 
 def check_model(model: Any) -> None:
@@ -88,6 +90,15 @@ class _Checker:
     def _ratings(self, data: Ratings, name: str, expected: Lengths | None) -> None:
         if id(data) not in self._seen:
             check_ratings(data, name)
+            for side in SIDES:
+                features, label = data.features(side), f"{name}.{side}_features"
+                if features is None:
+                    continue
+                if not isinstance(features, Features):
+                    raise ModelFileError(f"{label} are not features")
+                self._parts(features, label, None)
+                if features.matrix.shape[0] != len(data.index(side)):
+                    raise ModelFileError(f"{label} are of other {side}s")
             self._seen.add(id(data))
         found = {"users": data.n_users, "items": data.n_items, "levels": data.n_levels}
         if expected is not None and any(expected.get(axis) != n for axis, n in found.items()):

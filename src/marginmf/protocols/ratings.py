@@ -11,10 +11,12 @@ from sklearn.model_selection import ShuffleSplit
 
 from marginmf._random import as_generator
 from marginmf._typing import IntArray
+from marginmf.backends.rows import SIDES
 from marginmf.metrics import ratings_report
 from marginmf.protocols.base import TwoWay
 from marginmf.ratings.data import Ratings
 from marginmf.ratings.estimator import RatingsEstimator
+from marginmf.ratings.features import FeatureTable
 from marginmf.ratings.ids import IdIndex
 from marginmf.ratings.tables import as_values, split_pairs, take_rows
 
@@ -142,7 +144,13 @@ class StrongGeneralisation:
 
 
 def evaluate(
-    model: RatingsEstimator, pairs: Any, ratings: Any, protocol: SplitProtocol
+    model: RatingsEstimator,
+    pairs: Any,
+    ratings: Any,
+    protocol: SplitProtocol,
+    *,
+    user_features: Any = None,
+    item_features: Any = None,
 ) -> list[dict[str, float]]:
     """Fit a fresh copy of a model on every split and return its errors there.
 
@@ -154,6 +162,8 @@ def evaluate(
         All the data.
     protocol : HoldOut, KFold, WeakGeneralisation or StrongGeneralisation
         How to split it.
+    user_features, item_features : optional
+        Side information of all of them, as in ``fit``.
 
     Returns
     -------
@@ -173,9 +183,14 @@ def evaluate(
         raise ValueError(f"There are {n_pairs} pairs but {len(values)} ratings.")
     # The scale of all the ratings: a level may be missing from one training set by chance.
     levels = np.unique(values)
+    tables: dict[str, Any] = {  # read once, so that what is wrong with them is said once
+        f"{side}_features": FeatureTable.of(features, side)
+        for side, features in zip(SIDES, (user_features, item_features), strict=True)
+        if features is not None
+    }
     reports = []
     for train, *fold_in, test in protocol.split(pairs, ratings):
-        data = Ratings.of(take_rows(pairs, train), values[train], levels=levels)
+        data = Ratings.of(take_rows(pairs, train), values[train], levels=levels, **tables)
         fitted = clone(model).fit(data)
         for rows in fold_in:
             fitted = fitted.fold_in(take_rows(pairs, rows), values[rows])

@@ -34,6 +34,7 @@ from marginmf.ratings.data import Ratings, observed
 from marginmf.ratings.fallback import LevelFrequencies
 from marginmf.ratings.ids import IdIndex
 from marginmf.ratings.lists import Columns, MarginBlock
+from marginmf.ratings.priors import Newcomers
 from marginmf.ratings.tables import as_values, split_pairs
 from marginmf.ratings.validation import ValidationSplit, calibrated_on
 
@@ -81,6 +82,8 @@ class RatingsPredictor(Savable, BaseEstimator, ABC):
     #: The fitted arrays that have a row for each user, and those that have one for each item.
     _user_arrays: ClassVar[tuple[str, ...]] = ()
     _item_arrays: ClassVar[tuple[str, ...]] = ()
+    #: Whether side information is of any use to the method.
+    _takes_features: ClassVar[bool] = False
     _decode = staticmethod(count_above)
     _calibration_seed: int = 0
     #: What is known of users and items without the method.
@@ -91,8 +94,18 @@ class RatingsPredictor(Savable, BaseEstimator, ABC):
     _origin: "RatingsPredictor | None" = None
     #: Runs the minimisations of `_fit`; one that keeps what was done is there during a fit only.
     _journal = Journal()
+    #: What new rows should be like, while they are placed.
+    _newcomers: Newcomers
 
-    def fit(self, pairs: Any, ratings: Any = None, *, checkpoint: CheckpointLike = None) -> Self:
+    def fit(
+        self,
+        pairs: Any,
+        ratings: Any = None,
+        *,
+        user_features: Any = None,
+        item_features: Any = None,
+        checkpoint: CheckpointLike = None,
+    ) -> Self:
         """Learn from observed ratings; what was learned before is forgotten.
 
         Parameters
@@ -102,6 +115,10 @@ class RatingsPredictor(Savable, BaseEstimator, ABC):
             have no rating stay unknown.
         ratings : sequence of float, optional
             The ratings of the pairs, where ``pairs`` does not hold them.
+        user_features, item_features : data frame, dict of columns or pair (ids, matrix), optional
+            Side information: a column of ids, and columns of numbers and categories; see
+            `marginmf.ratings.features.FeatureTable.of`.  Users and items that have features but
+            no rating are known to the model too.  For methods with factors.
         checkpoint : path or Checkpoint, optional
             A folder that keeps what was done while the fit runs.  If it is interrupted or killed,
             the same call goes on from there and ends at the same answer, to the last bit on the
@@ -112,7 +129,13 @@ class RatingsPredictor(Savable, BaseEstimator, ABC):
         -------
         self
         """
-        fitted = self._fit_copy(observed(self._read(pairs, ratings)), checkpoint)
+        data = self._read(pairs, ratings).with_features(user_features, item_features)
+        if not self._takes_features and (data.user_features or data.item_features) is not None:
+            raise ValueError(
+                f"{type(self).__name__} learns from ratings alone: leave the features out, or use "
+                "a method with factors, such as MMMF, HMF or MarginEnsemble."
+            )
+        fitted = self._fit_copy(observed(data), checkpoint)
         self.__dict__ = fitted.__dict__
         return self
 
@@ -299,12 +322,17 @@ class RatingsPredictor(Savable, BaseEstimator, ABC):
             "again with all ratings."
         )
 
-    def _placed(self, side: Side, data: Ratings) -> Self:
-        """Return a model for the users (or items) of some ratings, whose other side is ours."""
+    def _placed(self, side: Side, data: Ratings, newcomers: Newcomers | None = None) -> Self:
+        """Return a model for the users (or items) of some ratings, whose other side is ours.
+
+        ``newcomers`` tell what their rows should be like before their ratings are looked at.
+        """
         placed = copy(self)
         placed._check(data)
         placed._set_data(data, self._frequencies.placing(side, data))
+        placed._newcomers = newcomers or Newcomers(side, self.ratings_, data)
         placed._place(side, data)
+        del placed._newcomers
         return placed
 
     def _joined(self, placed: Self, side: Side, data: Ratings) -> Self:

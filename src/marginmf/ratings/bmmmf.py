@@ -26,11 +26,17 @@ class BMMMF(MarginFactoriser):
     Parameters
     ----------
     n_factors : int or "auto"
-        The rank of the factorisation.  Auto: 100, or as many as there are
-        users or items if those are fewer.
+        The rank of the factorisation.  Auto: 100, or 48 where factors are built from
+        raters or features, or as many as there are users or items if those are fewer.
     reg : float or "auto"
         The regularisation strength.  Auto: the one with the smallest error on held-out ratings,
         found along a path of candidates; see `marginmf.tuning`.
+    implicit : {None, "items", "users", "both"}
+        Whose factors are built from who rated what: an item's from the users who rated it, a
+        user's from the items that they rated, or both; see `marginmf.ratings.priors`.
+    reg_implicit, reg_features : float or "auto"
+        The penalties of what is learned of raters, and of side information given to `fit`.
+        Auto: ``reg``, and five times as much, so that all are chosen together.
     holdouts : int
         On how many random tenths of the ratings ``reg="auto"`` is chosen.  With more of them the
         choice varies less and takes longer.

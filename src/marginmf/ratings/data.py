@@ -1,5 +1,6 @@
 """`Ratings`: the one container of observed ratings that every ratings method works on."""
 
+import warnings
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -11,8 +12,9 @@ from scipy import sparse
 from marginmf._demands import saved
 from marginmf._ids import shown
 from marginmf._typing import Array, BoolArray, Float64Array, FloatArray, IntArray
-from marginmf.backends.rows import Rows, Side
+from marginmf.backends.rows import SIDES, Rows, Side
 from marginmf.backends.threads import row_parts
+from marginmf.ratings.features import Features, FeatureTable
 from marginmf.ratings.ids import IdIndex, id_column
 from marginmf.ratings.scales import CODE, coded
 from marginmf.ratings.tables import as_values, frame_columns, is_frame, split_pairs
@@ -43,11 +45,15 @@ class Ratings(Rows):
         The ids, both ways.
     exact : array, optional
         The ratings themselves, where levels are the means of bins; see ``n_levels`` of `of`.
+    user_features, item_features : Features, optional
+        Side information, with a row for each user, and for each item.
     """
 
     users: IdIndex
     items: IdIndex
     exact: Float64Array | None = None
+    user_features: Features | None = None
+    item_features: Features | None = None
 
     @classmethod
     def of(
@@ -63,6 +69,8 @@ class Ratings(Rows):
         n_levels: int | None = None,
         users: IdIndex | None = None,
         items: IdIndex | None = None,
+        user_features: Any = None,
+        item_features: Any = None,
     ) -> "Ratings":
         """Make ratings from whatever holds them.
 
@@ -87,6 +95,9 @@ class Ratings(Rows):
             methods that estimate a number learn from the ratings themselves.
         users, items : IdIndex, optional
             Vocabularies to keep to; ratings by other users, or of other items, are left out.
+        user_features, item_features : data frame, dict of columns or pair (ids, matrix), optional
+            Side information; see `marginmf.ratings.features.FeatureTable.of`.  Ids that have
+            features but no rating are known too.
 
         Examples
         --------
@@ -105,7 +116,7 @@ class Ratings(Rows):
         if isinstance(data, Ratings):
             _refuse_values(values, "A Ratings object")
             if levels is None and n_levels is None and users is None and items is None:
-                return data
+                return data.with_features(user_features, item_features)
             user_ids, item_ids = data.users.ids[data.rows], data.items.ids[data.indices]
             values = data.values
         elif sparse.issparse(data):
@@ -127,7 +138,7 @@ class Ratings(Rows):
             raise ValueError("The ratings are missing: give the pairs and, second, their ratings.")
         else:
             user_ids, item_ids = split_pairs(data)
-        return cls._build(
+        built = cls._build(
             id_column(user_ids, "user"),
             id_column(item_ids, "item"),
             as_values(values),
@@ -136,6 +147,7 @@ class Ratings(Rows):
             users,
             items,
         )
+        return built.with_features(user_features, item_features)
 
     @classmethod
     def _build(
@@ -202,6 +214,28 @@ class Ratings(Rows):
         """The ratings themselves, in the order of the entries."""
         return self.levels[self.codes] if self.exact is None else self.exact
 
+    def with_features(self, user_features: Any = None, item_features: Any = None) -> "Ratings":
+        """Return these ratings with side information, as in `of`; ids that have it become known."""
+        data: Ratings = self
+        for side, source in zip(SIDES, (user_features, item_features), strict=True):
+            if source is not None:
+                data = _with_features(data, side, source)
+        return data
+
+    def features(self, side: Side) -> Features | None:
+        """Return the side information of users, or of items."""
+        return self.user_features if side == "user" else self.item_features
+
+    def described(self, side: Side, features: Features | None) -> "Ratings":
+        """Return the same ratings with other side information of users, or of items."""
+        if side == "user":
+            return replace(self, user_features=features)
+        return replace(self, item_features=features)
+
+    def index(self, side: Side) -> IdIndex:
+        """Return the vocabulary of users, or of items."""
+        return self.users if side == "user" else self.items
+
     @property
     def n_users(self) -> int:
         """How many users there are."""
@@ -215,7 +249,12 @@ class Ratings(Rows):
     @property
     def arrays(self) -> dict[str, Array]:
         """Everything that was observed: two containers hold the same if these are the same."""
+        described: dict[str, Array] = {}
+        for side in SIDES:
+            if (features := self.features(side)) is not None:
+                described |= {f"{side}'s {name}": own for name, own in features.arrays.items()}
         return {
+            **described,
             "users": self.users.ids,
             "items": self.items.ids,
             "levels": self.levels,
@@ -291,6 +330,27 @@ class Ratings(Rows):
             found = np.bincount(cells - low)
             counts[low : low + len(found)] += found
         return counts.reshape(n, self.n_levels)
+
+
+def _with_features(data: Ratings, side: Side, source: Any) -> Ratings:
+    """Return ratings with one side's features, and with the ids that have them."""
+    table, index = FeatureTable.of(source, side), data.index(side)
+    described = IdIndex(table.ids, side)
+    missing = described.encode(index.ids, quiet=True) < 0
+    if missing.all() and len(index):
+        raise ValueError(
+            f"None of the {len(index)} {side}s that have ratings is among those with features: "
+            f"ids are like {shown(index.ids[0])} there and like {shown(described.ids[0])} here."
+        )
+    if missing.any():
+        warnings.warn(
+            f"{int(missing.sum())} of {len(index)} {side}s have no features: they are learned from "
+            "their ratings alone.",
+            UserWarning,
+            stacklevel=5,
+        )
+    data = restricted(data, side, index.union(described))
+    return data.described(side, Features.of(table, data.index(side)))
 
 
 def _refuse_values(values: Any, what: str) -> None:
@@ -376,19 +436,21 @@ def restricted(data: Ratings, side: Side, ids: IdIndex) -> Ratings:
 
 
 def observed(data: Ratings) -> Ratings:
-    """Return ratings whose vocabularies hold only users who rated and items that were rated.
+    """Return ratings whose vocabularies hold only what has ratings or features.
 
     Nothing can be learned of the others: they are as unknown as any id never heard of.
     """
-    for side in ("user", "item"):
-        index = data.users if side == "user" else data.items
+    for side in SIDES:
+        index, features = data.index(side), data.features(side)
         if side == "user":
-            rated = np.diff(data.indptr) > 0
+            known = np.diff(data.indptr) > 0
         else:
-            rated = np.zeros(len(index), bool)
-            rated[data.indices] = True
-        if not rated.all():
-            data = restricted(data, side, IdIndex(index.ids[rated], index.what))
+            known = np.zeros(len(index), bool)
+            known[data.indices] = True
+        if features is not None:
+            known |= np.diff(features.matrix.indptr) > 0
+        if not known.all():
+            data = restricted(data, side, IdIndex(index.ids[known], index.what))
     return data
 
 
@@ -401,8 +463,15 @@ def assemble(
     codes: IntArray,
     exact: Float64Array | None = None,
 ) -> Ratings:
-    """Make ratings of entries that are in order."""
+    """Make ratings of entries that are in order, with the features that others have."""
     counts = np.bincount(rows, minlength=len(users))
+    features = [
+        own if own is None or index is known else own.joined(index, known)
+        for own, index, known in (
+            (like.user_features, users, like.users),
+            (like.item_features, items, like.items),
+        )
+    ]
     return Ratings(
         users=users,
         items=items,
@@ -411,4 +480,6 @@ def assemble(
         indices=columns.astype(np.int32, copy=False),
         codes=codes.astype(CODE, copy=False),
         exact=exact,
+        user_features=features[0],
+        item_features=features[1],
     )

@@ -1,6 +1,6 @@
 """MarginEnsemble: many small factorisations, and one distribution over the levels from them all."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from itertools import chain
 from typing import Any, ClassVar, Literal, NamedTuple, Self
@@ -21,28 +21,58 @@ from marginmf.ratings.baselines import ALS, PMF, BiasOnly
 from marginmf.ratings.calibration import PAIR_WORK, Calibrator
 from marginmf.ratings.data import Ratings
 from marginmf.ratings.estimator import RatingsEstimator
+from marginmf.ratings.factoriser import Factoriser
 from marginmf.ratings.hmf import HMF
 from marginmf.ratings.lists import Columns, MarginBlock, as_stages
 from marginmf.ratings.mmmf import MMMF
 from marginmf.ratings.pmmmf import PMMMF
+from marginmf.ratings.priors import IMPLICIT, Implicit
 from marginmf.ratings.validation import ValidationSplit
 
-#: Members by name.  Averaging does most of what a strong penalty does for one factorisation
-#: alone, so these are weakly regularised; then the choice hardly matters.
-MEMBERS: Mapping[str, Callable[[int], RatingsEstimator]] = {
-    "mmmf": lambda rank: MMMF(rank, 3.0, tol=3e-3, calibrate=False),
-    "hmf": lambda rank: HMF(rank, 5.0, calibrate=False),
-    "pmmmf": lambda rank: PMMMF(rank, 20.0, tol=3e-3, calibrate=False),
-    "als": lambda rank: ALS(rank, 10.0, bias=True, calibrate=False),
-    "pmf": lambda rank: PMF(rank, 10.0, bias=True, tol=3e-3, calibrate=False),
-    "bias": lambda rank: BiasOnly(calibrate=False),
+
+class Kind(NamedTuple):
+    """A member by name: its class, and settings where factors are built from raters, and not.
+
+    Averaging does most of what a strong penalty does for one factorisation alone, so members are
+    weakly regularised; then the choice hardly matters.
+    """
+
+    estimator: type[RatingsEstimator]
+    built: dict[str, Any]
+    plain: dict[str, Any]
+
+
+MEMBERS: Mapping[str, Kind] = {
+    "mmmf": Kind(MMMF, {"reg": 25.0, "tol": 1e-3}, {"reg": 3.0, "tol": 3e-3}),
+    "hmf": Kind(HMF, {"reg": 12.0}, {"reg": 5.0}),
+    "pmmmf": Kind(PMMMF, {"reg": 40.0, "tol": 1e-3}, {"reg": 20.0, "tol": 3e-3}),
+    "als": Kind(ALS, {"reg": 25.0, "bias": True}, {"reg": 10.0, "bias": True}),
+    "pmf": Kind(
+        PMF, {"reg": 25.0, "bias": True, "tol": 1e-3}, {"reg": 10.0, "bias": True, "tol": 3e-3}
+    ),
+    "bias": Kind(BiasOnly, {}, {}),
 }
+
+#: The penalty of raters' weights, in members given by name.
+REG_IMPLICIT = 30.0
 
 #: Ratings are dealt into this many parts, again and again; each bag leaves one of them out.
 FOLDS = 10
 
-#: One factor for this many ratings of a user or item, between these bounds.
-RATINGS_PER_FACTOR, FEWEST_FACTORS, MOST_FACTORS = 4, 4, 32
+
+class Ranks(NamedTuple):
+    """One factor for this many ratings of a user or item, between these bounds."""
+
+    ratings_per_factor: int
+    fewest: int
+    most: int
+
+
+BUILT, PLAIN = Ranks(2, 16, 32), Ranks(4, 4, 32)
+
+#: ``n_estimators="auto"``: so many for up to so many ratings on a scale of five levels; for more
+#: ratings or levels fewer, by a root of how much longer a member takes.
+MOST_MEMBERS, FEWEST_MEMBERS, FEW_RATINGS, ROOT = 30, 4, 100_000, 8
 
 Members = list[list[RatingsEstimator]]
 
@@ -133,11 +163,14 @@ class MarginEnsemble(RatingsEstimator):
         seen it, allowing for how much noisier these few are than the mean of all.  Seeds: by their
         random starts alone; a tenth of the ratings is held out for the combination, and then the
         members are fitted again to everything.
-    n_estimators : int
-        How many members of each kind.
+    implicit : {"both", "items", "users", None}
+        Whose factors members given by name build from who rated what; see `MMMF`.
+    n_estimators : int or "auto"
+        How many members of each kind.  Auto: 30 for up to 100,000 ratings on a scale of five
+        levels, and fewer of more ratings or levels: 22 for a million, 13 for a hundred million.
     n_factors : int or "auto"
-        The rank of members given by name.  Auto: one factor for every four ratings that a user or
-        item has on average, from 4 to 32.
+        The rank of members given by name.  Auto: one factor for every two ratings that a user or
+        item has on average, from 16 to 32; without ``implicit`` for every four, from 4 to 32.
     random_state : int, Generator or None
         Seeds the bags and the members.
     n_jobs : int or None
@@ -166,10 +199,12 @@ class MarginEnsemble(RatingsEstimator):
         "members_": ListOf(ListOf(RatingsEstimator)),
         "_calibrator": "Calibrator",
     }
+    _takes_features = True
     members: Sequence[str | RatingsEstimator] = ("mmmf", "hmf")
     _: KW_ONLY
     ensemble: Literal["bagging", "seeds"] = "bagging"
-    n_estimators: int = 30
+    implicit: Implicit = "both"
+    n_estimators: int | Literal["auto"] = "auto"
     n_factors: int | Literal["auto"] = "auto"
     random_state: Any = None
     n_jobs: int | None = None
@@ -178,7 +213,7 @@ class MarginEnsemble(RatingsEstimator):
     def _fit(self, data: Ratings) -> None:
         rng = self._journal.generator("bags", self.random_state)
         kinds = self._kinds(data)
-        seeds = rng.integers(2**31, size=(self.n_estimators, len(kinds)))
+        seeds = rng.integers(2**31, size=(self._n_members(data), len(kinds)))
         n_fits = seeds.size * (2 - (self.ensemble == "bagging"))
         with progress_bar(type(self).__name__, n_fits, bool(self.verbose)) as report:
             if self.ensemble == "bagging":
@@ -220,7 +255,7 @@ class MarginEnsemble(RatingsEstimator):
                 left_out.add(unseen)
         self.members_ = [list(kind) for kind in zip(*rows, strict=True)]
         n_steps = data.n_levels - 1
-        noise = left_out.noise([n_steps] * len(kinds), self.n_estimators)
+        noise = left_out.noise([n_steps] * len(kinds), len(seeds))
         entries, features = left_out.means()
         self._calibrator = Calibrator.fit(features, data.codes[entries], data.n_levels, noise)
 
@@ -306,7 +341,10 @@ class MarginEnsemble(RatingsEstimator):
         return 10.0 + float(np.ptp(self.levels_))
 
     def _place(self, side: Side, data: Ratings) -> None:
-        self.members_ = [[member._placed(side, data) for member in kind] for kind in self.members_]
+        self.members_ = [
+            [member._placed(side, data, self._newcomers) for member in kind]
+            for kind in self.members_
+        ]
         self._share_ratings()
 
     def _joined(self, placed: Self, side: Side, data: Ratings) -> Self:
@@ -370,15 +408,36 @@ class MarginEnsemble(RatingsEstimator):
 
     def _kinds(self, data: Ratings) -> list[RatingsEstimator]:
         """Return an unfitted member of every kind."""
-        wanted = round(len(data) / (data.n_users + data.n_items) / RATINGS_PER_FACTOR)
-        rank = min(max(wanted, FEWEST_FACTORS), MOST_FACTORS)
+        return [self._named(kind, data) if isinstance(kind, str) else kind for kind in self.members]
+
+    def _named(self, name: str, data: Ratings) -> RatingsEstimator:
+        """Return an unfitted member by its name."""
+        estimator, built, plain = MEMBERS[name]
+        settings, ranks = (plain, PLAIN) if self.implicit is None else (built, BUILT)
+        if not issubclass(estimator, Factoriser):
+            return estimator(calibrate=False, **settings)
+        wanted = round(len(data) / (data.n_users + data.n_items) / ranks.ratings_per_factor)
+        rank = min(max(wanted, ranks.fewest), ranks.most)
         if self.n_factors != "auto":
             rank = int(self.n_factors)
-        return [MEMBERS[kind](rank) if isinstance(kind, str) else kind for kind in self.members]
+        settings = {"implicit": self.implicit, "reg_implicit": REG_IMPLICIT, **settings}
+        return estimator(rank, calibrate=False, **settings)
+
+    def _n_members(self, data: Ratings) -> int:
+        """Return how many members of each kind there are."""
+        if self.n_estimators != "auto":
+            return int(self.n_estimators)
+        size = len(data) * data.n_levels / 5 / FEW_RATINGS
+        return max(FEWEST_MEMBERS, round(MOST_MEMBERS / float(max(size, 1.0) ** (1 / ROOT))))
 
     def _check(self, data: Ratings) -> None:
         super()._check(data)
-        check_number(self, "n_estimators", int, 1)
+        if self.n_estimators != "auto":
+            check_number(self, "n_estimators", int, 1)
+        if self.implicit not in IMPLICIT:
+            raise ValueError(
+                f"implicit={self.implicit!r} is not known. Choose 'both', 'items', 'users' or None."
+            )
         if self.n_factors != "auto":
             check_number(self, "n_factors", int, 1)
         if self.ensemble not in ("bagging", "seeds"):

@@ -23,7 +23,7 @@ from marginmf.ratings.scales import MANY_VALUES
 class RatingsEstimator(RatingsPredictor):
     """A supervised estimator over (user, item) pairs, with lists, neighbours and new users."""
 
-    def fold_in(self, pairs: Any, ratings: Any = None) -> Self:
+    def fold_in(self, pairs: Any = None, ratings: Any = None, *, user_features: Any = None) -> Self:
         """Return a model for new users: their rows are learned, the items stay as they are.
 
         Parameters
@@ -32,6 +32,9 @@ class RatingsEstimator(RatingsPredictor):
             Ratings by the new users, as in `fit`.  Ratings of items that training did not see
             are left out, and a user who has no others stays unknown; levels that training did
             not see are an error.
+        user_features : optional
+            Features of the users, as in `fit`, for models that were fitted with some.  Users
+            need no ratings then.
 
         Returns
         -------
@@ -47,9 +50,11 @@ class RatingsEstimator(RatingsPredictor):
         >>> model.fold_in([("cy", "x")], [3]).predict([("cy", "x"), ("cy", "y")], output="rule")
         array([3., 2.])
         """
-        return new_rows.folded(self, "user", pairs, ratings)
+        return new_rows.folded(self, "user", pairs, ratings, user_features)
 
-    def fold_in_items(self, pairs: Any, ratings: Any = None) -> Self:
+    def fold_in_items(
+        self, pairs: Any = None, ratings: Any = None, *, item_features: Any = None
+    ) -> Self:
         """Return a model for new items: their rows are learned, the users stay as they are.
 
         Parameters
@@ -58,6 +63,9 @@ class RatingsEstimator(RatingsPredictor):
             Ratings of the new items, as in `fit`.  Ratings by users that training did not see
             are left out, and an item that has no others stays unknown; levels that training did
             not see are an error.
+        item_features : optional
+            Features of the items, as in `fit`, for models that were fitted with some.  Items
+            need no ratings then.
 
         Returns
         -------
@@ -74,9 +82,11 @@ class RatingsEstimator(RatingsPredictor):
         >>> folded.predict([("ann", "new"), ("bob", "new")], output="rule")
         array([4., 3.])
         """
-        return new_rows.folded(self, "item", pairs, ratings)
+        return new_rows.folded(self, "item", pairs, ratings, item_features)
 
-    def update_users(self, pairs: Any, ratings: Any = None) -> Self:
+    def update_users(
+        self, pairs: Any = None, ratings: Any = None, *, user_features: Any = None
+    ) -> Self:
         """Take in new ratings, by users known or new, and learn those users' rows again.
 
         Each of these users is learned from all of their ratings, old and new; the items and
@@ -89,6 +99,9 @@ class RatingsEstimator(RatingsPredictor):
             the old one.  Ratings of unknown items are left out (`update_items` takes new items
             in), and a new user who has no others stays unknown; levels that training did not see
             are an error.
+        user_features : optional
+            Features of the users, as in `fit`, for models that were fitted with some.  Users
+            need no ratings then.
 
         Returns
         -------
@@ -106,9 +119,11 @@ class RatingsEstimator(RatingsPredictor):
         >>> model.users_.ids.tolist()
         ['ann', 'bob', 'cy']
         """
-        return new_rows.update(self, "user", pairs, ratings)
+        return new_rows.update(self, "user", pairs, ratings, user_features)
 
-    def update_items(self, pairs: Any, ratings: Any = None) -> Self:
+    def update_items(
+        self, pairs: Any = None, ratings: Any = None, *, item_features: Any = None
+    ) -> Self:
         """Take in new ratings, of items known or new, and learn those items' rows again.
 
         Each of these items is learned from all of its ratings, old and new; the users and
@@ -121,6 +136,9 @@ class RatingsEstimator(RatingsPredictor):
             the old one.  Ratings by unknown users are left out (`update_users` takes new users
             in), and a new item that has no others stays unknown; levels that training did not
             see are an error.
+        item_features : optional
+            Features of the items, as in `fit`, for models that were fitted with some.  Items
+            need no ratings then.
 
         Returns
         -------
@@ -136,7 +154,7 @@ class RatingsEstimator(RatingsPredictor):
         >>> model.predict([("bob", "new"), ("bob", "y")], output="rule")
         array([3., 2.])
         """
-        return new_rows.update(self, "item", pairs, ratings)
+        return new_rows.update(self, "item", pairs, ratings, item_features)
 
     def recommend(
         self,
@@ -253,6 +271,9 @@ class RatingsEstimator(RatingsPredictor):
         frame
             Columns ``item`` (that the user rated), ``rating`` (the user's) and ``contribution``
             to the score (HMF: to the mean of the stages' scores), from most for to most against.
+            Where factors are built from raters or side information, further columns tell how much
+            of a contribution is due to the item's own ratings (``from_ratings``), to who rated it
+            (``from_raters``) and to its side information (``from_features``).
             Its library is the first of pandas, polars and pyarrow that is installed.
 
         Examples

@@ -4,9 +4,14 @@ With the items' factors V given, a user's factors u minimise ``sum of losses + r
 the minimum the gradient is zero, so ``u = -1/reg sum_k w_k V_k`` over the items k that the user
 rated, where ``w_k`` is the derivative of the loss by the score of item k.  The score of any item j
 is therefore the sum of ``-w_k/reg V_k . V_j``: one contribution of each rating.
+
+Where factors are built from raters and side information (`marginmf.ratings.priors`), the same holds
+of what the user's factors have beyond their prior mean.  The item's factors are a sum as well: of
+what its own ratings say, of who its raters are, and of its side information.
 """
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,11 +20,13 @@ from sklearn.utils.validation import check_is_fitted
 from marginmf._ids import as_objects
 from marginmf._typing import Array, Float64Array, FloatArray
 from marginmf.backends import get_backend
+from marginmf.backends.rows import SIDES
 from marginmf.backends.specs import Spec
-from marginmf.ratings.data import Ratings
+from marginmf.ratings.data import Ratings, restricted
 from marginmf.ratings.ids import IdIndex
 from marginmf.ratings.lists import as_stages, check_length
 from marginmf.ratings.objective import RowObjective, first_thresholds
+from marginmf.ratings.priors import Newcomers
 from marginmf.ratings.tables import as_ids, known_codes, make_frame
 from marginmf.solvers import LBFGS, Stopping, minimise
 
@@ -43,8 +50,16 @@ class Contributions:
         The score of the item: the product of the factors that the model has learned (HMF: the
         mean over its stages; ALS and PMF: without mean and biases).
     remainder : float
-        What is left of the score after all contributions: zero up to rounding where training went
-        on until the user's factors fitted the items' final ones, and the loss is smooth.
+        What is left of the score after all contributions and what was expected: zero up to
+        rounding where training went on until the user's factors fitted the items' final ones, and
+        the loss is smooth.  (Thresholds of new users with few ratings are held near usual ones in
+        MMMF, which is part of it too.)
+    sources : dict
+        The contributions that are due to each source of the item's factors, which add up to all:
+        ``"ratings"`` of the item, and, where there are any, its ``"raters"`` and ``"features"``.
+    expected : dict
+        What is in the score before the user's ratings are looked at, by sources of the user's
+        factors: ``"raters"`` is which items they rated, ``"features"`` is side information.
     """
 
     items: Array
@@ -52,6 +67,8 @@ class Contributions:
     contributions: Float64Array
     score: float
     remainder: float
+    sources: dict[str, Float64Array] = field(default_factory=dict)
+    expected: dict[str, float] = field(default_factory=dict)
 
 
 def explain(model: "RatingsPredictor", user: Any, item: Any, n: int) -> Any:
@@ -68,12 +85,17 @@ def explain(model: "RatingsPredictor", user: Any, item: Any, n: int) -> Any:
             "item": parts.items[rows],
             "rating": parts.ratings[rows],
             "contribution": values[rows],
+            **{f"from_{name}": part[rows] for name, part in parts.sources.items()},
         }
     )
 
 
-def contributions(model: Any, user: Any, item: Any) -> Contributions:
+def contributions(
+    model: Any, user: Any, item: Any, kin: Sequence[Newcomers] | None = None
+) -> Contributions:
     """Return the score of an item for a user as a sum over the user's ratings.
+
+    ``kin`` are the user and the item as newcomers, which the members of an ensemble share.
 
     Examples
     --------
@@ -93,7 +115,7 @@ def contributions(model: Any, user: Any, item: Any) -> Contributions:
             "with that."
         )
     if hasattr(model, "members_"):
-        return _mean_contributions(model, user, item)
+        return _mean_contributions(model, user, item, kin or _kin(model, user, item))
     if not hasattr(model, "item_factors_"):
         raise ValueError(
             f"{type(model).__name__} has no factors, so its predictions are not sums over ratings. "
@@ -108,23 +130,50 @@ def contributions(model: Any, user: Any, item: Any) -> Contributions:
             "positive reg."
         )
     data = _ratings_of(model.ratings_, i)
-    total = np.zeros(len(data))
-    specs = model._specs(data)
-    for spec, factors, reg in zip(specs, V, regs, strict=True):
-        rated = factors[data.indices].astype(np.float64)
-        weights = _derivatives(data, spec, float(reg), rated)
-        total -= weights / reg * (rated @ factors[j].astype(np.float64))
-    total /= len(V)
+    total, penalties = np.zeros(len(data)), model._penalties
+    kin = kin or _kin(model, user, item)
+    sources: dict[str, Any] = {}
+    expected: dict[str, float] = {}
+    for spec, users, factors, reg in zip(model._specs(data), U, V, regs, strict=True):
+        rated, own = factors[data.indices].astype(np.float64), factors[j].astype(np.float64)
+        of_user, of_item = (
+            {name: part[0].astype(np.float64) for name, part in found.items()}
+            for found in (
+                one.parts(penalties, reg, side)
+                for one, side in zip(kin, (users, factors), strict=True)
+            )
+        )
+        mean = sum(of_user.values(), np.zeros(len(own)))
+        weights = -_derivatives(data, spec, float(reg), rated, mean) / reg / len(V)
+        total += weights * (rated @ own)
+        for name, part in of_item.items():
+            sources[name] = sources.get(name, 0) + weights * (rated @ part)
+        for name, part in of_user.items():
+            expected[name] = expected.get(name, 0.0) + float(part @ own) / len(V)
+    if sources:
+        sources = {"ratings": total - sum(sources.values()), **sources}
     score = float(np.einsum("qd,qd->", U[:, i], V[:, j], dtype=np.float64)) / len(V)
-    return Contributions(
-        model.items_.ids[data.indices], data.values, total, score, score - float(total.sum())
+    left = score - float(total.sum()) - sum(expected.values())
+    rated_ids = model.items_.ids[data.indices]
+    return Contributions(rated_ids, data.values, total, score, left, sources, expected)
+
+
+def _kin(model: Any, user: Any, item: Any) -> tuple[Newcomers, Newcomers]:
+    """Return a user and an item as rows whose factors are expected from those of all."""
+    data = model.ratings_
+    ids = as_ids(user, data.users), as_ids(item, data.items)
+    return tuple(  # type: ignore[return-value]  # there are two sides
+        Newcomers(side, data, restricted(data, side, IdIndex(own, side)))
+        for side, own in zip(SIDES, ids, strict=True)
     )
 
 
-def _mean_contributions(model: Any, user: Any, item: Any) -> Contributions:
+def _mean_contributions(
+    model: Any, user: Any, item: Any, kin: Sequence[Newcomers]
+) -> Contributions:
     """Return the contributions to the mean score of an ensemble's members."""
     parts = [
-        contributions(member, user, item)
+        contributions(member, user, item, kin)
         for kind in model.members_
         for member in kind
         if hasattr(member, "item_factors_")
@@ -136,7 +185,15 @@ def _mean_contributions(model: Any, user: Any, item: Any) -> Contributions:
         contributions=np.mean([part.contributions for part in parts], axis=0),
         score=float(np.mean([part.score for part in parts])),
         remainder=float(np.mean([part.remainder for part in parts])),
+        sources=_mean_by_name([part.sources for part in parts]),
+        expected=_mean_by_name([part.expected for part in parts]),
     )
+
+
+def _mean_by_name(found: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Return the mean of everything that has a name, zero where it is missing."""
+    names = dict.fromkeys(name for one in found for name in one)
+    return {name: sum(one.get(name, 0.0) for one in found) / len(found) for name in names}
 
 
 def _code(value: Any, index: IdIndex) -> int:
@@ -159,23 +216,25 @@ def _ratings_of(data: Ratings, i: int) -> Ratings:
     )
 
 
-def _derivatives(data: Ratings, spec: Spec, reg: float, rated: FloatArray) -> Float64Array:
+def _derivatives(
+    data: Ratings, spec: Spec, reg: float, rated: FloatArray, mean: Float64Array
+) -> Float64Array:
     """Return the derivative of the loss by each of one user's scores, at the minimum.
 
+    ``mean`` is what was expected of the user's factors.
     This is the problem that fold-in solves, but in float64 and to the end: predictions stop
     changing long before the sum comes out.  ``rated`` holds the factors of the rated items alone,
     so entries stand for columns here.
     """
     backend = get_backend()
     alone = replace(data, indices=np.arange(len(data), dtype=np.int32))
-    problem = RowObjective(alone, spec, reg, rated, backend)
+    problem = RowObjective(alone, spec, reg, rated, backend, mean[None])
 
     def objective(point: Float64Array) -> tuple[float, Float64Array]:
         values, gradients = problem(point[None])
         return float(values[0]), gradients[0].astype(np.float64)
 
-    zeros = np.zeros(rated.shape[1])
-    start = np.concatenate([zeros, first_thresholds(alone, spec)[0]])
+    start = np.concatenate([mean, first_thresholds(alone, spec)[0]])
     stopping = Stopping(max_iter=500, tol=1e-12, gradient_tol=1e-9)
     point = minimise(LBFGS(memory=20), objective, start, stopping, vectors=backend).point
     factors, thresholds = problem.split(point[None])

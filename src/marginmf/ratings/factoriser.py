@@ -24,7 +24,8 @@ from marginmf.progress import Report, progress_bar
 from marginmf.ratings.data import Ratings
 from marginmf.ratings.estimator import RatingsEstimator
 from marginmf.ratings.lists import Columns, MarginBlock, as_stages, block_product
-from marginmf.ratings.objective import Parameters, RowObjective, solve_rows
+from marginmf.ratings.objective import Held, Parameters, RowObjective, solve_rows
+from marginmf.ratings.priors import IMPLICIT, Implicit, Penalties, Priors
 from marginmf.ratings.stages import Settings, Solution, Stage, Training
 from marginmf.ratings.validation import (
     SHARE,
@@ -51,8 +52,9 @@ FOR_MANY_LEVELS = (
 )
 
 #: ``n_factors="auto"``: this many, unless there are fewer users or items.  The penalty keeps the
-#: rank of solutions low; fewer factors for few ratings cost accuracy and save time.
-USUAL_FACTORS = 100
+#: rank of solutions low; fewer factors for few ratings cost accuracy and save time.  The second
+#: number is for factors that are built from features: more are no better then.
+USUAL_FACTORS = (100, 48)
 
 
 @dataclass(eq=False, repr=False)
@@ -67,6 +69,9 @@ class Factoriser(RatingsEstimator):
     n_factors: int | str = "auto"
     reg: Any = "auto"
     _: KW_ONLY
+    implicit: Implicit = None
+    reg_implicit: float | str = "auto"
+    reg_features: float | str = "auto"
     holdouts: int = 1
     calibrate: bool = True
     max_iter: int = 100
@@ -92,6 +97,7 @@ class Factoriser(RatingsEstimator):
     _user_arrays: ClassVar[tuple[str, ...]] = ("user_factors_",)
     _item_arrays: ClassVar[tuple[str, ...]] = ("item_factors_",)
 
+    _takes_features = True
     #: What ``reg="auto"`` makes small.
     _selection_metric: ClassVar[str] = "mean absolute error"
     #: The largest rank along the path.  Where the penalty keeps the rank of a solution below this
@@ -186,7 +192,14 @@ class Factoriser(RatingsEstimator):
             n_threads=threads,
         )
         backend = get_backend(self.backend, threads)
-        return Training(data, self._stages(data), settings, backend, self._journal)
+        priors = Priors.of(data, self._penalties)
+        return Training(data, self._stages(data), settings, backend, self._journal, priors)
+
+    @property
+    def _penalties(self) -> Penalties:
+        """What is said about features, and the penalties of their weights."""
+        given = (self.reg_implicit, self.reg_features)
+        return Penalties(self.implicit, *(None if is_auto(reg) else float(reg) for reg in given))
 
     def trial(self, split: ValidationSplit, data: Ratings) -> Trial:
         """Return the stages of a model like this one that learns from a part of the data."""
@@ -199,7 +212,8 @@ class Factoriser(RatingsEstimator):
     def _rank(self, data: Ratings) -> int:
         """Return the number of factors."""
         if self.n_factors == "auto":
-            return min(USUAL_FACTORS, data.n_users, data.n_items)
+            built = self.implicit is not None or data.user_features or data.item_features
+            return min(USUAL_FACTORS[bool(built)], data.n_users, data.n_items)
         return int(self.n_factors)
 
     def given_regs(self, n_stages: int) -> list[float]:
@@ -232,18 +246,38 @@ class Factoriser(RatingsEstimator):
         (reg,) = np.atleast_1d(self.reg_)
         if side == "user":
             (spec,) = self._specs(data)
-            factors, thresholds = self._solve_rows(data, spec, reg, self.item_factors_)
+            means = self._means(self.user_factors_, reg)
+            factors, thresholds = self._solve_rows(data, spec, reg, self.item_factors_, means)
             self._set_users(data, Parameters(factors, self.item_factors_, thresholds))
         else:
             (spec,) = self._item_specs(data)
-            self.item_factors_, _ = self._solve_rows(data.by_item, spec, reg, self.user_factors_)
+            means = self._means(self.item_factors_, reg)
+            self.item_factors_, _ = self._solve_rows(
+                data.by_item, spec, reg, self.user_factors_, means
+            )
+
+    def _means(self, known: FloatArray, reg: float) -> FloatArray | None:
+        """Return what factors of new rows should be like, from those of known rows."""
+        return self._newcomers.means(self._penalties, float(reg), known)
 
     def _solve_rows(
-        self, rows: Rows, spec: Spec, reg: float, given: FloatArray
+        self,
+        rows: Rows,
+        spec: Spec,
+        reg: float,
+        given: FloatArray,
+        means: FloatArray | None = None,
     ) -> tuple[FloatArray, FloatArray]:
         """Solve every row's problem to the end."""
-        objective = RowObjective(rows, spec, float(reg), given, get_backend(self.backend))
+        held = self._held(rows) if spec.n_thresholds(rows.n_levels) else None
+        objective = RowObjective(
+            rows, spec, float(reg), given, get_backend(self.backend), means, held
+        )
         return solve_rows(objective, n_threads(self.n_jobs))
+
+    def _held(self, rows: Rows) -> Held | None:
+        """Return what keeps thresholds of new users near those of known ones, if anything."""
+        return None
 
     def _margins_at(
         self, data: Ratings, parameters: Parameters, users: IntArray, items: IntArray
@@ -287,6 +321,7 @@ class Factoriser(RatingsEstimator):
         check_number(self, "holdouts", int, 1)
         get_backend(self.backend)
         self._check_early_stopping()
+        self._check_features()
         self._check_reg(data)
         if str(self.dtype) not in ("float32", "float64"):
             raise ValueError(f"dtype={self.dtype!r} is not known. Choose 'float32' or 'float64'.")
@@ -302,6 +337,22 @@ class Factoriser(RatingsEstimator):
                 f"validation_fraction={self.validation_fraction!r} must be between 0 and 1: the "
                 "share of the ratings that is held out."
             )
+
+    def _check_features(self) -> None:
+        if self.implicit not in IMPLICIT:
+            raise ValueError(
+                f"implicit={self.implicit!r} is not known. Choose None, 'items', 'users' or 'both'."
+            )
+        for name in ("reg_implicit", "reg_features"):
+            given = getattr(self, name)
+            if isinstance(given, str) and not is_auto(given):
+                raise ValueError(f"{name}={given!r} must be a number > 0, or 'auto'.")
+            if not is_auto(given):
+                check_number(self, name, float, 0)
+            if given == 0:
+                raise ValueError(
+                    f"{name}=0 leaves the weights of features undetermined: give a number > 0."
+                )
 
     def _check_reg(self, data: Ratings) -> None:
         if isinstance(self.reg, str) and not is_auto(self.reg):
@@ -345,6 +396,22 @@ class MarginFactoriser(Factoriser):
                 stacklevel=4,
             )
         super()._fit(data)
+
+
+def for_unrated(own: FloatArray, data: Ratings, known: FloatArray | None) -> FloatArray:
+    """Return rows of users, with the mean of others for users who have rated nothing.
+
+    The others are those known already, if there are any, or else those who have ratings.  What is
+    infinite does not count.
+    """
+    rated = np.diff(data.indptr) > 0
+    if rated.all():
+        return own
+    others = own[rated] if known is None else known
+    finite = np.isfinite(others)
+    total = np.where(finite, others, 0).sum(axis=0, dtype=np.float64)
+    mean = (total / np.maximum(finite.sum(axis=0), 1)).astype(own.dtype)
+    return np.where(rated[:, None], own, mean)
 
 
 def is_auto(reg: Any) -> bool:

@@ -35,12 +35,18 @@ class HMF(MarginFactoriser):
     Parameters
     ----------
     n_factors : int or "auto"
-        The rank of every stage's factorisation.  Auto: 100, or as many as there are
-        users or items if those are fewer.
+        The rank of every stage's factorisation.  Auto: 100, or 48 where factors are built from
+        raters or features, or as many as there are users or items if those are fewer.
     reg : float, sequence of float or "auto"
         The regularisation strength, for all stages or one for each.  Auto: for each stage the one
         with the smallest zero-one error on held-out ratings, found along a path of
         candidates; see `marginmf.tuning`.
+    implicit : {None, "items", "users", "both"}
+        Whose factors are built from who rated what: an item's from the users who rated it, a
+        user's from the items that they rated, or both; see `marginmf.ratings.priors`.
+    reg_implicit, reg_features : float or "auto"
+        The penalties of what is learned of raters, and of side information given to `fit`.
+        Auto: ``reg``, and five times as much, so that all are chosen together.
     holdouts : int
         On how many random tenths of the ratings ``reg="auto"`` is chosen.  With more of them the
         choice varies less and takes longer.
@@ -170,11 +176,14 @@ class HMF(MarginFactoriser):
         self.n_iter_ = np.array(self.n_iter_)
 
     def _place(self, side: Side, data: Ratings) -> None:
-        given = self.item_factors_ if side == "user" else self.user_factors_
-        rows: Rows = data if side == "user" else data.by_item
+        known, given = self.user_factors_, self.item_factors_
+        rows: Rows = data
+        if side == "item":
+            known, given, rows = given, known, data.by_item
+        stages = zip(self._specs(data), self.reg_, known, given, strict=True)
         solved = [
-            self._solve_rows(rows, spec, reg, factors)[0]
-            for spec, reg, factors in zip(self._specs(data), self.reg_, given, strict=True)
+            self._solve_rows(rows, spec, reg, factors, self._means(own, reg))[0]
+            for spec, reg, own, factors in stages
         ]
         setattr(self, f"{side}_factors_", np.stack(solved))
 

@@ -72,8 +72,11 @@ class IdIndex:
     def __repr__(self) -> str:
         return f"IdIndex({len(self)} {self.what}s)"
 
-    def encode(self, values: Any) -> IntArray:
-        """Return the code of every id, `UNKNOWN` for ids that are not in the vocabulary."""
+    def encode(self, values: Any, *, quiet: bool = False) -> IntArray:
+        """Return the code of every id, `UNKNOWN` for ids that are not in the vocabulary.
+
+        If none is known, and they are of another type, a warning says so, unless ``quiet``.
+        """
         column = id_column(values, self.what)
         if len(self) == 0:
             return np.full(len(column), UNKNOWN, np.int32)
@@ -83,7 +86,7 @@ class IdIndex:
                 out[:] = self._encode_integers(block.astype(np.int64, copy=False))
             return codes
         codes = self._encode_objects(column)
-        if len(codes) and column.dtype != self.ids.dtype and (codes < 0).all():
+        if not quiet and len(codes) and column.dtype != self.ids.dtype and (codes < 0).all():
             warnings.warn(
                 f"None of the {self.what}s given is known, and their ids are of another type: "
                 f"{shown(column[0])} now, {shown(self.ids[0])} in training.",

@@ -3,14 +3,17 @@
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
+import numpy as np
+
 from marginmf._demands import floats
 from marginmf._typing import FloatArray, IntArray
+from marginmf.backends.rows import Rows
 from marginmf.backends.specs import Anchored, Spec, Thresholds
 from marginmf.losses import two_level_loss
 from marginmf.ratings.base import method
 from marginmf.ratings.data import Ratings
-from marginmf.ratings.factoriser import MarginFactoriser
-from marginmf.ratings.objective import Parameters
+from marginmf.ratings.factoriser import MarginFactoriser, for_unrated
+from marginmf.ratings.objective import Held, Parameters
 from marginmf.thresholds import REACH, ThresholdLoss
 
 
@@ -26,11 +29,17 @@ class MMMF(MarginFactoriser):
     Parameters
     ----------
     n_factors : int or "auto"
-        The rank of the factorisation.  Auto: 100, or as many as there are
-        users or items if those are fewer.
+        The rank of the factorisation.  Auto: 100, or 48 where factors are built from
+        raters or features, or as many as there are users or items if those are fewer.
     reg : float or "auto"
         The regularisation strength.  Auto: the one with the smallest error on held-out ratings,
         found along a path of candidates; see `marginmf.tuning`.
+    implicit : {None, "items", "users", "both"}
+        Whose factors are built from who rated what: an item's from the users who rated it, a
+        user's from the items that they rated, or both; see `marginmf.ratings.priors`.
+    reg_implicit, reg_features : float or "auto"
+        The penalties of what is learned of raters, and of side information given to `fit`.
+        Auto: ``reg``, and five times as much, so that all are chosen together.
     holdouts : int
         On how many random tenths of the ratings ``reg="auto"`` is chosen.  With more of them the
         choice varies less and takes longer.
@@ -126,7 +135,12 @@ class MMMF(MarginFactoriser):
 
     def _set_users(self, data: Ratings, parameters: Parameters) -> None:
         super()._set_users(data, parameters)
-        self.thresholds_ = parameters.thresholds
+        known = getattr(self, "thresholds_", None)
+        self.thresholds_ = for_unrated(parameters.thresholds, data, known)
+
+    def _held(self, rows: Rows) -> Held:
+        counts, fresh = np.diff(rows.indptr), self._newcomers.fresh
+        return Held.of(self.thresholds_.mean(axis=0), counts, fresh)
 
     def _user_offsets(self, users: IntArray) -> FloatArray:
         return -self.thresholds_[users]

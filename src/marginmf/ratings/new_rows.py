@@ -4,6 +4,7 @@ Given the items, every user's problem is one of its own, and the other way round
 `_place` solves one side's problems; everything here follows from it, for users and items alike.
 """
 
+import warnings
 from copy import copy
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -12,9 +13,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from marginmf._ids import shown
 from marginmf._typing import Array, IntArray
-from marginmf.backends.rows import Side
+from marginmf.backends.rows import SIDES, Side
 from marginmf.ratings.data import Ratings, assemble, restricted
+from marginmf.ratings.features import Features, FeatureTable
 from marginmf.ratings.ids import IdIndex
+from marginmf.ratings.priors import Newcomers
 
 if TYPE_CHECKING:
     from marginmf.ratings.estimator import RatingsEstimator
@@ -22,31 +25,35 @@ if TYPE_CHECKING:
     Model = TypeVar("Model", bound=RatingsEstimator)
 
 
-def folded(model: "Model", side: Side, pairs: Any, ratings: Any) -> "Model":
+def folded(model: "Model", side: Side, pairs: Any, ratings: Any, features: Any) -> "Model":
     """Return a model for new users (or items), which knows whom to ask what its margins mean."""
-    new = model._placed(side, _read(model, side, pairs, ratings))
+    data = _read(model, side, pairs, ratings, features)
+    new = model._placed(side, data, Newcomers(side, model.ratings_, data))
     if model._calibrator is None:
         # A copy: this estimator may be fitted to something else in the meantime.
         new._origin = model._origin or copy(model)
     return new
 
 
-def update(model: "Model", side: Side, pairs: Any, ratings: Any) -> "Model":
+def update(model: "Model", side: Side, pairs: Any, ratings: Any, features: Any) -> "Model":
     """Take in new ratings, and learn the rows of their users (or items) again."""
-    new = _read(model, side, pairs, ratings)
-    ids = new.users if side == "user" else new.items
+    new = _read(model, side, pairs, ratings, features)
+    ids = new.index(side)
     _refuse_unless_at_hand(model, side, ids)
     data = updated(model.ratings_, new)
     # Learned and joined aside, so that an update that fails leaves this model as it was.
-    placed = model._placed(side, restricted(data, side, ids))
+    own = restricted(data, side, ids)
+    placed = model._placed(side, own, Newcomers(side, model.ratings_, own))
     model.__dict__.update(model._joined(placed, side, data).__dict__)
     return model
 
 
 def join_arrays(joined: "Model", ours: "Model", theirs: "Model", side: Side) -> None:
     """Give a model the rows of two others: the second one's where it has them."""
-    index = _index(joined, side)
-    our_codes, their_codes = (index.encode(_index(part, side).ids) for part in (ours, theirs))
+    index = joined.ratings_.index(side)
+    our_codes, their_codes = (
+        index.encode(part.ratings_.index(side).ids) for part in (ours, theirs)
+    )
     for name in joined._user_arrays if side == "user" else joined._item_arrays:
         rows = _spread(getattr(ours, name), our_codes, len(index))
         _rows_first(rows)[their_codes] = _rows_first(getattr(theirs, name))
@@ -76,29 +83,72 @@ def updated(data: Ratings, new: Ratings) -> Ratings:
     exact = None
     if data.exact is not None:
         exact = np.concatenate([part.values for part in parts])[kept]
-    return assemble(data, users, items, rows[kept], columns[kept], codes[kept], exact)
+    both = assemble(data, users, items, rows[kept], columns[kept], codes[kept], exact)
+    for side in SIDES:
+        ours, theirs = data.features(side), new.features(side)
+        if ours is not None and theirs is not None:
+            index = both.index(side)
+            joined = ours.joined(index, data.index(side), theirs, new.index(side))
+            both = both.described(side, joined)
+    return both
 
 
-def _index(model: "RatingsEstimator", side: Side) -> IdIndex:
-    return model.users_ if side == "user" else model.items_
-
-
-def _read(model: "RatingsEstimator", side: Side, pairs: Any, ratings: Any) -> Ratings:
+def _read(
+    model: "RatingsEstimator", side: Side, pairs: Any, ratings: Any, features: Any
+) -> Ratings:
     """Return ratings on the model's scale, of its items (or by its users) alone."""
     check_is_fitted(model)
-    scale: dict[str, Any] = {"levels": model.levels_}
-    if model.ratings_.exact is not None:  # binned: each is put at the nearest level
-        scale["n_levels"] = len(model.levels_)
-    if side == "user":
-        return Ratings.of(pairs, ratings, **scale, items=model.items_)
-    return Ratings.of(pairs, ratings, **scale, users=model.users_)
+    known = model.ratings_
+    if pairs is not None:
+        given: dict[str, Any] = {"levels": model.levels_}
+        if known.exact is not None:  # binned: each is put at the nearest level
+            given["n_levels"] = len(model.levels_)
+        given |= {"items": known.items} if side == "user" else {"users": known.users}
+        data = Ratings.of(pairs, ratings, **given)
+    elif features is not None:
+        nobody, nothing = IdIndex([], side), np.zeros(0, np.int32)
+        users, items = (nobody, known.items) if side == "user" else (known.users, nobody)
+        data = assemble(known, users, items, nothing, nothing, nothing)
+    else:
+        raise ValueError(f"Give ratings of new {side}s, or {side}_features, or both.")
+    if known.features(side) is None and features is not None:
+        raise ValueError(
+            f"This model was fitted without {side}_features, so it has not learned what they mean: "
+            f"fit it again with features of all {side}s."
+        )
+    return _described(data, side, features, known)
+
+
+def _described(data: Ratings, side: Side, features: Any, known: Ratings) -> Ratings:
+    """Return new ratings with the features of both sides, in the terms of known ones."""
+    table = None
+    if features is not None:
+        table = FeatureTable.of(features, side)
+        data = restricted(data, side, data.index(side).union(IdIndex(table.ids, side)))
+    for each in SIDES:
+        like, index = known.features(each), data.index(each)
+        if like is None:
+            continue
+        own = like.joined(index, known.index(each))
+        if each == side and table is not None:
+            own = own.joined(index, index, Features.of(table, index, like.encoder), index)
+        data = data.described(each, own)
+        n_without = int((np.diff(own.matrix.indptr) == 0).sum())
+        if each == side and n_without:
+            warnings.warn(
+                f"{n_without} of {len(index)} {side}s have no features, which the model was "
+                "fitted with: they are learned from their ratings alone.",
+                UserWarning,
+                stacklevel=5,
+            )
+    return data
 
 
 def _refuse_unless_at_hand(model: "RatingsEstimator", side: Side, ids: IdIndex) -> None:
     """Raise ValueError if known ids have ratings that this model does not hold."""
     if model._frequencies.placed in (None, side):
         return
-    known = _index(model, side).encode(ids.ids) >= 0
+    known = model.ratings_.index(side).encode(ids.ids) >= 0
     if known.any():
         made_by = {"user": "fold_in_items", "item": "fold_in"}[side]
         raise ValueError(

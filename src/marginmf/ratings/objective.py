@@ -3,34 +3,65 @@
     J(U, V, thresholds) = sum over users of row_loss(scores, ratings, thresholds)
                           + reg / 2 (|U|^2 + |V|^2)
 
-What differs between the methods is the light row loss alone (`marginmf.backends.specs`).
+What differs between the methods is the light row loss alone (`marginmf.backends.specs`).  Where
+something is known of users or items beforehand (`marginmf.ratings.priors`), scores are products of
+effective factors ``U + A Y`` and ``V + B X``, and the weights Y and X are penalised too.
 `FactorObjective` is J as a function of everything; `RowObjective` is what single rows of one side
 add to it, the other side given, and `solve_rows` minimises it.
 """
 
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from marginmf._typing import Float64Array, FloatArray, IntArray
+from marginmf._typing import BoolArray, Float64Array, FloatArray, IntArray
 from marginmf.backends import Backend, Resident
-from marginmf.backends.rows import Rows
+from marginmf.backends.rows import Coordinates, Rows
 from marginmf.backends.specs import Spec
 from marginmf.backends.threads import run
+from marginmf.ratings.priors import ENOUGH_RATINGS, Priors
 from marginmf.solvers import minimise_rows
 
 #: The most rows that are solved together, because of their memory, and the fewest, because a round
 #: of few rows costs as much as one of many.
 LARGEST_BLOCK, SMALLEST_BLOCK = 1024, 64
 
+#: How strongly the thresholds of new users are held near those that users have on average: a
+#: handful of ratings says little of four thresholds.  With `ENOUGH_RATINGS` they are let go.
+HOLD = 2.0
+
 
 class Parameters(NamedTuple):
-    """What a factorisation learns: user factors, item factors, users' thresholds."""
+    """What a factorisation learns: user factors, item factors, users' thresholds.
+
+    Factors are effective ones; the weights of what they are built from, of users and of items,
+    come last, where there are any.
+    """
 
     users: FloatArray
     items: FloatArray
     thresholds: FloatArray
+    weights: tuple[FloatArray, ...] = ()
+
+
+class Held(NamedTuple):
+    """What keeps thresholds of rows near usual ones, and how strongly for each row."""
+
+    usual: FloatArray
+    hold: Float64Array
+
+    @classmethod
+    def of(cls, usual: FloatArray, counts: IntArray, fresh: BoolArray) -> "Held":
+        """Hold the thresholds of fresh rows that have few ratings."""
+        return cls(
+            usual, np.where(fresh, HOLD * np.maximum(1.0 - counts / ENOUGH_RATINGS, 0.0), 0.0)
+        )
+
+    def take(self, which: IntArray) -> "Held":
+        """Return what holds some rows."""
+        return Held(self.usual, self.hold[which])
 
 
 class FactorObjective:
@@ -42,19 +73,41 @@ class FactorObjective:
         Evaluates it.
     resident : Resident
         The data, what is asked of them, and the regularisation strength.
+    priors : Priors, optional
+        What factors are built from; the resident data have its features.
+    coordinates : pair of Coordinates
+        How the weights of users' and of items' features lie in a vector.
     """
 
-    def __init__(self, backend: Backend, resident: Resident) -> None:
+    def __init__(
+        self,
+        backend: Backend,
+        resident: Resident,
+        priors: Priors | None = None,
+        coordinates: Sequence[Coordinates] = (),
+    ) -> None:
         self.backend, self.resident = backend, resident
+        self.priors, self.coordinates = priors, coordinates
 
     def join(self, parameters: Parameters) -> Any:
         """Return one parameter vector."""
-        return self.resident.layout.join(parameters)
+        users, items, thresholds, weights = parameters
+        if self.priors is None:
+            return self.resident.layout.join((users, items, thresholds))
+        means = self.priors.means(weights)
+        own = (users - means[0], items - means[1])
+        coordinates = map(Coordinates.parameters, self.coordinates, weights)
+        return self.resident.layout.join((*own, thresholds, *coordinates))
 
     def split(self, point: Any) -> Parameters:
         """Return the parts of a parameter vector on this machine, as they are in estimators."""
-        parts = self.resident.layout.split(point)
-        return Parameters(*(np.ascontiguousarray(part) for part in parts))
+        parts = [np.ascontiguousarray(part) for part in self.resident.layout.split(point)]
+        users, items, thresholds, *coordinates = parts
+        if self.priors is None:
+            return Parameters(users, items, thresholds)
+        weights = tuple(map(Coordinates.weights, self.coordinates, coordinates))
+        means = self.priors.means(weights)
+        return Parameters(users + means[0], items + means[1], thresholds, weights)
 
     def __call__(self, point: Any) -> tuple[float, Any]:
         """Return the value and the gradient at a point."""
@@ -64,7 +117,8 @@ class FactorObjective:
 class RowObjective:
     """The objective of every row of one side, each on its own, while the other side is given.
 
-        J_i(u, thresholds) = row_loss(scores, ratings, thresholds) + reg / 2 |u|^2
+        J_i(u, thresholds) = row_loss(scores, ratings, thresholds) + reg / 2 |u - mean|^2
+                             + hold_i / 2 |thresholds - usual|^2
 
     A point has a row for each row of the data: its factors, then its thresholds.  Every J_i is
     convex.  See `marginmf.solvers.rowwise.RowProblems`.
@@ -81,16 +135,31 @@ class RowObjective:
         The factors of the other side.
     backend : Backend
         Evaluates it.
+    means : array of shape (n_rows, n_factors), optional
+        What is known of the rows' factors beforehand; by default zeros.
+    held : Held, optional
+        What keeps thresholds near usual ones.  Without it, they have no penalty.
     """
 
     def __init__(
-        self, data: Rows, spec: Spec, reg: float, given: FloatArray, backend: Backend
+        self,
+        data: Rows,
+        spec: Spec,
+        reg: float,
+        given: FloatArray,
+        backend: Backend,
+        means: FloatArray | None = None,
+        held: "Held | None" = None,
     ) -> None:
         self.data = data
         self.spec = spec
         self.reg = float(reg)
         self.given = given
         self.backend = backend
+        if means is None:
+            means = np.zeros((data.n_rows, given.shape[1]), given.dtype)
+        self.means = means.astype(given.dtype, copy=False)
+        self.held = held
 
     def split(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the factors and the thresholds of every row."""
@@ -101,16 +170,26 @@ class RowObjective:
     def take(self, which: IntArray) -> "RowObjective":
         """Return the objective of some rows."""
         spec = self.spec.take(self.data.entries_of(which))
-        return RowObjective(self.data.take(which), spec, self.reg, self.given, self.backend)
+        return RowObjective(
+            *(self.data.take(which), spec, self.reg, self.given, self.backend),
+            *(self.means[which], None if self.held is None else self.held.take(which)),
+        )
 
     def __call__(self, points: FloatArray) -> tuple[Float64Array, FloatArray]:
         """Return the value of every row, and the gradient by every row."""
         factors, thresholds = self.split(points)
         rows = self.backend.row_gradients(self.data, self.spec, factors, self.given, thresholds)
-        by_factors = rows.by_factors + factors.dtype.type(self.reg) * factors
-        penalty = 0.5 * self.reg * np.einsum("ip,ip->i", factors, factors)
-        parts = [by_factors] if rows.by_threshold is None else [by_factors, rows.by_threshold]
-        return rows.losses + penalty, np.hstack(parts)
+        away = factors - self.means
+        by_factors = rows.by_factors + factors.dtype.type(self.reg) * away
+        penalty = 0.5 * self.reg * np.einsum("ip,ip->i", away, away)
+        if rows.by_threshold is None:
+            return rows.losses + penalty, by_factors
+        by_threshold = rows.by_threshold
+        if self.held is not None:
+            apart, hold = thresholds - self.held.usual, self.held.hold
+            by_threshold = by_threshold + (hold[:, None] * apart).astype(apart.dtype)
+            penalty = penalty + 0.5 * hold * np.einsum("iq,iq->i", apart, apart)
+        return rows.losses + penalty, np.hstack([by_factors, by_threshold])
 
 
 def first_thresholds(rows: Rows, spec: Spec) -> FloatArray:
@@ -122,13 +201,16 @@ def first_thresholds(rows: Rows, spec: Spec) -> FloatArray:
 def solve_rows(objective: RowObjective, n_threads: int) -> tuple[FloatArray, FloatArray]:
     """Return the factors and the thresholds at the minimum of every row's problem.
 
-    Starting at zero, and not at what was learned before, makes the answer free of chance.  The
+    Starting at the rows' means, and not at what was learned before, makes the answer free of
+    chance.  The
     threads share the rows, not the work of every evaluation: they hardly ever wait for each other.
     The objective's backend must therefore run on one thread.
     """
     data, given = objective.data, objective.given
-    zeros = np.zeros((data.n_rows, given.shape[1]))
-    points = np.hstack([zeros, first_thresholds(data, objective.spec)]).astype(given.dtype)
+    thresholds = first_thresholds(data, objective.spec)
+    if objective.held is not None:
+        thresholds[objective.held.hold > 0] = objective.held.usual
+    points = np.hstack([objective.means, thresholds]).astype(given.dtype)
 
     def solve(first: int, last: int) -> None:
         block = objective.take(np.arange(first, last))

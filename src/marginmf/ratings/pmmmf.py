@@ -11,7 +11,7 @@ from marginmf.backends.specs import Anchored, Proximal, Spec
 from marginmf.losses import two_level_loss
 from marginmf.ratings.base import method
 from marginmf.ratings.data import Ratings
-from marginmf.ratings.factoriser import MarginFactoriser
+from marginmf.ratings.factoriser import MarginFactoriser, for_unrated
 from marginmf.ratings.objective import Parameters
 from marginmf.thresholds import ProximalLoss
 
@@ -29,11 +29,17 @@ class PMMMF(MarginFactoriser):
     Parameters
     ----------
     n_factors : int or "auto"
-        The rank of the factorisation.  Auto: 100, or as many as there are
-        users or items if those are fewer.
+        The rank of the factorisation.  Auto: 100, or 48 where factors are built from
+        raters or features, or as many as there are users or items if those are fewer.
     reg : float or "auto"
         The regularisation strength.  Auto: the one with the smallest error on held-out ratings,
         found along a path of candidates; see `marginmf.tuning`.
+    implicit : {None, "items", "users", "both"}
+        Whose factors are built from who rated what: an item's from the users who rated it, a
+        user's from the items that they rated, or both; see `marginmf.ratings.priors`.
+    reg_implicit, reg_features : float or "auto"
+        The penalties of what is learned of raters, and of side information given to `fit`.
+        Auto: ``reg``, and five times as much, so that all are chosen together.
     holdouts : int
         On how many random tenths of the ratings ``reg="auto"`` is chosen.  With more of them the
         choice varies less and takes longer.
@@ -127,7 +133,8 @@ class PMMMF(MarginFactoriser):
         means = backend.row_losses(data, spec, scores, parameters.thresholds).means
         assert means is not None
         self.prototypes_ = means
-        self.boundaries_ = boundaries(self.prototypes_, data.level_counts("user"))
+        own = boundaries(means, data.level_counts("user"))
+        self.boundaries_ = for_unrated(own, data, getattr(self, "boundaries_", None))
 
     def _user_offsets(self, users: IntArray) -> FloatArray:
         return -self.boundaries_[users]

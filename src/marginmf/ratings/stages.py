@@ -21,6 +21,7 @@ from marginmf.checkpoints import Journal
 from marginmf.progress import Report
 from marginmf.ratings.data import Ratings
 from marginmf.ratings.objective import FactorObjective, Parameters, first_thresholds
+from marginmf.ratings.priors import Priors
 from marginmf.solvers import Callback, EarlyStopping, Result, Solver, Stopping
 
 Work = TypeVar("Work")
@@ -89,6 +90,8 @@ class Training:
         Evaluates the objectives.
     journal : Journal
         Runs the minimisations, so that an interrupted fit can be resumed.
+    priors : Priors, optional
+        What is known of users and items beside these ratings' levels, if anything.
     """
 
     data: Ratings
@@ -96,6 +99,7 @@ class Training:
     settings: Settings
     backend: Backend
     journal: Journal
+    priors: Priors | None = None
 
     def with_settings(self, **changes: Any) -> "Training":
         """Return the same stages, minimised in another way."""
@@ -105,17 +109,39 @@ class Training:
     def resident(self) -> Resident:
         """The ratings where the backend wants them, for all stages."""
         shape = (self.data.n_items, self.settings.n_factors)
-        return self.backend.place(self.data, self.stages[0].spec, 0.0, shape, self.settings.dtype)
+        about = (self.data, self.stages[0].spec, 0.0, shape, self.settings.dtype)
+        if self.priors is None:
+            return self.backend.place(*about)
+        return self.backend.place(*about, self.priors.features)
+
+    def objective(self, stage: int, reg: float, backend: Backend) -> FactorObjective:
+        """Return what one stage minimises."""
+        spec = self.stages[stage].spec
+        if self.priors is None:
+            return FactorObjective(backend, self.resident.asking(spec, reg))
+        coordinates = self.priors.coordinates(reg)
+        resident = self.resident.asking(spec, reg, coordinates)
+        return FactorObjective(backend, resident, self.priors, coordinates)
 
     def random_start(self, stage: int, rng: np.random.Generator) -> Parameters:
-        """Return small random factors, and thresholds one apart."""
+        """Return small random factors, and thresholds one apart; weights of features are zero."""
         users, items = (
             (START_SCALE * rng.standard_normal((n, self.settings.n_factors))).astype(
                 self.settings.dtype
             )
             for n in (self.data.n_users, self.data.n_items)
         )
-        return Parameters(users, items, first_thresholds(self.data, self.stages[stage].spec))
+        thresholds = first_thresholds(self.data, self.stages[stage].spec)
+        if self.priors is None:
+            return Parameters(users, items, thresholds)
+        # Nothing would ever move what nobody rated, or who rated nothing, but the penalty.
+        users[np.diff(self.data.indptr) == 0] = 0
+        items[np.bincount(self.data.indices, minlength=len(items)) == 0] = 0
+        weights = tuple(
+            np.zeros((matrix.shape[1], users.shape[1]), users.dtype)
+            for matrix in self.priors.features
+        )
+        return Parameters(users, items, thresholds, weights)
 
     def each(self, work: Callable[[int, Backend], Work]) -> list[Work]:
         """Do some work for every stage: those that start from others after them, or side by side.
@@ -166,7 +192,7 @@ class Training:
         stopped_by : StoppedBy, optional
             An error that says when to stop; where it was smallest is the solution.
         """
-        objective = FactorObjective(backend, self.resident.asking(self.stages[stage].spec, reg))
+        objective = self.objective(stage, reg, backend)
         early_stopping = None
         if stopped_by is not None:
             error_at, patience = stopped_by
@@ -220,13 +246,17 @@ class Training:
                 where = (
                     self.random_start(k, start)
                     if stage.after is None
-                    else solved[stage.after].result.point
+                    else self._start_of_next(solved[stage.after])
                 )
             watching = [*callbacks, *report(name)]
             solved[k] = self.solve(k, regs[k], where, backend, name, watching, stopped_by)
             return solved[k]
 
         return self.each(train)
+
+    def _start_of_next(self, solution: Solution) -> Parameters | Any:
+        """Return what the next stage starts from; coordinates of weights may be others there."""
+        return solution.result.point if self.priors is None else solution.parameters
 
     def margins(
         self, solutions: Sequence[Solution], users: IntArray, items: IntArray

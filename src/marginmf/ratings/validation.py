@@ -52,12 +52,15 @@ class PathSettings:
         seldom above it, and the walk turns round where it is.
     power_iterations : int
         Of the largest singular value, which that strength is.
+    with_priors : float
+        How much stronger penalties are of use where factors are built from features.
     """
 
     perturbation: float = 0.5
     tol: float = 3e-3
     begin: float = 0.15
     power_iterations: int = 20
+    with_priors: float = 3.0
 
 
 PATH = PathSettings()
@@ -280,11 +283,12 @@ def perturbed_start(solution: Parameters, start: Parameters) -> Parameters:
         solution.users + PATH.perturbation * start.users,
         solution.items + PATH.perturbation * start.items,
         solution.thresholds,
+        solution.weights,
     )
 
 
 def strength_limit(training: Training, stage: int) -> float:
-    """Return the smallest regularisation strength that leaves nothing but zeros.
+    """Return the smallest regularisation strength that leaves nothing but zeros, or about it.
 
     Zero factors are a minimum as long as reg is at least the largest singular value of the
     matrix of derivatives by the scores.
@@ -298,7 +302,7 @@ def strength_limit(training: Training, stage: int) -> float:
     for _ in range(PATH.power_iterations):
         vector = matrix.T @ (matrix @ (vector / max(float(np.linalg.norm(vector)), TINY)))
         size = float(np.sqrt(np.linalg.norm(vector)))
-    return size
+    return size if training.priors is None else PATH.with_priors * size
 
 
 class Validated(NamedTuple):

@@ -7,14 +7,20 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import DTypeLike
+from scipy.sparse import csr_array
 
 from marginmf._typing import Array, FloatArray, IntArray
 from marginmf.backends.cpu import gradients, least_squares, sums
 from marginmf.backends.cpu.blocks import SIZES, Blocks, over_blocks
 from marginmf.backends.cpu.losses import for_loss, make_proximal_rows
 from marginmf.backends.interface import RowGradients, RowLosses
-from marginmf.backends.reference import HostLayout, row_losses, threshold_shape
-from marginmf.backends.rows import Rows
+from marginmf.backends.reference import (
+    HostLayout,
+    parameter_shapes,
+    row_losses,
+    threshold_shape,
+)
+from marginmf.backends.rows import Coordinates, FeatureMatrices, Rows
 from marginmf.backends.specs import Anchored, Proximal, Real, Spec, Thresholds, TwoLevel
 from marginmf.backends.threads import even_bounds, one_blas_thread, row_bounds, run
 from marginmf.solvers.vectors import NumpyVectors
@@ -28,6 +34,26 @@ _STEPS, _PASS = (32, 16, 8, 4), 8
 
 # Rows whose least-squares problems are solved in one call.
 _SOLVE_BLOCK = 64
+
+
+@dataclass(frozen=True, eq=False)
+class PlacedFeatures:
+    """What one side's factors are built from: a sparse matrix in rows, and turned round."""
+
+    matrix: csr_array
+    turned: csr_array
+    coordinates: Coordinates
+
+    @property
+    def scales(self) -> FloatArray:
+        """What weights are multiplied with, in a column."""
+        return self.coordinates.scales.astype(self.matrix.dtype)[:, None]
+
+    @classmethod
+    def of(cls, matrix: csr_array, dtype: DTypeLike) -> "PlacedFeatures":
+        """Bring a matrix into the form that kernels want."""
+        placed = [_in_rows(each, dtype) for each in (matrix, matrix.T)]
+        return cls(*placed, Coordinates.plain(matrix.shape[1]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,16 +72,25 @@ class CpuResident:
     spec: Spec
     reg: float
     layout: HostLayout
+    features: tuple[PlacedFeatures, ...] = ()
 
-    def asking(self, spec: Spec, reg: float) -> Self:
+    def asking(
+        self, spec: Spec, reg: float, coordinates: Sequence[Coordinates] | None = None
+    ) -> Self:
         """Return the same blocks with another question."""
         labels: Array = self.codes
         if isinstance(spec, Real):
             labels = self.blocks.deal(self.rows, spec.targets)
-        shapes = (*self.layout.shapes[:2], threshold_shape(self.rows, spec))
-        widths = (*self.layout.widths[:2], shapes[2][1])
-        layout = replace(self.layout, shapes=shapes, widths=widths)
-        return replace(self, labels=labels, spec=spec, reg=float(reg), layout=layout)
+        features = self.features
+        if coordinates is not None:
+            features = tuple(
+                replace(placed, coordinates=own)
+                for placed, own in zip(features, coordinates, strict=True)
+            )
+        layout = self.layout.with_thresholds(threshold_shape(self.rows, spec))
+        return replace(
+            self, labels=labels, spec=spec, reg=float(reg), layout=layout, features=features
+        )
 
 
 class CpuBackend(NumpyVectors):
@@ -74,37 +109,49 @@ class CpuBackend(NumpyVectors):
         return HostLayout(tuple(shapes), np.dtype(dtype), (*widths, shapes[-1][1]))
 
     def place(
-        self, rows: Rows, spec: Spec, reg: float, shape: tuple[int, int], dtype: DTypeLike
+        self,
+        rows: Rows,
+        spec: Spec,
+        reg: float,
+        shape: tuple[int, int],
+        dtype: DTypeLike,
+        features: FeatureMatrices | None = None,
     ) -> CpuResident:
         """Deal the ratings into blocks."""
         n_columns, n_factors = shape
         n_blocks = SIZES.n_blocks(len(rows), rows.n_rows, n_columns, n_factors)
         blocks = Blocks.of(rows, n_columns, n_blocks)
         codes = blocks.deal(rows, rows.codes)
-        layout = self.layout([(rows.n_rows, n_factors), shape, (rows.n_rows, 0)], dtype)
-        placed = CpuResident(rows, blocks, blocks.bands(), codes, codes, spec, float(reg), layout)
+        shapes = parameter_shapes(rows, spec, shape, features)
+        widths = tuple(padded_width(width) for _, width in shapes)
+        layout = HostLayout(tuple(shapes), np.dtype(dtype), widths)
+        built = tuple(PlacedFeatures.of(matrix, dtype) for matrix in features or ())
+        placed = CpuResident(
+            rows, blocks, blocks.bands(), codes, codes, spec, float(reg), layout, built
+        )
         return placed.asking(spec, reg)
 
     def gradient(
         self, resident: CpuResident, at: FloatArray, out: FloatArray | None = None
     ) -> tuple[float, FloatArray]:
         """Return the objective at a point, and its gradient."""
-        U, V, thresholds = resident.layout.padded(at)
-        reg, spec, blocks = resident.reg, resident.spec, resident.blocks
-        if isinstance(spec, Proximal):
-            out = self.combine((reg,), (at,), out)
-            (square,) = self.dots((at,), at)
-            by_U, by_V, _ = resident.layout.padded(out)
-            losses = self._add_proximal(resident, U, V, by_U, by_V)
-            return float(losses.sum()) + 0.5 * reg * square, out
         out = np.empty_like(at) if out is None else out
-        by_U, by_V, by_threshold = resident.layout.padded(out)
-        by_threshold[:] = 0
-        value = self._gradient(
-            *(spec, reg, blocks, resident.bands, resident.labels),
-            *(U, V, thresholds, by_U, by_V, by_threshold),
-        ).sum()
-        return float(value), out
+        parts, by_parts = resident.layout.padded(at), resident.layout.padded(out)
+        if not resident.features:
+            return self._fill_gradient(resident, resident.reg, parts, by_parts), out
+        sides = list(zip(resident.features, parts[3:], by_parts[3:], strict=True))
+        penalised = [features.coordinates.penalised(x) for features, x, _ in sides]
+        effective = [*map(self._built, resident.features, parts[:2], penalised), parts[2]]
+        # The penalty is on what factors are built from, not on these.
+        value = self._fill_gradient(resident, 0.0, effective, by_parts[:3])
+        for (features, _, by_x), y, by_own in zip(sides, penalised, by_parts[:2], strict=True):
+            by_x[:] = 0
+            self._add_product(features.turned, by_own, by_x)
+            by_x *= features.scales
+            value += self._add_penalty(resident.reg, y, by_x)
+            by_x[:] = features.coordinates.penalised(by_x)
+        end = parts[0].size + parts[1].size
+        return value + self._add_penalty(resident.reg, at[:end], out[:end]), out
 
     def row_gradients(
         self, rows: Rows, spec: Spec, factors: FloatArray, given: FloatArray, thresholds: FloatArray
@@ -212,6 +259,50 @@ class CpuBackend(NumpyVectors):
             kernel(start, stop, *args)
 
         run(task, even_bounds(n, self.n_threads, work), self.n_threads)
+
+    def _built(self, features: PlacedFeatures, own: FloatArray, y: FloatArray) -> FloatArray:
+        """Return effective factors: own ones, and features times their weights."""
+        if not len(y):
+            return own
+        built = own.copy()
+        self._add_product(features.matrix, features.scales * y, built)
+        return built
+
+    def _add_penalty(self, reg: float, own: FloatArray, by_own: FloatArray) -> float:
+        """Add what the penalty gives to a gradient; return the penalty."""
+        own, by_own = own.ravel(), by_own.ravel()
+        self.combine((1.0, reg), (by_own, own), by_own)
+        return 0.5 * reg * self.dots((own,), own)[0]
+
+    def _add_product(self, matrix: csr_array, dense: FloatArray, out: FloatArray) -> None:
+        """Add the product of a sparse matrix and a dense one."""
+        arguments = (matrix.indptr, matrix.indices, matrix.data, dense, out)
+
+        def task(start: int, stop: int) -> None:
+            sums.sparse_product(start, stop, *arguments)
+
+        run(task, row_bounds(matrix.indptr, self.n_threads, dense.shape[1]), self.n_threads)
+
+    def _fill_gradient(
+        self,
+        resident: CpuResident,
+        reg: float,
+        parts: Sequence[FloatArray],
+        by_parts: Sequence[FloatArray],
+    ) -> float:
+        """Fill in the gradient by both sides' factors and the thresholds; return the objective."""
+        U, V, thresholds = parts
+        by_U, by_V, by_threshold = by_parts
+        if isinstance(resident.spec, Proximal):
+            by_U[:], by_V[:] = 0, 0
+            value = self._add_penalty(reg, U, by_U) + self._add_penalty(reg, V, by_V)
+            return value + float(self._add_proximal(resident, U, V, by_U, by_V).sum())
+        by_threshold[:] = 0
+        values = self._gradient(
+            *(resident.spec, reg, resident.blocks, resident.bands, resident.labels),
+            *(U, V, thresholds, by_U, by_V, by_threshold),
+        )
+        return float(values.sum())
 
     def _gradient(
         self,
@@ -340,6 +431,13 @@ def padded_width(n_factors: int) -> int:
 
     first = -(-n_factors // _STEPS[-1]) * _STEPS[-1]
     return min(range(first, first + _STEPS[0], _STEPS[-1]), key=cost)
+
+
+def _in_rows(matrix: Any, dtype: DTypeLike) -> csr_array:
+    """Return a sparse matrix in rows, with indices of the types that kernels are compiled for."""
+    placed = csr_array(matrix, dtype=dtype)
+    placed.indptr, placed.indices = placed.indptr.astype(np.int64), placed.indices.astype(np.int32)
+    return placed
 
 
 def _addresses(vectors: Sequence[FloatArray]) -> IntArray:

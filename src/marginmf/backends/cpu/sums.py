@@ -55,7 +55,6 @@ def _make_sparse_product(key: int) -> Any:
         nothing = out[:0]
         for i in range(start, stop):
             first, n = indptr[i], indptr[i + 1] - indptr[i]
-            out[i] = 0
             scatter_row(i, first, n, indices, weights[first : first + n], out, dense, out, nothing)
 
     return sparse_product
@@ -63,7 +62,7 @@ def _make_sparse_product(key: int) -> Any:
 
 #: Fills its last argument with the inner products of rows of U and of V.
 scores = _make_scores(sources(VECTOR_CODE))
-#: Fills rows of its last argument with those of a sparse matrix times a dense one.
+#: Adds the rows of a sparse matrix times a dense one to those of its last argument.
 sparse_product = _make_sparse_product(sources(VECTOR_CODE))
 
 

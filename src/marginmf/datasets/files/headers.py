@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 from marginmf.datasets.files.delimited import Row
 
-# Names as they are after `_plain`, the plainest first: the first that occurs is taken.
+# Names as they are after `plain`, the plainest first: the first that occurs is taken.
 NAMES: dict[str, str] = {
     "user": "user userid uid username reviewer reviewerid customer customerid rater",
     "item": "item itemid iid movie movieid film filmid book bookid isbn product productid asin "
@@ -86,7 +86,7 @@ def find_layout(first: Row, where: str, wanted: Wanted | None = None) -> Layout:
     Layout(user=0, item=1, rating=2, timestamp=None, header=True, named=True)
     """
     wanted = wanted or Wanted()
-    names = [_plain(cell) for cell in first]
+    names = [plain(cell) for cell in first]
     found = {
         role: _chosen(getattr(wanted, role), role, first, names, where)
         for role in wanted.roles
@@ -161,7 +161,7 @@ def _chosen(column: Any, role: str, first: Row, names: Row, where: str) -> int:
             )
         return position - 1
     exact = [place for place, cell in enumerate(first) if cell.strip() == column]
-    alike = [place for place, name in enumerate(names) if name and name == _plain(str(column))]
+    alike = [place for place, name in enumerate(names) if name and name == plain(str(column))]
     places = exact or alike
     if not places:
         raise ValueError(
@@ -199,7 +199,7 @@ def _refuse_unknown(
     )
 
 
-def _plain(cell: str) -> str:
+def plain(cell: str) -> str:
     """Strip case, punctuation and a type: ``User-ID`` and ``user_id:token`` are ``userid``."""
     return re.sub(r"[\W_]+", "", cell.split(":")[0].lower())
 

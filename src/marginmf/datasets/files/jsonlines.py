@@ -20,17 +20,18 @@ Record = tuple[int, dict[str, Any]]
 
 def json_batches(source: Source, wanted: Wanted, encoding: str) -> Iterator[Batch]:
     """Yield the rows of a file; `UnicodeDecodeError` means that it has another encoding."""
-    records = _records(source, encoding)
-    first = next(records)  # the kind was recognised by an opening bracket, so there is a line
+    lines = records(source, encoding)
+    first = next(lines)  # the kind was recognised by an opening bracket, so there is a line
     names = list(first[1])
     layout = find_layout(names, f"{source.where}, line {first[0]}", wanted)
     refuse_narrow(layout, names, f"{source.where}, line {first[0]}")
-    records = chain([first], records)
-    while block := list(islice(records, BLOCK_ROWS)):
+    lines = chain([first], lines)
+    while block := list(islice(lines, BLOCK_ROWS)):
         yield _convert(block, names, layout, source.where)
 
 
-def _records(source: Source, encoding: str) -> Iterator[Record]:
+def records(source: Source, encoding: str) -> Iterator[Record]:
+    """Yield the number and the object of each line that is not blank."""
     for piece in read_pieces(source, encoding):
         for number, line in enumerate(io.StringIO(piece.text), piece.lines_before + 1):
             if line.isspace():

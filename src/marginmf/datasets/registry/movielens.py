@@ -29,7 +29,7 @@ HALF_STARS = (0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0)
 
 
 def _wheel_members(stem: str) -> tuple[str, ...]:
-    return f"{stem}.inter", f"{stem}.item"
+    return f"{stem}.inter", f"{stem}.item", f"{stem}.user"
 
 
 ML_100K = DatasetInfo(

@@ -41,7 +41,11 @@ def make_method(name: str, params: Mapping[str, Any], n_jobs: int = 1) -> Rating
     method = METHODS[name](**params)
     if isinstance(method, Factoriser):
         # As in the thesis: its own rule, which needs no probabilities, and its rank.
-        bare = {"calibrate": False, "n_factors": 100}
+        bare: dict[str, Any] = {"calibrate": False, "n_factors": 100}
+        method.set_params(**{key: value for key, value in bare.items() if key not in params})
+    elif isinstance(method, MarginEnsemble):
+        # From levels alone, as all others in these tables.
+        bare = {"implicit": None, "n_estimators": 30}
         method.set_params(**{key: value for key, value in bare.items() if key not in params})
     if "random_state" in method.get_params():
         method.set_params(random_state=0, n_jobs=n_jobs)

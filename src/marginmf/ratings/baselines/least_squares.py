@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from marginmf._typing import Float64Array, FloatArray, IntArray
+from marginmf.backends import Backend
 from marginmf.backends.rows import Rows, Side
 from marginmf.backends.specs import Real, Spec
 from marginmf.losses import squared
@@ -79,14 +80,21 @@ class LeastSquares(Factoriser, Numbers):
         return Real(squared, residuals.astype(self.dtype))
 
     def _solve_rows(
-        self, rows: Rows, spec: Spec, reg: float, given: FloatArray
+        self,
+        rows: Rows,
+        spec: Spec,
+        reg: float,
+        given: FloatArray,
+        means: FloatArray | None = None,
     ) -> tuple[FloatArray, FloatArray]:
         if reg == 0:  # The Gram matrices may be singular: there is no closed form.
-            return super()._solve_rows(rows, spec, reg, given)
+            return super()._solve_rows(rows, spec, reg, given, means)
         assert isinstance(spec, Real)
-        spec = Real(spec.loss, spec.targets.astype(given.dtype))
-        solved = self._arithmetic().solve_rows(rows, spec, given, ridge(reg))
-        return solved, np.empty((rows.n_rows, 0))
+        backend, spec = self._arithmetic(), Real(spec.loss, spec.targets.astype(given.dtype))
+        if means is not None:
+            spec = beyond(backend, rows, spec, means, given)
+        solved = backend.solve_rows(rows, spec, given, ridge(reg))
+        return solved if means is None else solved + means, np.empty((rows.n_rows, 0))
 
     def _margins(self, users: IntArray, items: IntArray) -> FloatArray:
         return super()._margins(users, items) + self.offsets_.item_biases_[items][:, None]
@@ -110,11 +118,17 @@ class PMF(LeastSquares):
     Parameters
     ----------
     n_factors : int or "auto"
-        The rank of the factorisation.  Auto: 100, or as many as there are
-        users or items if those are fewer.
+        The rank of the factorisation.  Auto: 100, or 48 where factors are built from
+        raters or features, or as many as there are users or items if those are fewer.
     reg : float or "auto"
         The regularisation strength.  Auto: the one with the smallest error on held-out ratings,
         found along a path of candidates; see `marginmf.tuning`.
+    implicit : {None, "items", "users", "both"}
+        Whose factors are built from who rated what: an item's from the users who rated it, a
+        user's from the items that they rated, or both; see `marginmf.ratings.priors`.
+    reg_implicit, reg_features : float or "auto"
+        The penalties of what is learned of raters, and of side information given to `fit`.
+        Auto: ``reg``, and five times as much, so that all are chosen together.
     holdouts : int
         On how many random tenths of the ratings ``reg="auto"`` is chosen.  With more of them the
         choice varies less and takes longer.
@@ -193,11 +207,17 @@ class ALS(LeastSquares):
     Parameters
     ----------
     n_factors : int or "auto"
-        The rank of the factorisation.  Auto: 100, or as many as there are
-        users or items if those are fewer.
+        The rank of the factorisation.  Auto: 100, or 48 where factors are built from
+        raters or features, or as many as there are users or items if those are fewer.
     reg : float or "auto"
         The regularisation strength.  Auto: the one with the smallest error on held-out ratings,
         found along a path of candidates; see `marginmf.tuning`.
+    implicit : {None, "items", "users", "both"}
+        Whose factors are built from who rated what: an item's from the users who rated it, a
+        user's from the items that they rated, or both; see `marginmf.ratings.priors`.
+    reg_implicit, reg_features : float or "auto"
+        The penalties of what is learned of raters, and of side information given to `fit`.
+        Auto: ``reg``, and five times as much, so that all are chosen together.
     holdouts : int
         On how many random tenths of the ratings ``reg="auto"`` is chosen.  With more of them the
         choice varies less and takes longer.
@@ -280,8 +300,9 @@ class AlternatingRows:
 
     Half-steps do not go all the way to the minimum, from where the other side will move it anyway:
     a few preconditioned steps of conjugate gradients from the current rows follow the exact method
-    closely, and with 100 factors take a tenth of its time (Takacs, Pilaszy and Tikk, 2011).  Every
-    half-step lowers the objective.
+    closely, and with 100 factors take a tenth of its time (Takacs, Pilaszy and Tikk, 2011).  Where
+    factors are built from features, the weights of these follow their side's factors in as many
+    steps.  Every step lowers the objective.
     """
 
     def steps(self, objective: Any, start: Any, vectors: Vectors) -> Iterator[State]:
@@ -305,12 +326,33 @@ class AlternatingRows:
     @staticmethod
     def _improve_sides(objective: FactorObjective, point: Any) -> Any:
         resident: Any = objective.resident
-        backend, data, spec = objective.backend, resident.rows, resident.spec
-        weight, by_item = ridge(resident.reg), spec.take(data.item_order)
-        users, items, thresholds = objective.split(point)
-        users = backend.improve_rows(data, spec, items, weight, users, HALF_STEPS)
-        items = backend.improve_rows(data.by_item, by_item, users, weight, items, HALF_STEPS)
-        return objective.join(Parameters(users, items, thresholds))
+        data, reg = resident.rows, resident.reg
+        sides = (data, resident.spec), (data.by_item, resident.spec.take(data.item_order))
+        parameters = objective.split(point)
+        factors, weights = [*parameters[:2]], [*parameters.weights]
+        for own, (rows, spec) in enumerate(sides):
+            given, backend = factors[1 - own], objective.backend
+            means = np.zeros_like(factors[own])
+            if objective.priors is not None:
+                means = objective.priors.means(weights)[own]
+                spec = beyond(backend, rows, spec, means, given)
+            factors[own] = means + backend.improve_rows(
+                rows, spec, given, ridge(reg), factors[own] - means, HALF_STEPS
+            )
+            if objective.priors is not None:
+                prior = objective.priors[own]
+                weights[own] = prior.improved(weights[own], factors[own], reg, HALF_STEPS)
+                unrated = prior.counts == 0
+                if unrated.any():  # nothing but their means is known of these rows
+                    factors[own][unrated] = prior.means(weights[own])[unrated]
+        users, items = factors
+        return objective.join(Parameters(users, items, parameters.thresholds, tuple(weights)))
+
+
+def beyond(backend: Backend, rows: Rows, spec: Real, means: FloatArray, given: FloatArray) -> Real:
+    """Return what is left to fit when rows' factors are these means."""
+    scores = backend.scores(rows.rows, rows.indices, means, given)
+    return Real(spec.loss, (spec.targets - scores).astype(spec.targets.dtype))
 
 
 def ridge(reg: float) -> float:
