@@ -15,8 +15,10 @@ COMMANDS = {
     "performance-page": "benchmarks.performance_page",
     "thesis-tables": "benchmarks.thesis_tables",
     "accuracy": "benchmarks.accuracy",
+    "state-of-the-art": "benchmarks.state_of_the_art",
     "label-accuracy": "benchmarks.label_accuracy",
     "fold-in": "benchmarks.fold_in",
+    "side-information": "benchmarks.side_information",
 }
 
 
@@ -26,7 +28,7 @@ def main(words: list[str]) -> None:
         print("usage: python -m benchmarks NAME [options]\n", file=sys.stderr)
         for name, module in COMMANDS.items():
             said = (import_module(module).__doc__ or "").splitlines()[0]
-            print(f"  {name:<15} {said}", file=sys.stderr)
+            print(f"  {name:<16} {said}", file=sys.stderr)
         raise SystemExit(0 if words and words[0] in ("-h", "--help") else 2)
     module = import_module(COMMANDS[words[0]])
     parser = ArgumentParser(

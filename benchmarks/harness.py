@@ -22,7 +22,8 @@ Arrays = dict[str, np.ndarray]
 class Problem:
     """What a worker gets, a tiny part of it to warm up with, and who judges the answers.
 
-    The truth about the test part stays with the judge.
+    The truth about the test part stays with the judge.  What is known of users and items besides
+    their ratings is for the adapters that ask for it.
     """
 
     train: Arrays
@@ -30,11 +31,14 @@ class Problem:
     tiny_train: Arrays
     tiny_test: Arrays
     judge: Callable[[Arrays], dict[str, float]]
+    side: Arrays = field(default_factory=dict)
 
     def write(self, folder: Path) -> None:
         (folder / "tiny").mkdir(parents=True, exist_ok=True)
         np.savez(folder / "train.npz", **self.train)
         np.savez(folder / "test.npz", **self.test)
+        np.savez(folder / "side.npz", **self.side)
+        np.savez(folder / "tiny" / "side.npz", **self.side)
         np.savez(folder / "tiny" / "train.npz", **self.tiny_train)
         np.savez(folder / "tiny" / "test.npz", **self.tiny_test)
 

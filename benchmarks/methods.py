@@ -56,6 +56,12 @@ MMMF_REG = {"ml-100k": {"reg": 15}, "ml-1m": {"reg": 25}}
 #: A member for ensembles that are quick to make.
 SMALL_MMMF = {"estimator": "MMMF", "n_factors": 32, "tol": 1e-3}
 
+#: Ensembles built from who rated what, and from levels alone.
+ENSEMBLES: dict[str, dict[str, Any]] = {
+    "": {"calibrated": True},
+    ", levels alone": {"calibrated": True, "implicit": None},
+}
+
 #: With 300 iterations a million ratings take it four minutes and more.
 MYFM_ITERATIONS = {"ml-100k": {"n_iter": 300}, "ml-1m": {"n_iter": 100}}
 
@@ -75,6 +81,16 @@ RATINGS = (
         for d in (8, 32)
     ),
     _ours("HMF d=32, calibrated", "HMF", HMF_REG, n_factors=32, calibrated=True),
+    # Built from who rated what.
+    _ours(
+        "MMMF d=32, raters, calibrated",
+        "MMMF",
+        {"ml-100k": {"reg": 25}, "ml-1m": {"reg": 40}},
+        n_factors=32,
+        tol=1e-3,
+        implicit="both",
+        calibrated=True,
+    ),
     _ours("ALS", "ALS", bias=True, reg=25),
     _ours(
         "MarginEnsemble, 2 MMMF d=32",
@@ -84,7 +100,8 @@ RATINGS = (
         calibrated=True,
     ),
     *(
-        _ours(f"MarginEnsemble, {n}", "MarginEnsemble", n_estimators=n, calibrated=True)
+        _ours(f"MarginEnsemble, {n}{name}", "MarginEnsemble", n_estimators=n, **options)
+        for name, options in ENSEMBLES.items()
         for n in (2, 4, 10, 30)
     ),
     Method("Surprise SVD", "surprise", "surprise", "SVD", threaded=False),

@@ -122,6 +122,8 @@ def _run(
 ) -> dict[str, Any]:
     train, test = _load(folder / "train.npz"), _load(folder / "test.npz")
     adapter = make(threads=task["threads"], **task["options"])
+    if hasattr(adapter, "describe"):
+        adapter.describe(**_load(folder / "side.npz"))
     clock("prepare", lambda: adapter.prepare(**train))
     clock("fit", adapter.fit)
     for _ in range(rounds):  # the last one counts

@@ -4,6 +4,7 @@ These modules are imported by the interpreter of the library's own environment, 
 NumPy, the library and what that depends on, and nothing else.  Each says in ``PACKAGES`` which
 versions to report.  An adapter is made with ``threads`` and the method's options, and has
 
+- optionally ``describe(**arrays)``: keep what is known of users and items besides their ratings,
 - ``prepare(**arrays)``: build the library's own form of the training data,
 - ``fit()``: learn from it,
 - ``answer(**arrays)``: return arrays by name,

@@ -26,6 +26,30 @@ class CMF:
         return {"estimate": self.scale(self.model.predict(users, items))}
 
 
+class Described(CMF):
+    """The same with attributes of users and items."""
+
+    def describe(
+        self,
+        user_ids: np.ndarray,
+        user_features: np.ndarray,
+        item_ids: np.ndarray,
+        item_features: np.ndarray,
+        **groups: np.ndarray,
+    ) -> None:
+        self.attributes = {
+            name: pd.DataFrame(features).rename(columns=str).assign(**{key: ids})
+            for name, key, ids, features in (
+                ("U", "UserId", user_ids, user_features),
+                ("I", "ItemId", item_ids, item_features),
+            )
+            if len(ids)
+        }
+
+    def fit(self) -> None:
+        self.model.fit(self.frame, **self.attributes)
+
+
 class Server(CMF):
     def answer(self, users: np.ndarray, n: np.ndarray) -> dict[str, np.ndarray]:  # type: ignore[override]
         # The rows are sorted by user.

@@ -43,6 +43,17 @@ def user_item_matrix(users: np.ndarray, items: np.ndarray, ratings: np.ndarray) 
     return rows, columns, csr_matrix((ratings.astype(np.float32), places), shape=shape)
 
 
+def implicit_matrix(rows: np.ndarray, columns: np.ndarray, shape: tuple[int, int]) -> Any:
+    """Return who rated what as a CSR matrix, rows with n ratings scaled by 1 / sqrt(n).
+
+    The arguments are codes of the training pairs, and nothing but those.
+    """
+    from scipy.sparse import csr_matrix
+
+    counts = np.bincount(rows, minlength=shape[0])
+    return csr_matrix((1 / np.sqrt(counts[rows]), (rows, columns)), shape=shape)
+
+
 def best_of_each(
     users: np.ndarray, n: int, one: Callable[[Any], np.ndarray]
 ) -> dict[str, np.ndarray]:

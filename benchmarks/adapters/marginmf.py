@@ -44,20 +44,33 @@ class Estimator:
         rule = {"rule": self.model.predict(pairs, output="rule")}
         if not self.calibrated:
             return rule
-        distribution = self.model.predict_proba(pairs)
-        return {**rule, "distribution": distribution, "estimate": self._mean(distribution)}
+        return {**rule, "distribution": self.model.predict_proba(pairs)}
 
     def also(self, users: np.ndarray, items: np.ndarray) -> dict[str, np.ndarray]:
         """Return real-valued predictions of methods whose own answers are levels.
 
         They are the means of probabilities, and those may cost another fit.
         """
-        if self.calibrated:
-            return {}
-        return {"estimate": self._mean(self.model.predict_proba(np.column_stack([users, items])))}
+        pairs = np.column_stack([users, items])
+        return {"estimate": self.model.predict(pairs, output="mean")}
 
-    def _mean(self, distribution: np.ndarray) -> np.ndarray:
-        return np.asarray(distribution @ self.model.levels_)
+
+class Described(Estimator):
+    """The same with attributes of users and items."""
+
+    def describe(
+        self,
+        user_ids: np.ndarray,
+        user_features: np.ndarray,
+        item_ids: np.ndarray,
+        item_features: np.ndarray,
+        **groups: np.ndarray,
+    ) -> None:
+        tables = {"user": (user_ids, user_features), "item": (item_ids, item_features)}
+        self.tables = {f"{side}_features": table for side, table in tables.items() if len(table[0])}
+
+    def fit(self) -> None:
+        self.model.fit(self.pairs, self.ratings, **self.tables)
 
 
 def _made(estimator: str, **options: Any) -> Any:

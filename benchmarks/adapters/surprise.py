@@ -12,8 +12,10 @@ PACKAGES = ("scikit-surprise", "numpy", "scipy")
 
 
 class SVD:
+    algorithm = surprise.SVD
+
     def __init__(self, threads: int, **options: Any) -> None:
-        self.model = surprise.SVD(random_state=0, **options)
+        self.model = self.algorithm(random_state=0, **options)
 
     def prepare(self, users: np.ndarray, items: np.ndarray, ratings: np.ndarray) -> None:
         # The way of `Dataset.load_from_df` without its data frame, which would cost more.
@@ -30,6 +32,12 @@ class SVD:
     def answer(self, users: np.ndarray, items: np.ndarray) -> dict[str, np.ndarray]:
         pairs = zip(users.tolist(), items.tolist(), strict=True)
         return {"estimate": np.array([self.model.predict(*pair).est for pair in pairs])}
+
+
+class SVDpp(SVD):
+    """The same with a term for which items a user has rated in training."""
+
+    algorithm = surprise.SVDpp
 
 
 class Server(SVD):
