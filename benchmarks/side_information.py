@@ -29,6 +29,7 @@ from marginmf.metrics import chance_error
 from marginmf.protocols import StrongGeneralisation
 from marginmf.ratings import ALS, HMF, MMMF, PMF, BiasOnly, MarginEnsemble, Ratings
 from marginmf.ratings.features import FeatureTable
+from marginmf.ratings.priors import raters
 
 #: The seeds of splits, those of `benchmarks.accuracy`.
 SEEDS = (1, 2, 3)
@@ -99,13 +100,12 @@ def features_of(table: RatingsTable) -> dict[str, FeatureTable]:
 
 def random_raters(data: Ratings, side: Any) -> csr_array:
     """Return, for each row, as many random raters as it has; for the same row always the same."""
-    rows = data if side == "user" else data.by_item
-    counts, n = np.diff(rows.indptr), data.n_items if side == "user" else data.n_users
+    true = raters(data, side)
+    counts = np.diff(true.indptr)
     orders = (np.random.default_rng([len(counts), row]) for row in range(len(counts)))
-    chosen = [rng.permutation(n)[:k] for rng, k in zip(orders, counts, strict=True)]
-    lengths = np.repeat(1 / np.sqrt(np.maximum(counts, 1)), counts).astype(np.float32)
-    parts = lengths, np.concatenate(chosen).astype(np.int32), rows.indptr
-    drawn = csr_array(parts, shape=(len(counts), n))
+    chosen = [rng.permutation(true.shape[1])[:k] for rng, k in zip(orders, counts, strict=True)]
+    indices = np.concatenate(chosen).astype(np.int32)
+    drawn = csr_array((true.data, indices, true.indptr), shape=true.shape)
     drawn.sort_indices()
     return drawn
 

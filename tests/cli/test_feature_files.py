@@ -1,6 +1,5 @@
 """Files of features, and those of datasets, on the command line."""
 
-import inspect
 import json
 import re
 from pathlib import Path
@@ -11,13 +10,7 @@ import marginmf
 from marginmf.cli.data import Source, read_source, with_features
 from marginmf.cli.options import DataOptions, ModelOptions
 from marginmf.cli.tune import fit_command
-from marginmf.ratings import Ratings
 
-#: Switched on by itself once ratings take features.
-END_TO_END = pytest.mark.skipif(
-    "item_features" not in inspect.signature(Ratings.of).parameters,
-    reason="Ratings.of does not take features yet",
-)
 QUICK = ["--model", "mmmf", "--factors", "3", "--reg", "1", "--out", "m.marginmf", "--quiet"]
 
 
@@ -136,7 +129,6 @@ def test_tune_repeats_the_options_of_features() -> None:
     )
 
 
-@END_TO_END
 def test_a_model_is_fitted_to_features(
     run, ratings_file: Path, items_file: Path, users_file: Path
 ) -> None:
@@ -151,7 +143,6 @@ def test_a_model_is_fitted_to_features(
     assert model.items_.encode([99])[0] >= 0
 
 
-@END_TO_END
 @pytest.mark.parametrize(
     "command",
     [

@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 
 from marginmf._typing import Array, BoolArray, Float64Array, FloatArray, IntArray
 from marginmf.backends import get_backend
-from marginmf.backends.threads import even_bounds, row_bounds, run
+from marginmf.backends.threads import even_bounds, run
 from marginmf.losses import RealLoss, TwoLevelLoss
 from marginmf.solvers.vectors import Vectors
 
@@ -91,18 +91,13 @@ def sparse_times(
     array([[6.],
            [1.]])
     """
-    from marginmf.backends.cpu.sums import sparse_product
+    from marginmf.backends.cpu.sums import add_sparse_product
 
     dense = np.ascontiguousarray(dense)
     if out is None:
         out = np.empty((X.shape[0], dense.shape[1]), dense.dtype)
-    weights = X.data.astype(dense.dtype, copy=False)
-
-    def task(start: int, stop: int) -> None:
-        out[start:stop] = 0
-        sparse_product(start, stop, X.indptr, X.indices, weights, dense, out)
-
-    run(task, row_bounds(X.indptr, n_threads, dense.shape[1]), n_threads)
+    out[:] = 0
+    add_sparse_product(X, X.data.astype(dense.dtype, copy=False), dense, out, n_threads)
     return out
 
 

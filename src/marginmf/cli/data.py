@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 from marginmf import datasets
+from marginmf.backends.rows import SIDES
 from marginmf.cli.named import absent, load_named
 from marginmf.cli.options import DataOptions, Side
 from marginmf.datasets import DatasetUnavailable, RatingsTable
 from marginmf.ratings import Ratings
 from marginmf.ratings.features import FeatureTable
 
-WHOSE: tuple[Side, ...] = ("user", "item")
 Origin = Literal["movielens", "dataset", "synthetic", "file"]
 #: The dataset that the demo shows, and whose weights of penalties are known.
 DEMO = "ml-100k"
@@ -100,7 +100,7 @@ def with_features(source: Source, options: DataOptions) -> Source:
             "name files with --users and --items."
         )
     features, titles = {}, {}
-    for what in WHOSE:
+    for what in SIDES:
         part, path = f"{what}_features", options.feature_files.get(what)
         if path is not None:
             features[part], titles[part] = (

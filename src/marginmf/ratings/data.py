@@ -299,6 +299,10 @@ class Ratings(Rows):
         codes = self.codes[self.item_order]
         return Rows(self.levels, self.item_indptr, self.item_indices, codes)
 
+    def view(self, side: Side) -> Rows:
+        """Return the view by user, or by item."""
+        return self if side == "user" else self.by_item
+
     def subset(self, kept: BoolArray) -> "Ratings":
         """Return the marked entries as ratings; users, items and levels keep their codes.
 

@@ -12,7 +12,7 @@ from marginmf._demands import ListOf, Optional, floats
 from marginmf._parameters import MOST, check_number
 from marginmf._typing import FloatArray, IntArray
 from marginmf.backends import get_backend
-from marginmf.backends.rows import Rows, Side
+from marginmf.backends.rows import Side
 from marginmf.backends.specs import Spec, TwoLevel
 from marginmf.losses import two_level_loss
 from marginmf.ratings.base import method
@@ -177,12 +177,11 @@ class HMF(MarginFactoriser):
 
     def _place(self, side: Side, data: Ratings) -> None:
         known, given = self.user_factors_, self.item_factors_
-        rows: Rows = data
         if side == "item":
-            known, given, rows = given, known, data.by_item
+            known, given = given, known
         stages = zip(self._specs(data), self.reg_, known, given, strict=True)
         solved = [
-            self._solve_rows(rows, spec, reg, factors, self._means(own, reg))[0]
+            self._solve_rows(data.view(side), spec, reg, factors, self._means(own, reg))[0]
             for spec, reg, own, factors in stages
         ]
         setattr(self, f"{side}_factors_", np.stack(solved))

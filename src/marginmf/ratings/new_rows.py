@@ -17,7 +17,6 @@ from marginmf.backends.rows import SIDES, Side
 from marginmf.ratings.data import Ratings, assemble, restricted
 from marginmf.ratings.features import Features, FeatureTable
 from marginmf.ratings.ids import IdIndex
-from marginmf.ratings.priors import Newcomers
 
 if TYPE_CHECKING:
     from marginmf.ratings.estimator import RatingsEstimator
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 def folded(model: "Model", side: Side, pairs: Any, ratings: Any, features: Any) -> "Model":
     """Return a model for new users (or items), which knows whom to ask what its margins mean."""
     data = _read(model, side, pairs, ratings, features)
-    new = model._placed(side, data, Newcomers(side, model.ratings_, data))
+    new = model._placed(side, data)
     if model._calibrator is None:
         # A copy: this estimator may be fitted to something else in the meantime.
         new._origin = model._origin or copy(model)
@@ -42,8 +41,7 @@ def update(model: "Model", side: Side, pairs: Any, ratings: Any, features: Any) 
     _refuse_unless_at_hand(model, side, ids)
     data = updated(model.ratings_, new)
     # Learned and joined aside, so that an update that fails leaves this model as it was.
-    own = restricted(data, side, ids)
-    placed = model._placed(side, own, Newcomers(side, model.ratings_, own))
+    placed = model._placed(side, restricted(data, side, ids))
     model.__dict__.update(model._joined(placed, side, data).__dict__)
     return model
 

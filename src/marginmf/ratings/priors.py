@@ -16,7 +16,7 @@ After training the effective factors are all that is kept.  What new rows should
 from them by ridge regression on the same features (`Newcomers`).
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
@@ -53,7 +53,7 @@ FEW_RATINGS = 10.0
 #: With so many ratings, a new row is taken as it is.
 ENOUGH_RATINGS = 20
 
-TINY = np.float32(1e-30)
+TINY = 1e-30
 
 
 class Penalties(NamedTuple):
@@ -106,7 +106,7 @@ class Prior:
             raters(data, side) if features is None or name == "raters" else features.matrix
             for name in names
         ]
-        counts = np.diff((data if side == "user" else data.by_item).indptr)
+        counts = np.diff(data.view(side).indptr)
         ends = np.cumsum([matrix.shape[1] for matrix in found])
         matrix = csr_array((len(counts), 0), dtype=np.float32)
         if found:
@@ -194,8 +194,8 @@ class Prior:
         largest singular value of the features, each row weighted by how often it occurs.
         """
         scales = self.scales(reg)
-        key = scales[[0, *(end - 1 for end in self.blocks.values())]] if self.blocks else scales
-        ratios = tuple((key / max(float(key.max(initial=0.0)), 1e-300)).tolist())
+        of_blocks = scales[[end - 1 for end in self.blocks.values()]]
+        ratios = tuple((of_blocks / max(float(of_blocks.max(initial=0.0)), 1e-300)).tolist())
         if ratios not in self._directions:
             self._directions[ratios] = common_direction(self.matrix, self.counts, scales)
         return Coordinates(scales, *self._directions[ratios])
@@ -214,16 +214,13 @@ class Prior:
         if not rated.all():
             matrix, factors = matrix[rated], factors[rated]
         x = np.divide(weights, scales, out=np.zeros_like(weights), where=scales > 0)
-        residual = scales * (matrix.T @ (factors - matrix @ (scales * x))) - x
-        direction, square = residual, np.einsum("fp,fp->p", residual, residual)
-        for _ in range(n_steps):
-            image = direction + scales * (matrix.T @ (matrix @ (scales * direction)))
-            curvature = np.maximum(np.einsum("fp,fp->p", direction, image), TINY)
-            step = square / curvature
-            x, residual = x + step * direction, residual - step * image
-            before, square = square, np.einsum("fp,fp->p", residual, residual)
-            direction = residual + square / np.maximum(before, TINY) * direction
-        return scales * x
+        residuals = scales * (matrix.T @ (factors - matrix @ (scales * x))) - x
+
+        def image(y: FloatArray) -> FloatArray:
+            turned: FloatArray = y + scales * (matrix.T @ (matrix @ (scales * y)))
+            return turned
+
+        return scales * (x + conjugate_gradients(image, residuals, n_steps))
 
     def block(self, name: str) -> slice:
         """Return which features are from one source."""
@@ -267,7 +264,7 @@ def raters(data: Ratings, side: Side) -> csr_array:
     array([[0.71, 0.71],
            [0.  , 1.  ]], dtype=float32)
     """
-    rows = data if side == "user" else data.by_item
+    rows = data.view(side)
     counts = np.diff(rows.indptr)
     lengths = np.repeat(1 / np.sqrt(np.maximum(counts, 1)), counts).astype(np.float32)
     shape = (data.n_users, data.n_items)
@@ -311,7 +308,7 @@ def _orthonormal(both: FloatArray) -> tuple[Float64Array, Float64Array]:
         if k == 1:
             basis[:, 1] -= np.einsum("f,f->", basis[:, 0], basis[:, 1]) * basis[:, 0]
         lengths[k] = np.sqrt(np.einsum("f,f->", basis[:, k], basis[:, k]))
-        basis[:, k] /= max(lengths[k], float(TINY))
+        basis[:, k] /= max(lengths[k], TINY)
     return basis, lengths
 
 
@@ -413,15 +410,40 @@ def ridge_residuals(scaled: csr_array, given: Float64Array, tolerance: float) ->
 
     turned, n = csr_array(scaled.T), given.shape[1]
     # To whole vectors of the processor: what is left over is rounded in another way.
-    residuals = np.pad(given.astype(np.float64), ((0, 0), (0, -n % 4)))
-    found, directions = np.zeros_like(residuals), residuals.copy()
+    padded = np.pad(given.astype(np.float64), ((0, 0), (0, -n % 4)))
+    found = conjugate_gradients(
+        lambda y: y + sparse_times(scaled, sparse_times(turned, y)), padded, MOST_STEPS, tolerance
+    )
+    return np.ascontiguousarray(found[:, :n])
+
+
+def conjugate_gradients(
+    image: Callable[[FloatArray], FloatArray],
+    given: FloatArray,
+    n_steps: int,
+    tolerance: float = 0.0,
+) -> FloatArray:
+    """Return what a symmetric map takes to what is given, or near it, column by column.
+
+    Parameters
+    ----------
+    image : callable
+        The map, of all columns.
+    given : array
+        Its images, in columns.
+    n_steps : int
+        The most steps.
+    tolerance : float
+        A column is done when this share of it is left.
+    """
+    residuals, directions, found = given.copy(), given.copy(), np.zeros_like(given)
     squares = _column_products(residuals, residuals)
     enough = tolerance**2 * squares
-    for _ in range(MOST_STEPS):
+    for _ in range(n_steps):
         going = squares > enough
         if not going.any():
             break
-        images = directions + sparse_times(scaled, sparse_times(turned, directions))
+        images = image(directions)
         curvatures = _column_products(directions, images)
         steps = np.divide(squares, curvatures, out=np.zeros_like(squares), where=going)
         found += steps * directions
@@ -430,10 +452,10 @@ def ridge_residuals(scaled: csr_array, given: Float64Array, tolerance: float) ->
         squares = np.where(going, squares, before)
         ratios = np.divide(squares, before, out=np.zeros_like(squares), where=going)
         directions = residuals + ratios * directions
-    return np.ascontiguousarray(found[:, :n])
+    return found
 
 
-def _column_products(a: Float64Array, b: Float64Array) -> Float64Array:
+def _column_products(a: FloatArray, b: FloatArray) -> FloatArray:
     """Return the inner product of every two columns, with rounding that no other column changes."""
-    products: Float64Array = np.ascontiguousarray((a * b).T).sum(axis=1)
+    products: FloatArray = np.ascontiguousarray((a * b).T).sum(axis=1)
     return products

@@ -135,8 +135,8 @@ class Training:
         if self.priors is None:
             return Parameters(users, items, thresholds)
         # Nothing would ever move what nobody rated, or who rated nothing, but the penalty.
-        users[np.diff(self.data.indptr) == 0] = 0
-        items[np.bincount(self.data.indices, minlength=len(items)) == 0] = 0
+        for own, prior in zip((users, items), self.priors, strict=True):
+            own[prior.counts == 0] = 0
         weights = tuple(
             np.zeros((matrix.shape[1], users.shape[1]), users.dtype)
             for matrix in self.priors.features

@@ -146,7 +146,9 @@ class CpuBackend(NumpyVectors):
         value = self._fill_gradient(resident, 0.0, effective, by_parts[:3])
         for (features, _, by_x), y, by_own in zip(sides, penalised, by_parts[:2], strict=True):
             by_x[:] = 0
-            self._add_product(features.turned, by_own, by_x)
+            sums.add_sparse_product(
+                features.turned, features.turned.data, by_own, by_x, self.n_threads
+            )
             by_x *= features.scales
             value += self._add_penalty(resident.reg, y, by_x)
             by_x[:] = features.coordinates.penalised(by_x)
@@ -264,8 +266,8 @@ class CpuBackend(NumpyVectors):
         """Return effective factors: own ones, and features times their weights."""
         if not len(y):
             return own
-        built = own.copy()
-        self._add_product(features.matrix, features.scales * y, built)
+        built, matrix = own.copy(), features.matrix
+        sums.add_sparse_product(matrix, matrix.data, features.scales * y, built, self.n_threads)
         return built
 
     def _add_penalty(self, reg: float, own: FloatArray, by_own: FloatArray) -> float:
@@ -273,15 +275,6 @@ class CpuBackend(NumpyVectors):
         own, by_own = own.ravel(), by_own.ravel()
         self.combine((1.0, reg), (by_own, own), by_own)
         return 0.5 * reg * self.dots((own,), own)[0]
-
-    def _add_product(self, matrix: csr_array, dense: FloatArray, out: FloatArray) -> None:
-        """Add the product of a sparse matrix and a dense one."""
-        arguments = (matrix.indptr, matrix.indices, matrix.data, dense, out)
-
-        def task(start: int, stop: int) -> None:
-            sums.sparse_product(start, stop, *arguments)
-
-        run(task, row_bounds(matrix.indptr, self.n_threads, dense.shape[1]), self.n_threads)
 
     def _fill_gradient(
         self,

@@ -11,8 +11,10 @@ import numpy as np
 from numba import carray, types
 from numba.extending import intrinsic
 
+from marginmf._typing import FloatArray
 from marginmf.backends.cpu.compiling import inline, kernel, sources
 from marginmf.backends.cpu.inner_loops import VECTOR_CODE, dot_at, scatter_row
+from marginmf.backends.threads import row_bounds, run
 
 #: Numbers of a vector that are worked on at a time.
 BLOCK = 4_096
@@ -64,6 +66,17 @@ def _make_sparse_product(key: int) -> Any:
 scores = _make_scores(sources(VECTOR_CODE))
 #: Adds the rows of a sparse matrix times a dense one to those of its last argument.
 sparse_product = _make_sparse_product(sources(VECTOR_CODE))
+
+
+def add_sparse_product(
+    matrix: Any, weights: FloatArray, dense: FloatArray, out: FloatArray, n_threads: int
+) -> None:
+    """Add a sparse matrix of these weights, stored by rows, times a dense one to ``out``."""
+
+    def task(start: int, stop: int) -> None:
+        sparse_product(start, stop, matrix.indptr, matrix.indices, weights, dense, out)
+
+    run(task, row_bounds(matrix.indptr, n_threads, dense.shape[1]), n_threads)
 
 
 @kernel

@@ -39,14 +39,14 @@ FIRST_SEED = 1
 def make_method(name: str, params: Mapping[str, Any], n_jobs: int = 1) -> RatingsEstimator:
     """Return an unfitted method; what is random in it has a seed of its own."""
     method = METHODS[name](**params)
+    bare: dict[str, Any] = {}
     if isinstance(method, Factoriser):
         # As in the thesis: its own rule, which needs no probabilities, and its rank.
-        bare: dict[str, Any] = {"calibrate": False, "n_factors": 100}
-        method.set_params(**{key: value for key, value in bare.items() if key not in params})
+        bare = {"calibrate": False, "n_factors": 100}
     elif isinstance(method, MarginEnsemble):
         # From levels alone, as all others in these tables.
         bare = {"implicit": None, "n_estimators": 30}
-        method.set_params(**{key: value for key, value in bare.items() if key not in params})
+    method.set_params(**{key: value for key, value in bare.items() if key not in params})
     if "random_state" in method.get_params():
         method.set_params(random_state=0, n_jobs=n_jobs)
     estimator: RatingsEstimator = method

@@ -331,20 +331,22 @@ class AlternatingRows:
         parameters = objective.split(point)
         factors, weights = [*parameters[:2]], [*parameters.weights]
         for own, (rows, spec) in enumerate(sides):
-            given, backend = factors[1 - own], objective.backend
-            means = np.zeros_like(factors[own])
-            if objective.priors is not None:
-                means = objective.priors.means(weights)[own]
-                spec = beyond(backend, rows, spec, means, given)
+            given, backend, start = factors[1 - own], objective.backend, factors[own]
+            if objective.priors is None:
+                factors[own] = backend.improve_rows(
+                    rows, spec, given, ridge(reg), start, HALF_STEPS
+                )
+                continue
+            prior = objective.priors[own]
+            means = prior.means(weights[own])
+            left = beyond(backend, rows, spec, means, given)
             factors[own] = means + backend.improve_rows(
-                rows, spec, given, ridge(reg), factors[own] - means, HALF_STEPS
+                rows, left, given, ridge(reg), start - means, HALF_STEPS
             )
-            if objective.priors is not None:
-                prior = objective.priors[own]
-                weights[own] = prior.improved(weights[own], factors[own], reg, HALF_STEPS)
-                unrated = prior.counts == 0
-                if unrated.any():  # nothing but their means is known of these rows
-                    factors[own][unrated] = prior.means(weights[own])[unrated]
+            weights[own] = prior.improved(weights[own], factors[own], reg, HALF_STEPS)
+            unrated = prior.counts == 0
+            if unrated.any():  # nothing but their means is known of these rows
+                factors[own][unrated] = prior.means(weights[own])[unrated]
         users, items = factors
         return objective.join(Parameters(users, items, parameters.thresholds, tuple(weights)))
 
