@@ -340,31 +340,48 @@ class RatingsEstimatorContract(NewcomersContract):
 
     # --- lists ---------------------------------------------------------------------------------
 
-    def mean_ratings(self, model, pairs):
-        """Return expected ratings and what breaks their ties."""
+    def ranked_by(self, model, pairs, by):
+        """Return what lists are ranked by, pair by pair, and what breaks ties."""
         margins = model.decision_function(pairs).reshape(len(pairs), -1).astype(float)
         ties = np.where(np.isfinite(margins), margins, 0.0).sum(axis=1)
-        return model.predict(pairs, output="mean"), ties
+        if by == "expected":
+            return model.predict(pairs, output="mean"), ties
+        values = model.ratings_.values
+        liked = model.predict_proba(pairs)[:, model.levels_ > values.mean()].sum(axis=1)
+        if by == "chance":
+            return liked, ties
+        exposure = model.fit_exposure()._exposure
+        weights, shares = exposure.weights.matrix.toarray(), exposure.shares
+        taken = []
+        for user, item in pairs:
+            has = model.ratings_.indices[model.ratings_.rows == model.users_.encode([user])[0]]
+            score = weights[item, has].astype(float).sum()
+            taken.append(max(score, 0) + 0.01 * shares[item] if len(has) else shares[item])
+        return np.array(taken) * liked, ties
 
     def all_pairs(self, user):
         return np.column_stack([np.full(30, user), np.arange(30)])
 
+    @pytest.mark.parametrize("by", ["relevance", "expected", "chance"])
     @pytest.mark.parametrize("exclude_seen", [True, False])
-    def test_recommendations_are_the_best_of_all_pairs(self, model, data, exclude_seen):
+    def test_recommendations_are_the_best_of_all_pairs(self, model, data, exclude_seen, by):
         pairs, _ = data
-        best = model.recommend([4, 33, 10_000], n=6, exclude_seen=exclude_seen)
+        best = model.recommend([4, 33, 10_000], n=6, exclude_seen=exclude_seen, by=by)
         for user in (4, 33, 10_000):
-            expected, ties = self.mean_ratings(model, self.all_pairs(user))
-            order = np.lexsort((np.arange(30), -ties, -expected))
+            scores, ties = self.ranked_by(model, self.all_pairs(user), by)
+            order = np.lexsort((np.arange(30), -ties, -scores))
             if exclude_seen:
                 order = order[~np.isin(order, pairs[pairs[:, 0] == user, 1])]
             of_user = best[best["user"] == user]
             assert of_user["item"].tolist() == order[:6].tolist()
-            np.testing.assert_allclose(of_user["score"], expected[order[:6]], rtol=1e-12)
+            np.testing.assert_allclose(of_user["score"], scores[order[:6]], rtol=1e-12)
             np.testing.assert_array_equal(
                 of_user["rating"], model.predict(of_user[["user", "item"]])
             )
             assert of_user["rank"].tolist() == [1, 2, 3, 4, 5, 6]
+            if by == "relevance":
+                product = of_user["take"] * of_user["like"]
+                np.testing.assert_allclose(product, of_user["score"], rtol=1e-12)
 
     def test_recommendations_depend_on_nobody_else_and_not_on_threads(self, model):
         whole = model.recommend(n=5)

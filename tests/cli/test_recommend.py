@@ -21,7 +21,7 @@ def test_a_table_for_each_user(run, model_file: Path) -> None:
     assert (outcome.code, outcome.err) == (0, "")
     lines = [line.strip() for line in outcome.out.splitlines() if line.strip()]
     assert [line for line in lines if line.startswith("user")] == ["user u3", "user u1"]
-    assert lines[1].split() == ["rank", "item", "score", "rating"]
+    assert lines[1].split() == ["rank", "item", "score", "take", "like", "rating"]
     assert [line.split()[0] for line in lines[3:5]] == ["1", "2"]
 
 
@@ -33,6 +33,18 @@ def test_json_is_what_the_library_recommends(run, model_file: Path) -> None:
     expected = rows_of(model.recommend(["u1"], 3))
     assert rows_in(result["recommendations"]) == expected
     assert len(expected) == 3
+
+
+def test_by_expected_rating_or_by_chance(run, model_file: Path) -> None:
+    model = marginmf.load(model_file)
+    for by, level in (("expected", None), ("chance", 3.0)):
+        options = ["--by", by, *([] if level is None else ["--level", level])]
+        outcome = run("recommend", model_file, "--user", "u1", "-n", 3, "--json", *options)
+        expected = rows_of(model.recommend(["u1"], 3, by=by, level=level))
+        assert rows_in(json.loads(outcome.out)["recommendations"]) == expected
+    outcome = run("recommend", model_file, "--user", "u1", "--by", "chance", "--level", 77)
+    assert outcome.code == 2
+    assert "must be a level above the lowest" in outcome.err
 
 
 def test_items_that_were_rated_only_when_asked(run, model_file: Path) -> None:
@@ -80,7 +92,7 @@ def test_everybody_into_a_file_piece_by_piece(
     if name.endswith("parquet"):
         import polars
 
-        assert polars.read_parquet(name).shape == (60, 5)
+        assert polars.read_parquet(name).shape == (60, 7)
     else:
         assert content.count(b"\n") == 60 + name.endswith("csv")
 

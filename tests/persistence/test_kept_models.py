@@ -13,17 +13,23 @@ from marginmf.labels.base import LabelsEstimator
 from marginmf.persistence import describe
 from marginmf.ratings import BiasOnly
 from marginmf.ratings.estimator import RatingsEstimator
+from marginmf.ratings.positive import PositiveOnly
 
 FOLDER = Path(__file__).resolve().parents[1] / "fixtures"
 ALL_FILES = sorted(FOLDER.glob("*.marginmf"))
 LABEL_FILES = sorted(FOLDER.glob("labels-*.marginmf"))
-FILES = [path for path in ALL_FILES if path not in LABEL_FILES]
+POSITIVE_FILES = sorted(FOLDER.glob("positive-*.marginmf"))
+FILES = [path for path in ALL_FILES if path not in LABEL_FILES + POSITIVE_FILES]
 
 
 @pytest.mark.parametrize(
     ("module", "base"),
-    [(marginmf.ratings, RatingsEstimator), (marginmf.labels, LabelsEstimator)],
-    ids=["ratings", "labels"],
+    [
+        (marginmf.ratings, RatingsEstimator),
+        (marginmf.ratings, PositiveOnly),
+        (marginmf.labels, LabelsEstimator),
+    ],
+    ids=["ratings", "positive", "labels"],
 )
 def test_there_are_kept_models_of_every_estimator(module, base):
     kept = {describe(path).class_name for path in ALL_FILES}
@@ -56,6 +62,21 @@ def test_kept_models_can_be_saved_and_used_further(path, tmp_path):
     pairs = [("new", item) for item in model.items_.ids[:3]]
     folded = marginmf.load(tmp_path / "again.marginmf").fold_in(pairs, model.levels_[[0, 1, 1]])
     assert set(folded.predict(pairs)) <= set(model.levels_)
+
+
+@pytest.mark.parametrize("path", POSITIVE_FILES, ids=lambda path: path.stem)
+def test_kept_models_of_who_has_what_make_their_lists(path, tmp_path):
+    model = marginmf.load(path)
+    expected = json.loads(path.with_suffix(".json").read_text())
+    assert type(model).__name__ == expected["class"]
+    pairs = [tuple(pair) for pair in expected["pairs"]]
+    np.testing.assert_allclose(
+        model.decision_function(pairs), expected["scores"], rtol=1e-4, atol=1e-5
+    )
+    assert model.recommend(n=3)["item"].tolist() == expected["lists"]
+    model.save(tmp_path / "again.marginmf")
+    folded = marginmf.load(tmp_path / "again.marginmf").fold_in([("new", "item-03")], [4])
+    assert "item-03" not in folded.recommend("new")["item"].tolist()
 
 
 @pytest.mark.parametrize("path", LABEL_FILES, ids=lambda path: path.stem)
@@ -99,6 +120,7 @@ def test_the_script_writes_what_is_missing_and_nothing_else(tmp_path, monkeypatc
 
     monkeypatch.delitem(sys.modules, "make_models")
     monkeypatch.setattr(make_models, "models", lambda: {"bias": BiasOnly()})
+    monkeypatch.setattr(make_models, "positive_models", lambda: {})
     monkeypatch.setattr(make_models, "label_models", lambda: {})
     kept = tmp_path / "bias-v1.marginmf"
     kept.write_text("as it was")

@@ -82,19 +82,31 @@ def test_every_rating_of_the_user_has_its_part(model, data):
 
 def test_the_frame_runs_from_most_for_to_most_against(model):
     parts, frame = contributions(model, 3, 7), model.explain(3, 7, n=2)
-    assert list(frame.columns) == ["item", "rating", "contribution"]
-    ordered = np.sort(parts.contributions)[::-1]
-    np.testing.assert_array_equal(frame["contribution"], [*ordered[:2], *ordered[-2:]])
-    assert frame["contribution"].iloc[1] > 0 > frame["contribution"].iloc[2]
+    assert list(frame.columns) == ["item", "rating", "contribution", "to_take"]
+    order = np.argsort(-parts.contributions)
+    by_weight = np.argsort(-parts.to_take)[:2]
+    shown = {*order[:2], *order[-2:], *by_weight}
+    wanted = parts.contributions[[k for k in order if k in shown]]
+    np.testing.assert_array_equal(frame["contribution"], wanted)
+    assert frame["contribution"].iloc[1] > 0 > frame["contribution"].iloc[-2]
     by_item = dict(zip(parts.items.tolist(), parts.ratings.tolist(), strict=True))
     assert frame["rating"].tolist() == [by_item[item] for item in frame["item"]]
 
 
 def test_a_large_n_returns_every_rating_that_says_something(model):
     parts, frame = contributions(model, 3, 7), model.explain(3, 7, n=1000)
-    assert len(frame) == np.count_nonzero(parts.contributions)
+    assert len(frame) == np.count_nonzero((parts.contributions != 0) | (parts.to_take > 0))
     assert frame["contribution"].is_monotonic_decreasing
     assert frame["contribution"].sum() == pytest.approx(parts.contributions.sum())
+
+
+def test_both_chances_are_those_of_the_lists(model):
+    best = model.recommend(3, n=5)
+    for item, take, like in zip(best["item"], best["take"], best["like"], strict=True):
+        parts = contributions(model, 3, item)
+        assert (parts.take, parts.like) == (pytest.approx(take), pytest.approx(like))
+        share = model._exposure.shares[item]
+        assert max(parts.to_take.sum(), 0) + 0.01 * share == pytest.approx(take)
 
 
 def test_items_like_those_that_the_user_likes_are_explained_by_them():

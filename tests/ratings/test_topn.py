@@ -9,7 +9,7 @@ from sklearn.exceptions import NotFittedError
 
 from contracts import synthetic
 from marginmf.ratings import ALS, HMF, MMMF, PMMMF, BiasOnly, search
-from marginmf.ratings.lists import MarginBlock
+from marginmf.ratings.relevance import MarginBlock
 
 SCALE = (1, 2, 3, 4, 5)
 N_ITEMS = 30
@@ -85,7 +85,7 @@ def test_the_frame_is_of_the_kind_that_came_in(model, named, ask, kind):
 
 def test_no_users_give_an_empty_frame(model):
     best = model.recommend([])
-    assert list(best.columns) == ["user", "item", "rank", "score", "rating"]
+    assert list(best.columns) == ["user", "item", "rank", "score", "take", "like", "rating"]
     assert len(best) == 0
 
 
@@ -96,13 +96,24 @@ def test_unknown_users_get_what_all_like_best(model):
     items = np.arange(N_ITEMS)
     margins = model.decision_function(np.column_stack([np.full(N_ITEMS, 999), items]))
     liked = (1.0 / (1.0 + np.exp(-margins))).sum(axis=1)
-    best = model.recommend([999, 3, "zed"], n=5)
+    best = model.recommend([999, 3, "zed"], n=5, by="expected")
     for user in (999, "zed"):
         of_user = best[best["user"] == user]
         assert of_user["item"].tolist() == np.argsort(-liked, kind="stable")[:5].tolist()
         np.testing.assert_allclose(of_user["score"], 1.0 + np.sort(liked)[::-1][:5])
     known = best[best["user"] == 3]
-    assert known["item"].tolist() == model.recommend(3, n=5)["item"].tolist()
+    assert known["item"].tolist() == model.recommend(3, n=5, by="expected")["item"].tolist()
+
+
+def test_unknown_users_get_what_most_people_take_and_like(model, data):
+    best = model.recommend(999, n=5)
+    taken = np.bincount(data[0][:, 1], minlength=N_ITEMS) / len(model.users_)
+    above = model.levels_ > data[1].mean()
+    liked = model.predict_proba([(999, item) for item in range(N_ITEMS)])[:, above].sum(axis=1)
+    order = np.argsort(-taken * liked, kind="stable")[:5]
+    assert best["item"].tolist() == order.tolist()
+    np.testing.assert_allclose(best["take"], taken[order])
+    np.testing.assert_allclose(best["like"], liked[order])
 
 
 def test_unknown_users_may_be_skipped_or_refused(model):
@@ -257,7 +268,7 @@ def test_a_scale_far_from_zero_keeps_its_digits(data):
     pairs, ratings = data
     near = ALS(n_factors=3, reg=0.5, random_state=0, dtype="float64").fit(pairs, ratings)
     far = ALS(n_factors=3, reg=0.5, random_state=0, dtype="float64").fit(pairs, ratings + 1e7)
-    a, b = near.recommend(n=5), far.recommend(n=5)
+    a, b = near.recommend(n=5, by="expected"), far.recommend(n=5, by="expected")
     np.testing.assert_array_equal(a["item"], b["item"])
     np.testing.assert_allclose(b["score"] - 1e7, a["score"], atol=1e-5)
 

@@ -1,34 +1,39 @@
 """Split ratings, fit every method, measure the errors: the work of several commands, in silence."""
 
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from sklearn.base import clone
 
-from marginmf._typing import Array, Float64Array, IntArray
+from marginmf._typing import Float64Array, IntArray
 from marginmf.cli.options import ProtocolOptions
 from marginmf.cli.scores import Scores
 from marginmf.datasets import RatingsTable
 from marginmf.metrics import ratings_report
-from marginmf.protocols import HoldOut, KFold, SplitProtocol, StrongGeneralisation
+from marginmf.protocols import (
+    HoldOut,
+    KFold,
+    ListComparison,
+    ListRule,
+    SplitProtocol,
+    StrongGeneralisation,
+    judge_lists,
+    splits,
+)
 from marginmf.protocols import WeakGeneralisation as Weak
 from marginmf.ratings import Ratings
+from marginmf.ratings.scales import levels_of
 
 FEWEST_RATINGS = 20
 
 
 @dataclass(frozen=True, eq=False)
-class Split:
-    """Ratings to learn from, ratings that place new users if any, and ratings to be judged on."""
+class Split(splits.Split):
+    """A split, with a few of the ratings to learn from for `warm_up`."""
 
-    train: Ratings
-    sample: Ratings
-    newcomers: Ratings | None
-    test_pairs: Array
     test_ratings: Float64Array
-    test_rows: IntArray
+    sample: Ratings
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,28 +48,34 @@ class Trial:
 
 def make_protocol(options: ProtocolOptions, seed: int) -> SplitProtocol:
     """Return the protocol of that name, with the options that belong to it."""
-    splits: dict[str, Any] = {"n_splits": options.splits, "random_state": seed}
-    if options.protocol == "holdout":
-        return HoldOut(test_size=options.test_size, **splits)
-    if options.protocol == "kfold":
+    common: dict[str, Any] = {"n_splits": options.splits, "random_state": seed}
+    if options.name == "holdout":
+        return HoldOut(test_size=options.test_size, **common)
+    if options.name == "kfold":
         if options.splits < 2:
             raise ValueError("kfold holds each part out once and needs 2 splits or more.")
-        return KFold(**splits)
-    if options.protocol == "weak":
-        return Weak(held_out=options.held_out, **splits)
+        return KFold(**common)
+    if options.name == "weak":
+        return Weak(held_out=options.held_out, **common)
     users = options.train_users
     return StrongGeneralisation(
         n_train_users=int(users) if users > 1 else users,
         held_out=options.held_out,
         min_ratings=options.min_ratings,
-        **splits,
+        **common,
     )
 
 
 def split_ratings(
-    table: RatingsTable, protocol: SplitProtocol, features: Mapping[str, Any] | None = None
+    table: RatingsTable,
+    protocol: SplitProtocol,
+    features: Mapping[str, Any] | None = None,
+    lists: bool = False,
 ) -> Iterator[Split]:
-    """Yield the splits of a protocol; new users have the features that the table has of them."""
+    """Yield the splits of a protocol; new users have the features that the table has of them.
+
+    For ``lists`` one level is enough: there may be no ratings.
+    """
     if len(table) < FEWEST_RATINGS:
         raise ValueError(
             f"{table.name} has {len(table)} ratings, too few to hold some of them out: give at "
@@ -72,7 +83,7 @@ def split_ratings(
         )
     pairs, ratings = table.pairs, table.ratings
     # All of them, so that a fault anywhere is found now, and the scale is the whole one.
-    levels = Ratings.of(pairs, ratings).levels
+    levels = levels_of(ratings) if lists else Ratings.of(pairs, ratings).levels
     for train, *fold_in, test in protocol.split(pairs, ratings):
         if len(test) == 0:
             raise ValueError(
@@ -85,31 +96,30 @@ def split_ratings(
 
         yield Split(
             at(train, **(features or {})),
-            at(train[:FEWEST_RATINGS], **(features or {})),
             at(fold_in[0]) if fold_in else None,
             pairs[test],
             ratings[test],
             test,
+            at(train[:FEWEST_RATINGS], **(features or {})),
         )
 
 
-def warm_up(models: Iterable[Any], split: Split) -> None:
+def warm_up(models: Iterable[Any], split: Split, lists: bool = False) -> None:
     """Fit every method to a few ratings, so that no fit is charged for compiling the kernels."""
     for model in models:
         has = model.get_params()
         light = {"max_iter": 1, "verbose": 0, "reg": 1.0, "n_estimators": 1}
         quick = clone(model).set_params(**{key: light[key] for key in light if key in has})
-        quick.fit(split.sample).predict(split.test_pairs[:1])
+        quick.fit(split.sample)
+        if lists:
+            quick.recommend(split.sample.users.ids[:1], n=1)
+        else:
+            quick.predict(split.test_pairs[:1])
 
 
 def judge(model: Any, split: Split) -> Trial:
     """Fit a fresh copy of a method to a split and measure its errors."""
-    fresh = clone(model)
-    started = time.perf_counter()
-    fitted = fresh.fit(split.train)
-    seconds = time.perf_counter() - started
-    if split.newcomers is not None:
-        fitted = fitted.fold_in(split.newcomers)
+    fitted, seconds = splits.fit_split(model, split)
     predicted = fitted.predict(split.test_pairs)
     errors = ratings_report(split.test_ratings, predicted, split.train.levels)
     return Trial(errors, seconds, fitted, predicted)
@@ -124,12 +134,42 @@ def compare(
 ) -> dict[str, Scores]:
     """Judge every method on every split; ``step`` hears of each fit before it starts."""
     scores = {name: Scores() for name in models}
-    for number, split in enumerate(split_ratings(table, protocol, features), start=1):
+    for name, split in _fits(models, split_ratings(table, protocol, features), step):
+        trial = judge(models[name], split)
+        scores[name].add(trial.errors, trial.seconds)
+    return scores
+
+
+def compare_lists(
+    models: Mapping[str, Any],
+    table: RatingsTable,
+    protocol: SplitProtocol,
+    rule: ListRule,
+    step: Callable[[str], None] = lambda text: None,
+    features: Mapping[str, Any] | None = None,
+) -> ListComparison:
+    """Judge the lists of every method on every split, as `compare` judges ratings."""
+    comparison = ListComparison(rule)
+    for name, split in _fits(
+        models, split_ratings(table, protocol, features, True), step, lists=True
+    ):
+        fitted, seconds = splits.fit_split(models[name], split)
+        test = split.test_pairs, split.test_ratings
+        comparison.add(name, judge_lists(fitted, *test, rule, training=split.train), seconds)
+    return comparison
+
+
+def _fits(
+    models: Mapping[str, Any],
+    found: Iterable[Split],
+    step: Callable[[str], None],
+    lists: bool = False,
+) -> Iterator[tuple[str, Split]]:
+    """Yield every method with every split, after the kernels have been compiled."""
+    for number, split in enumerate(found, start=1):
         if number == 1:
             step("Compiling the kernels, which takes long only the first time")
-            warm_up(models.values(), split)
-        for name, model in models.items():
+            warm_up(models.values(), split, lists)
+        for name in models:
             step(f"{name}, split {number}")
-            trial = judge(model, split)
-            scores[name].add(trial.errors, trial.seconds)
-    return scores
+            yield name, split

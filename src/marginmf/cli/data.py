@@ -6,13 +6,16 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
+
 from marginmf import datasets
 from marginmf.backends.rows import SIDES
 from marginmf.cli.named import absent, load_named
 from marginmf.cli.options import DataOptions, Side
 from marginmf.datasets import DatasetUnavailable, RatingsTable
-from marginmf.ratings import Ratings
+from marginmf.ratings import POSITIVE, Ratings
 from marginmf.ratings.features import FeatureTable
+from marginmf.ratings.positive import PositiveOnly
 
 Origin = Literal["movielens", "dataset", "synthetic", "file"]
 #: The dataset that the demo shows, and whose weights of penalties are known.
@@ -27,6 +30,8 @@ class Source:
     origin: Origin
     title: str
     note: str | None = None
+    #: What counts as taken, where who has what is all that matters.
+    counted: str = ""
     #: By the names that parameters have, such as ``item_features``; and where each came from.
     features: dict[str, Any] = field(default_factory=dict)
     feature_titles: dict[str, str] = field(default_factory=dict)
@@ -42,9 +47,10 @@ class Source:
     def facts(self) -> str:
         """Return one clause on how many ratings these are, by whom, of what."""
         table, levels = self.table, self.table.levels
+        scale = f"ratings ({levels[0]:g} to {levels[-1]:g})" if len(levels) > 1 else "pairs"
         return (
-            f"{len(table):,} ratings ({levels[0]:g} to {levels[-1]:g}) of {table.n_items:,} items "
-            f"by {table.n_users:,} users"
+            f"{len(table):,} {scale} of {table.n_items:,} items by {table.n_users:,} users"
+            f"{self.counted}"
         )
 
     def summary(self) -> dict[str, Any]:
@@ -80,15 +86,57 @@ def checked_ratings(options: DataOptions, progress: bool) -> tuple[Source, Ratin
             raise
         advice = "Remove the repeats, or choose with --duplicates last or --duplicates mean."
         raise ValueError(f"{str(error).partition(' Remove the')[0]} {advice}") from None
-    if len(data) < len(table):
-        table = replace(
-            table,
-            users=data.users.ids[data.rows],
-            items=data.items.ids[data.indices],
-            ratings=data.values,
-            timestamps=None,
+    return replace(source, table=_without_repeats(table, data)), data
+
+
+def checked_for_lists(
+    options: DataOptions, models: Mapping[str, Any], positive_only: bool, progress: bool
+) -> tuple[Source, Ratings]:
+    """Read ratings, or who has what alone, for methods that all of them can learn from that."""
+    if not positive_only:
+        return checked_ratings(options, progress)
+    rated = [name for name, model in models.items() if not isinstance(model, PositiveOnly)]
+    if rated:
+        raise ValueError(
+            f"{rated[0]} learns from ratings, which --positive-only does not read: name methods "
+            f"of {', '.join(POSITIVE)}."
         )
-    return replace(source, table=table), data
+    return checked_pairs(options, None, progress)
+
+
+def checked_pairs(
+    options: DataOptions, level: float | None, progress: bool
+) -> tuple[Source, Ratings]:
+    """Read who has what; ratings are read where a level tells which of them count.
+
+    Without a level, rows that occur again count once.
+    """
+    if options.features or options.feature_files:
+        raise ValueError(
+            "Who has what is learned from pairs alone: leave --features, --users and --items out."
+        )
+    if level is not None:
+        source, data = checked_ratings(options, progress)
+        return replace(source, counted=f"; those from {level:g} count as taken"), data
+    source = read_source(options.file, options.columns, progress, with_ratings=False)
+    table = source.table
+    ones = np.ones(len(table))
+    data = Ratings.of(table.pairs, ones, levels=(0, 1), duplicates="last")
+    table = _without_repeats(table, data)
+    return replace(source, table=table, counted="; every row counts as taken"), data
+
+
+def _without_repeats(table: RatingsTable, data: Ratings) -> RatingsTable:
+    """Return a table of the pairs that ratings have once each."""
+    if len(data) == len(table):
+        return table
+    return replace(
+        table,
+        users=data.users.ids[data.rows],
+        items=data.items.ids[data.indices],
+        ratings=data.values,
+        timestamps=None,
+    )
 
 
 def with_features(source: Source, options: DataOptions) -> Source:
@@ -127,10 +175,16 @@ def _from_file(path: Path, what: Side, column: str | None) -> FeatureTable:
         raise ValueError(f"{path}: {str(error).partition(', or name it with')[0]}") from None
 
 
-def read_source(name: str, columns: Mapping[str, str] | None, progress: bool) -> Source:
-    """Read a file or, where there is no file of that name, load the dataset of that name."""
+def read_source(
+    name: str, columns: Mapping[str, str] | None, progress: bool, with_ratings: bool = True
+) -> Source:
+    """Read a file or, where there is no file of that name, load the dataset of that name.
+
+    A file need not have ratings where those are not wanted.
+    """
     if Path(name).exists():
-        table = datasets.read_ratings(name, **(columns or {}))
+        read = datasets.read_ratings if with_ratings else _read_pairs
+        table = read(name, **(columns or {}))
         return Source(table, "file", table.name)
     known = name in datasets.dataset_names("ratings")
     if columns and known:
@@ -143,6 +197,13 @@ def read_source(name: str, columns: Mapping[str, str] | None, progress: bool) ->
     table = load_named(name, datasets.load_ratings, progress)
     origin: Origin = "movielens" if name == DEMO else "dataset"
     return Source(table, origin, datasets.dataset_info(name).title if known else name)
+
+
+def _read_pairs(name: str, *, rating: str | None = None, **columns: str) -> RatingsTable:
+    """Read a file of pairs as a table whose ratings are ones; others are not looked at."""
+    users, items = datasets.read_pairs(name, **columns).T
+    path = Path(name)
+    return RatingsTable(path.name, users, items, np.ones(len(users)), source=f"read from {path}")
 
 
 def demo_ratings(file: str | None, seed: int, progress: bool) -> Source:

@@ -6,7 +6,14 @@ from typing import Annotated, Any
 
 import typer
 
-from marginmf.cli.options import DataOptions, MethodName, ModelOptions, TalkOptions, takes_groups
+from marginmf.cli.options import (
+    METHODS,
+    POSITIVE,
+    DataOptions,
+    ModelOptions,
+    TalkOptions,
+    takes_groups,
+)
 
 EXAMPLE = "marginmf fit ratings.csv --model hmf --reg 2 --out m.marginmf"
 
@@ -14,7 +21,25 @@ EXAMPLE = "marginmf fit ratings.csv --model hmf --reg 2 --out m.marginmf"
 @takes_groups
 def fit(
     *,
-    name: MethodName = "hmf",
+    name: Annotated[
+        str | None,
+        typer.Option(
+            "--model",
+            "-m",
+            metavar="NAME",
+            help=f"The method: {', '.join(METHODS)}; for who has what: {', '.join(POSITIVE)}.  "
+            "By default hmf, or ease.",
+            show_default=False,
+        ),
+    ] = None,
+    positive_only: Annotated[
+        bool,
+        typer.Option(
+            "--positive-only",
+            help="Learn from who has what: rows need no ratings, and --set level=4 says which of "
+            "them count where there are any.",
+        ),
+    ] = False,
     out: Annotated[Path, typer.Option(help="Where to save the model.")],
     force: Annotated[bool, typer.Option("--force", help="Replace the file if there is one.")] = (
         False
@@ -34,30 +59,47 @@ def fit(
             "that is not done now, every command that needs them does it.",
         ),
     ] = True,
+    lists: Annotated[
+        bool,
+        typer.Option(
+            "--lists/--no-lists",
+            help="Learn who takes what, which lists are made with; if that is not done now, every "
+            "command that needs it does it.",
+        ),
+    ] = True,
     model: ModelOptions,
     data: DataOptions,
     talk: TalkOptions,
 ) -> None:
     """Fit a method to all the ratings of a file and save the model.
 
-    Ids are kept as they are; the scale is whatever levels occur.
+    Ids are kept as they are; the scale is whatever levels occur. With --positive-only, or a
+    method for it, only who has what matters.
     """
-    from marginmf.cli.data import checked_ratings
+    from marginmf.cli.data import checked_pairs, checked_ratings
     from marginmf.cli.destination import check_destination, refuse_same
-    from marginmf.cli.models import make_model
+    from marginmf.cli.models import make_any
     from marginmf.cli.printing import to_json
+    from marginmf.ratings.positive import PositiveOnly
 
     refuse_same(out, data.file, *data.feature_files.values())
     check_destination(out, "model", overwrite=force)
-    estimator = make_model(name, model, talk.progress)
+    estimator: Any = make_any(name, positive_only, model, talk.progress)
     if "calibrate" in estimator.get_params(deep=False):
         estimator.set_params(calibrate=calibrate)
-    source, ratings = checked_ratings(data, talk.progress)
+    if isinstance(estimator, PositiveOnly):
+        if checkpoint is not None:
+            raise ValueError(f"{type(estimator).__name__} keeps no checkpoints: leave that out.")
+        source, ratings = checked_pairs(data, estimator.level, talk.progress)
+    else:
+        source, ratings = checked_ratings(data, talk.progress)
     estimator._check(ratings)
     talk.out.print(source.lines(), markup=False, soft_wrap=True)
     started = time.perf_counter()
     try:
         estimator.fit(ratings, **({} if checkpoint is None else {"checkpoint": checkpoint}))
+        if lists and not isinstance(estimator, PositiveOnly):
+            estimator.fit_exposure()
     except KeyboardInterrupt:
         if checkpoint is not None:
             talk.notes.print(f"What was done is in {checkpoint}; the same command goes on.")
@@ -68,7 +110,7 @@ def fit(
     estimator.save(out)
     result = {
         "data": source.summary(),
-        "model": _summary(name, estimator),
+        "model": _summary(estimator),
         "seconds": seconds,
         "out": str(out),
         "bytes": out.stat().st_size,
@@ -78,11 +120,11 @@ def fit(
     talk.out.print(_words(result), markup=False, soft_wrap=True)
 
 
-def _summary(name: str, model: Any) -> dict[str, Any]:
+def _summary(model: Any) -> dict[str, Any]:
     """Return what was fitted: the method, the weights that were used, and how long it went on."""
     import numpy as np
 
-    summary: dict[str, Any] = {"name": name, "class": type(model).__name__}
+    summary: dict[str, Any] = {"name": model.command_name, "class": type(model).__name__}
     if hasattr(model, "n_factors"):
         summary["n_factors"] = model.n_factors
     if hasattr(model, "reg"):

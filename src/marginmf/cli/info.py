@@ -71,9 +71,12 @@ def _model_in_words(about: "ModelDescription") -> dict[str, str]:
 
 def _counts_in_words(about: "ModelDescription") -> dict[str, str]:
     """Return what a model was learned from, and how one of labels decides."""
-    from marginmf.persistence import Counts
+    from marginmf.persistence import Counts, PairCounts
 
     counts = about.counts
+    if isinstance(counts, PairCounts):
+        learned = f"{counts.pairs:,} pairs of {counts.items:,} items by {counts.users:,} users"
+        return {"learned from": learned}
     if isinstance(counts, Counts):
         learned = (
             f"{counts.ratings:,} ratings of {counts.items:,} items by {counts.users:,} users, "

@@ -21,7 +21,11 @@ Columns = dict[str, Array]
 #: Lists of more owners than this are printed as CSV: nobody reads so many tables.
 MOST_TABLES = 20
 #: How the numbers of a list are written for people.
-NUMBERS = {"rank": "{}", "score": "{:.4f}", "similarity": "{:.4f}", "rating": "{:g}"}
+NUMBERS = {
+    "rank": "{}",
+    "rating": "{:g}",
+    **dict.fromkeys(("score", "take", "like", "similarity"), "{:.4f}"),
+}
 #: A character that no id has, so that each line is one cell, with quotes around it or without.
 NO_SEPARATOR = "\x1f"
 

@@ -7,8 +7,9 @@ A command takes a group as one parameter, and typer shows the group's fields as 
 """
 
 import inspect
+import math
 from collections.abc import Callable
-from dataclasses import MISSING, dataclass, fields, is_dataclass
+from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -17,6 +18,9 @@ import typer
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+    from marginmf.protocols import ListRule
+    from marginmf.ratings import Ratings
 
 Command = Callable[..., None]
 Side = Literal["user", "item"]
@@ -158,12 +162,13 @@ class ProtocolOptions:
     """Which ratings to learn from, and which to judge on."""
 
     protocol: Annotated[
-        Literal["weak", "strong", "holdout", "kfold"],
+        Literal["weak", "strong", "holdout", "kfold"] | None,
         typer.Option(
             help="Hold out some ratings of every user (weak), some users (strong), a share of all "
-            "ratings (holdout), or each rating once (kfold)."
+            "ratings (holdout), or each rating once (kfold).",
+            show_default="weak; holdout with --lists",
         ),
-    ] = "weak"
+    ] = None
     splits: Annotated[int, typer.Option(min=1, help="How many times.")] = 3
     held_out: Annotated[
         int, typer.Option(min=1, help="Ratings to hold out of each user (weak, strong).")
@@ -178,6 +183,16 @@ class ProtocolOptions:
         int, typer.Option(min=1, help="Leave out users with fewer ratings (strong).")
     ] = 20
 
+    @property
+    def name(self) -> str:
+        """The protocol that was named, or the usual one for ratings."""
+        return self.protocol or "weak"
+
+    def for_lists(self) -> "ProtocolOptions":
+        """Return the same with the usual protocol for lists, unless one was named."""
+        # One held-out rating of every user, as in the weak protocol, is seldom a liked one.
+        return replace(self, protocol=self.protocol or "holdout")
+
     def summary(self) -> dict[str, Any]:
         """Return the protocol's name and the options that belong to it."""
         belonging = {
@@ -186,8 +201,8 @@ class ProtocolOptions:
             "holdout": ("test_size",),
             "kfold": (),
         }
-        own = {name: getattr(self, name) for name in belonging[self.protocol]}
-        return {"name": self.protocol, "splits": self.splits, **own}
+        own = {name: getattr(self, name) for name in belonging[self.name]}
+        return {"name": self.name, "splits": self.splits, **own}
 
     def words(self) -> str:
         """Return the same in words.
@@ -201,6 +216,98 @@ class ProtocolOptions:
         return (
             f"{name}{f' ({listed})' if listed else ''}, {splits} split{'s' if splits != 1 else ''}"
         )
+
+
+@dataclass(frozen=True)
+class ListOptions:
+    """Whether lists are judged in place of predicted ratings, and by which rule."""
+
+    lists: Annotated[
+        bool, typer.Option("--lists", help="Judge lists of items, not predicted ratings.")
+    ] = False
+    k: Annotated[
+        int | None,
+        typer.Option("--k", min=1, help="The length of the lists.", show_default="10"),
+    ] = None
+    level: Annotated[
+        str | None,
+        typer.Option(
+            metavar="any|NUMBER",
+            help="Held-out ratings from this level on are relevant, or any of them.",
+            show_default="above the mean",
+        ),
+    ] = None
+    by: Annotated[
+        Literal["relevance", "expected", "chance"] | None,
+        typer.Option(help="What items are ranked by.", show_default="the method's own"),
+    ] = None
+    positive_only: Annotated[
+        bool,
+        typer.Option(
+            "--positive-only", help="Rows need no ratings: whatever is there is relevant."
+        ),
+    ] = False
+
+    @property
+    def rule(self) -> "ListRule | None":
+        """The rule that lists are judged by; None where ratings are."""
+        given = {
+            "k": self.k,
+            "level": None if self.level is None else _parse_level(self.level),
+            "by": self.by,
+        }
+        given = {name: value for name, value in given.items() if value is not None}
+        if self.positive_only:
+            if "level" in given:
+                raise ValueError("--level is about ratings, which --positive-only does not read.")
+            given["level"] = "any"
+        if self.lists:
+            from marginmf.protocols import ListRule
+
+            return ListRule(**given)  # type: ignore[arg-type]
+        if given:
+            option = "positive-only" if self.positive_only else next(iter(given))
+            raise ValueError(f"--{option} is for lists: add --lists.")
+        return None
+
+    def check_scale(self, ratings: "Ratings") -> None:
+        """Raise an error if the level is not on the scale: better now than after the fits."""
+        try:
+            if (rule := self.rule) is not None:
+                rule.threshold(ratings)
+        except ValueError as error:
+            raise ValueError(str(error).replace("level=", "--level ")) from None
+
+    def words(self) -> str:
+        """Return the rule as the end of a sentence on the protocol, nothing where there is none.
+
+        >>> ListOptions(True, k=5, level="4").words(), ListOptions().words()
+        ('; lists of 5, relevant from 4', '')
+        """
+        if not self.lists:
+            return ""
+        relevant = {None: "above the mean", "any": "if rated"}
+        level = relevant.get(self.level, f"from {self.level}")
+        level = "if there" if self.positive_only else level
+        by = "" if self.by is None else f", by {self.by}"
+        return f"; lists of {self.k or 10}{by}, relevant {level}"
+
+
+def _parse_level(text: str) -> float | str:
+    """Read a level: ``any`` or a number.
+
+    >>> _parse_level("any"), _parse_level("3.5")
+    ('any', 3.5)
+    """
+    if text.strip() == "any":
+        return "any"
+    try:
+        level = float(text)
+    except ValueError:
+        level = math.nan
+    if not math.isfinite(level):
+        raise ValueError(f"--level {text} is not a rating: give a number, or any.")
+    return level
 
 
 @dataclass(frozen=True)
@@ -236,6 +343,8 @@ class TalkOptions:
 
 #: The methods, as `marginmf.cli.models` finds them; written here so that --help need not look.
 METHODS = ("hmf", "mmmf", "pmmmf", "bmmmf", "als", "pmf", "bias", "ensemble")
+#: Those for who has what.
+POSITIVE = ("ease", "itemknn", "oneclass", "popular")
 MethodName = Annotated[
     str,
     typer.Option("--model", "-m", metavar="NAME", help=f"The method: {', '.join(METHODS)}."),

@@ -1,7 +1,7 @@
-"""``marginmf recommend``: the items that users would like best, from a saved model."""
+"""``marginmf recommend``: the items that are most relevant for users, from a saved model."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -9,7 +9,7 @@ from marginmf.cli.options import ModelFile, TalkOptions, takes_groups
 
 if TYPE_CHECKING:
     from marginmf._typing import Array
-    from marginmf.ratings.estimator import RatingsEstimator
+    from marginmf.ratings.lists import KnowsItems
 
 EXAMPLE = "marginmf recommend m.marginmf --user 42 -n 5"
 #: Users whose lists are made at a time, so that those of millions need not be in memory at once.
@@ -30,6 +30,21 @@ def recommend(
         typer.Option(metavar="FILE|all", help="A file of users, one id a line; or everybody."),
     ] = None,
     n: Annotated[int, typer.Option("-n", min=1, help="The length of a list.")] = 10,
+    by: Annotated[
+        Literal["relevance", "expected", "chance"] | None,
+        typer.Option(
+            help="Rank by the chance to take an item times the chance to like it (relevance), by "
+            "the expected rating, or by the chance to like it.",
+            show_default="relevance",
+        ),
+    ] = None,
+    level: Annotated[
+        float | None,
+        typer.Option(
+            help="The lowest rating that says that an item is liked; above the mean unless told.",
+            show_default=False,
+        ),
+    ] = None,
     include_seen: Annotated[
         bool, typer.Option("--include-seen", help="Also items that the user has rated.")
     ] = False,
@@ -43,30 +58,40 @@ def recommend(
     ] = None,
     talk: TalkOptions,
 ) -> None:
-    """Rank the items that users have not rated by the rating that the model expects.
+    """Rank the items that users have not rated by how relevant they are.
 
-    Prints a table for each user, CSV for many users, or writes a file. The score is the expected
-    rating, the rating is the level that the model predicts.
+    Prints a table for each user, CSV for many users, or writes a file. The score is what items are
+    ranked by, take and like are the chances that it is the product of, and the rating is the level
+    that the model predicts.
     """
     from marginmf.cli.destination import check_table, refuse_same
     from marginmf.cli.ids import find_ids
     from marginmf.cli.lists import as_columns, in_parts, read_ids, records, show_lists
     from marginmf.cli.printing import to_json
-    from marginmf.cli.saved import load_ratings_model
+    from marginmf.cli.saved import load_recommender
     from marginmf.datasets import write_columns
+    from marginmf.ratings.positive import PositiveOnly
 
     refuse_same(out, model)
     check_table(out, "table")
     if not user and users is None:
         raise ValueError("Say whom for: --user ID, --users FILE or --users all.")
-    estimator = load_ratings_model(model)
+    estimator = load_recommender(model)
     whom = _users(estimator, user or [], users)
     among = None
     if candidates is not None:
         among = find_ids(estimator.items_, read_ids(candidates, "item"))
+    options: dict[str, Any] = {"exclude_seen": not include_seen, "candidates": among}
+    if isinstance(estimator, PositiveOnly):
+        if by is not None or level is not None:
+            raise ValueError(
+                f"{model} holds a {type(estimator).__name__}, which ranks by its own scores: leave "
+                "--by and --level out."
+            )
+    else:
+        options |= {"by": by or "relevance", "level": level}
     pieces = (
-        as_columns(estimator.recommend(part, n, exclude_seen=not include_seen, candidates=among))
-        for part in in_parts(whom, AT_A_TIME)
+        as_columns(estimator.recommend(part, n, **options)) for part in in_parts(whom, AT_A_TIME)
     )
     if out is not None:
         write_columns(out, pieces)
@@ -81,7 +106,7 @@ def recommend(
         show_lists(talk.out, pieces, len(whom))
 
 
-def _users(model: "RatingsEstimator", named: list[str], users: str | None) -> "Array":
+def _users(model: "KnowsItems", named: list[str], users: str | None) -> "Array":
     """Return the ids of the users that were named, in a file or one by one, each once."""
     from marginmf.cli.ids import find_ids
     from marginmf.cli.lists import read_ids

@@ -31,14 +31,18 @@ def similar(
     from marginmf.cli.ids import find_ids
     from marginmf.cli.lists import as_columns, records, show_lists
     from marginmf.cli.printing import to_json
-    from marginmf.cli.saved import load_ratings_model
+    from marginmf.cli.saved import load_recommender
 
     if bool(item) == bool(user):
         raise ValueError("Say what to look at: either --item ID or --user ID.")
-    estimator = load_ratings_model(model)
+    estimator = load_recommender(model)
+    find = getattr(estimator, "similar_items" if item else "similar_users", None)
+    if find is None:
+        raise ValueError(
+            f"{model} holds a model of items alone ({type(estimator).__name__}): ask with --item."
+        )
     index = estimator.items_ if item else estimator.users_
     ids = find_ids(index, list(dict.fromkeys(item or user or [])))
-    find = estimator.similar_items if item else estimator.similar_users
     columns = as_columns(find(ids, n))
     if talk.as_json:
         typer.echo(to_json({"model": str(model), "n": n, "similar": records([columns])}))

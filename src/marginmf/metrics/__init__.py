@@ -1,5 +1,6 @@
-"""Measures of how good predictions are."""
+"""Measures of how good predictions are; `marginmf.metrics.lists` has those of ranked lists."""
 
+from marginmf.metrics import lists
 from marginmf.metrics.label_ranking import coverage, ndcg_at_k, precision_at_k
 from marginmf.metrics.label_scorers import (
     LABEL_METRICS,
@@ -15,6 +16,7 @@ from marginmf.metrics.labels import (
     micro_f1,
     subset_accuracy,
 )
+from marginmf.metrics.lists import LIST_METRICS
 from marginmf.metrics.probabilities import expected_calibration_error, log_loss
 from marginmf.metrics.ratings import (
     METRICS,
@@ -29,6 +31,7 @@ from marginmf.metrics.ratings import (
 
 __all__ = [
     "LABEL_METRICS",
+    "LIST_METRICS",
     "METRICS",
     "RANKING_METRICS",
     "chance_error",
@@ -40,6 +43,7 @@ __all__ = [
     "jaccard_accuracy",
     "label_scorer",
     "labels_report",
+    "lists",
     "log_loss",
     "macro_f1",
     "mean_absolute_error",

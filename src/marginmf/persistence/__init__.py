@@ -11,8 +11,9 @@ lie within their arrays.
   `generators`;
 - `classes` lists the classes that may occur, `state` the fitted attributes and what they must be;
   label methods declare both themselves, in the words of `marginmf._demands`;
-- `families` are ratings models, label models and estimators of scikit-learn inside those; what is
-  special about each is in `ratings_parts`, `label_parts` and `foreign_parts`;
+- `families` are ratings models, models of who has what, label models and estimators of
+  scikit-learn inside those; what is special about each is in `ratings_parts`, `label_parts` and
+  `foreign_parts`;
 - `checks` compares the parts of a model with one another, with `shapes` for arrays; `counts` and
   `description` tell what a file holds.
 """
@@ -25,7 +26,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from marginmf.persistence.checks import check_model
 from marginmf.persistence.container import opened, read_header, read_tensors, write_container
-from marginmf.persistence.counts import Counts, LabelCounts, counts_of
+from marginmf.persistence.counts import Counts, LabelCounts, PairCounts, counts_of
 from marginmf.persistence.decoder import Decoder
 from marginmf.persistence.description import ModelDescription, describe
 from marginmf.persistence.document import make_document, read_document
@@ -37,6 +38,7 @@ __all__ = [
     "LabelCounts",
     "ModelDescription",
     "ModelFileError",
+    "PairCounts",
     "describe",
     "load",
     "save",

@@ -10,7 +10,7 @@ from marginmf._demands import Optional
 from marginmf.backends.rows import SIDES
 from marginmf.persistence.classes import constructor_parameters, is_known
 from marginmf.persistence.errors import ModelFileError
-from marginmf.persistence.families import RATINGS, Family, family_of
+from marginmf.persistence.families import POSITIVE, RATINGS, Family, family_of
 from marginmf.persistence.ratings_parts import check_ratings
 from marginmf.persistence.shapes import Lengths, check_part
 from marginmf.persistence.state import check_rules, fitted_attributes
@@ -72,7 +72,7 @@ class _Checker:
             # One that is a parameter may be unfitted.  One that was learned may be so in label
             # models alone, where a rule says when.
             learned = fitted_attributes(kind).keys() & vars(value).keys()
-            if learned or (family is RATINGS and expected is not None):
+            if learned or (family in (RATINGS, POSITIVE) and expected is not None):
                 self.estimator(value, name, expected, family)
         elif isinstance(value, Ratings):
             self._ratings(value, name, expected)
@@ -101,5 +101,9 @@ class _Checker:
                     raise ModelFileError(f"{label} are of other {side}s")
             self._seen.add(id(data))
         found = {"users": data.n_users, "items": data.n_items, "levels": data.n_levels}
-        if expected is not None and any(expected.get(axis) != n for axis, n in found.items()):
-            raise ModelFileError(f"{name} has other users, items or levels than the model")
+        if expected is None:
+            return
+        if "levels" not in expected:  # of who has what, the scale is no matter
+            del found["levels"]
+        if any(expected.get(axis) != n for axis, n in found.items()):
+            raise ModelFileError(f"{name} has other {' or '.join(found)} than the model")

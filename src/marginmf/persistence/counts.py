@@ -8,6 +8,7 @@ import numpy as np
 from marginmf.labels.base import LabelsEstimator
 from marginmf.persistence.errors import ModelFileError
 from marginmf.ratings.estimator import RatingsEstimator
+from marginmf.ratings.positive import PositiveOnly
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,20 @@ class Counts:
         return cls(
             len(model.users_), len(model.items_), len(model.ratings_), model.ratings_.n_levels
         )
+
+
+@dataclass(frozen=True)
+class PairCounts:
+    """How many users and items a model of who has what was learned from, and how many pairs."""
+
+    users: int
+    items: int
+    pairs: int
+
+    @classmethod
+    def of(cls, model: PositiveOnly) -> "PairCounts":
+        """Count those of a fitted model; of ratings, those that count as taken."""
+        return cls(len(model.users_), len(model.items_), len(model.taken_))
 
 
 @dataclass(frozen=True)
@@ -57,9 +72,14 @@ class LabelCounts:
         return cls(*counted, float(finite.min()), float(finite.max()))
 
 
-def counts_of(model: Any) -> Counts | LabelCounts:
+AnyCounts = Counts | PairCounts | LabelCounts
+
+
+def counts_of(model: Any) -> AnyCounts:
     """Count whatever is counted of a fitted model."""
-    return LabelCounts.of(model) if isinstance(model, LabelsEstimator) else Counts.of(model)
+    if isinstance(model, LabelsEstimator):
+        return LabelCounts.of(model)
+    return PairCounts.of(model) if isinstance(model, PositiveOnly) else Counts.of(model)
 
 
 def read_counts(node: Any, kind: type[Any]) -> Any:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from marginmf.persistence.container import Header, opened, read_header
-from marginmf.persistence.counts import Counts, LabelCounts
+from marginmf.persistence.counts import AnyCounts
 from marginmf.persistence.decoder import Decoder, of_type
 from marginmf.persistence.document import read_document
 from marginmf.persistence.sparse import PARTS
@@ -22,9 +22,9 @@ class ModelDescription:
         The estimator.
     params : dict
         Its parameters; arrays are described in words.
-    counts : Counts or LabelCounts
-        How many users, items, ratings and levels, or labels, features and rows, it was learned
-        from.
+    counts : Counts, PairCounts or LabelCounts
+        How many users, items, ratings and levels, or users, items and pairs, or labels, features
+        and rows, it was learned from.
     file_size : int
         In bytes.
     marginmf_version : str
@@ -35,7 +35,7 @@ class ModelDescription:
 
     class_name: str
     params: dict[str, Any]
-    counts: Counts | LabelCounts
+    counts: AnyCounts
     file_size: int
     marginmf_version: str
     format_version: int

@@ -5,7 +5,7 @@ from typing import Any
 
 from marginmf import __version__
 from marginmf.persistence.classes import class_named
-from marginmf.persistence.counts import Counts, LabelCounts, counts_of, read_counts
+from marginmf.persistence.counts import AnyCounts, counts_of, read_counts
 from marginmf.persistence.encoder import Encoder
 from marginmf.persistence.errors import ModelFileError
 from marginmf.persistence.families import family_of
@@ -21,7 +21,7 @@ class Document:
 
     marginmf_version: str
     format_version: int
-    counts: Counts | LabelCounts
+    counts: AnyCounts
     class_name: str
     params: dict[str, Any]
     model: dict[str, Any]

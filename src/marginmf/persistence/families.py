@@ -8,12 +8,13 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import get_tags
 
 from marginmf.labels.base import LabelsEstimator
-from marginmf.persistence.counts import Counts, LabelCounts
+from marginmf.persistence.counts import AnyCounts, Counts, LabelCounts, PairCounts
 from marginmf.persistence.foreign_parts import foreign_lengths
 from marginmf.persistence.label_parts import label_lengths
-from marginmf.persistence.ratings_parts import ratings_lengths
+from marginmf.persistence.ratings_parts import pairs_lengths, ratings_lengths
 from marginmf.persistence.shapes import Lengths
 from marginmf.ratings.estimator import RatingsEstimator
+from marginmf.ratings.positive import PositiveOnly
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class Family:
     lengths: Callable[[Any, str], Lengths]
     shared: tuple[str, ...]
     check: Callable[[Any], object]
-    counts: type[Counts] | type[LabelCounts] | None = None
+    counts: type[AnyCounts] | None = None
 
 
 def _check_labels(model: LabelsEstimator) -> None:
@@ -54,13 +55,20 @@ RATINGS = Family(
     lambda model: model._check(model.ratings_),
     Counts,
 )
+POSITIVE = Family(
+    PositiveOnly,
+    pairs_lengths,
+    ("users", "items"),
+    lambda model: model._check(model.ratings_),
+    PairCounts,
+)
 LABELS = Family(LabelsEstimator, label_lengths, ("features",), _check_labels, LabelCounts)
 FOREIGN = Family(BaseEstimator, foreign_lengths, ("features",), get_tags)
 
 
 def family_of(kind: Any) -> Family | None:
     """Return the family of a class, or None if it is no estimator."""
-    for family in (RATINGS, LABELS, FOREIGN):
+    for family in (RATINGS, POSITIVE, LABELS, FOREIGN):
         if issubclass(kind, family.base):
             return family
     return None

@@ -10,16 +10,23 @@ from marginmf.persistence.shapes import Lengths, check_shape, divides, rises_in_
 from marginmf.ratings.data import Ratings
 from marginmf.ratings.estimator import RatingsEstimator
 from marginmf.ratings.ids import IdIndex
+from marginmf.ratings.positive import PositiveOnly
+
+
+def pairs_lengths(model: RatingsEstimator | PositiveOnly, name: str) -> Lengths:
+    """Return how many users and items a fitted model has."""
+    users, items = (getattr(model, key, None) for key in ("users_", "items_"))
+    if not isinstance(users, IdIndex) or not isinstance(items, IdIndex):
+        raise ModelFileError(f"{name} has no users or no items")
+    return {"users": len(users), "items": len(items)}
 
 
 def ratings_lengths(model: RatingsEstimator, name: str) -> Lengths:
     """Return how many users, items and levels a fitted model has."""
-    users, items, levels = (getattr(model, key, None) for key in ("users_", "items_", "levels_"))
-    if not isinstance(users, IdIndex) or not isinstance(items, IdIndex):
-        raise ModelFileError(f"{name} has no users or no items")
+    lengths, levels = pairs_lengths(model, name), getattr(model, "levels_", None)
     _check_levels(levels, f"{name}.levels_")
     n_levels = len(levels)  # type: ignore[arg-type]
-    return {"users": len(users), "items": len(items), "levels": n_levels, "stages": n_levels - 1}
+    return {**lengths, "levels": n_levels, "stages": n_levels - 1}
 
 
 def check_ratings(data: Ratings, name: str = "Ratings") -> None:

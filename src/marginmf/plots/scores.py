@@ -10,7 +10,8 @@ from marginmf.plots.style import COLOURS, FAINT, INK, calm, new_figure
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-#: How the metrics of `marginmf.metrics.ratings_report` and `labels_report` are written.
+#: How the metrics of `marginmf.metrics.ratings_report`, `labels_report` and `LIST_METRICS` are
+#: written.
 NAMES = {
     "mae": "MAE",
     "nmae": "NMAE",
@@ -22,10 +23,17 @@ NAMES = {
     "example_f1": "example F1",
     "macro_f1": "macro F1",
     "micro_f1": "micro F1",
+    "ndcg": "nDCG",
+    "map": "MAP",
+    "mrr": "MRR",
+    "hit_rate": "hit rate",
     "seconds": "seconds",
 }
 #: Of all these, more is better; of the others, less.
-MORE_IS_BETTER = {"accuracy", "subset_accuracy", "example_f1", "macro_f1", "micro_f1"}
+MORE_IS_BETTER = {
+    *("accuracy", "subset_accuracy", "example_f1", "macro_f1", "micro_f1"),
+    *("ndcg", "precision", "recall", "map", "mrr", "hit_rate"),
+}
 
 
 def error_bars(scores: Mapping[str, Mapping[str, Sequence[float]]]) -> "Figure":

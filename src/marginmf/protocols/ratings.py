@@ -2,30 +2,21 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.model_selection import KFold as _KFold
 from sklearn.model_selection import ShuffleSplit
 
 from marginmf._random import as_generator
 from marginmf._typing import IntArray
-from marginmf.backends.rows import SIDES
 from marginmf.metrics import ratings_report
 from marginmf.protocols.base import TwoWay
-from marginmf.ratings.data import Ratings
-from marginmf.ratings.estimator import RatingsEstimator
-from marginmf.ratings.features import FeatureTable
+from marginmf.protocols.lists import ListRule, judge_lists
+from marginmf.protocols.splits import SplitProtocol, fit_split, n_rows, split_ratings
 from marginmf.ratings.ids import IdIndex
-from marginmf.ratings.tables import as_values, split_pairs, take_rows
-
-
-class SplitProtocol(Protocol):
-    """What `evaluate` needs of a protocol."""
-
-    def split(self, pairs: Any, ratings: Any = None) -> Iterator[tuple[IntArray, ...]]:
-        """Yield arrays of row numbers: (train, test) or (train, fold_in, test)."""
+from marginmf.ratings.positive import PositiveOnly
+from marginmf.ratings.tables import split_pairs
 
 
 @dataclass(frozen=True)
@@ -45,7 +36,7 @@ class HoldOut(TwoWay):
         """Yield (train, test) row numbers."""
         seed = int(as_generator(self.random_state).integers(2**31))
         splitter = ShuffleSplit(self.n_splits, test_size=self.test_size, random_state=seed)
-        yield from splitter.split(np.empty(_n_rows(pairs)))
+        yield from splitter.split(np.empty(n_rows(pairs)))
 
 
 @dataclass(frozen=True)
@@ -58,7 +49,7 @@ class KFold(TwoWay):
         """Yield (train, test) row numbers."""
         seed = int(as_generator(self.random_state).integers(2**31))
         splitter = _KFold(self.n_splits, shuffle=True, random_state=seed)
-        yield from splitter.split(np.empty(_n_rows(pairs)))
+        yield from splitter.split(np.empty(n_rows(pairs)))
 
 
 @dataclass(frozen=True)
@@ -144,11 +135,12 @@ class StrongGeneralisation:
 
 
 def evaluate(
-    model: RatingsEstimator,
+    model: Any,
     pairs: Any,
     ratings: Any,
     protocol: SplitProtocol,
     *,
+    lists: ListRule | None = None,
     user_features: Any = None,
     item_features: Any = None,
 ) -> list[dict[str, float]]:
@@ -159,16 +151,19 @@ def evaluate(
     model : estimator
         What to judge; it is cloned, not changed.
     pairs, ratings
-        All the data.
+        All the data.  Ratings may be None where there are none, for methods that make lists from
+        who has what.
     protocol : HoldOut, KFold, WeakGeneralisation or StrongGeneralisation
         How to split it.
+    lists : ListRule, optional
+        Judge the lists of `recommend` by this rule instead of the predicted ratings.
     user_features, item_features : optional
         Side information of all of them, as in ``fit``.
 
     Returns
     -------
     list of dict
-        One `ratings_report` for each split.
+        One `ratings_report` for each split; with ``lists``, one `ListScores.report`.
 
     Examples
     --------
@@ -178,29 +173,23 @@ def evaluate(
     >>> len(evaluate(BiasOnly(), data.pairs, data.ratings, WeakGeneralisation()))
     3
     """
-    values, n_pairs = as_values(ratings), _n_rows(pairs)
-    if n_pairs != len(values):
-        raise ValueError(f"There are {n_pairs} pairs but {len(values)} ratings.")
-    # The scale of all the ratings: a level may be missing from one training set by chance.
-    levels = np.unique(values)
-    tables: dict[str, Any] = {  # read once, so that what is wrong with them is said once
-        f"{side}_features": FeatureTable.of(features, side)
-        for side, features in zip(SIDES, (user_features, item_features), strict=True)
-        if features is not None
-    }
+    if lists is None and isinstance(model, PositiveOnly):
+        raise ValueError(
+            f"{type(model).__name__} makes lists and predicts no ratings: judge it with "
+            "lists=ListRule()."
+        )
     reports = []
-    for train, *fold_in, test in protocol.split(pairs, ratings):
-        data = Ratings.of(take_rows(pairs, train), values[train], levels=levels, **tables)
-        fitted = clone(model).fit(data)
-        for rows in fold_in:
-            fitted = fitted.fold_in(take_rows(pairs, rows), values[rows])
-        predicted = fitted.predict(take_rows(pairs, test))
-        reports.append(ratings_report(values[test], predicted, levels))
+    for split in split_ratings(pairs, ratings, protocol, user_features, item_features):
+        if lists is not None:
+            lists.threshold(split.train)  # a fault is found before a fit
+        fitted, _ = fit_split(model, split)
+        test = split.test_pairs, split.test_ratings
+        if lists is not None:
+            reports.append(judge_lists(fitted, *test, lists, training=split.train).report())
+        else:
+            predicted = fitted.predict(split.test_pairs)
+            reports.append(ratings_report(split.test_ratings, predicted, split.train.levels))
     return reports
-
-
-def _n_rows(pairs: Any) -> int:
-    return len(split_pairs(pairs)[0])
 
 
 def _user_codes(pairs: Any) -> IntArray:

@@ -1,4 +1,7 @@
-"""Ratings: four max-margin factorisers, their ensemble, and baselines to compare them with."""
+"""Ratings: four max-margin factorisers, their ensemble, and baselines to compare them with.
+
+And, where there are no stars, methods that learn from who has what.
+"""
 
 from marginmf.ratings.base import METHODS
 from marginmf.ratings.baselines import ALS, PMF, BiasOnly
@@ -7,19 +10,27 @@ from marginmf.ratings.data import Ratings
 from marginmf.ratings.ensemble import MarginEnsemble
 from marginmf.ratings.halving import HalvingSearch
 from marginmf.ratings.hmf import HMF
+from marginmf.ratings.item_based import EASE, ItemKNN
 from marginmf.ratings.mmmf import MMMF
+from marginmf.ratings.one_class import OneClassMMMF
 from marginmf.ratings.pmmmf import PMMMF
+from marginmf.ratings.positive import POSITIVE, MostPopular
 
 __all__ = [
     "ALS",
     "BMMMF",
+    "EASE",
     "HMF",
     "METHODS",
     "MMMF",
     "PMF",
     "PMMMF",
+    "POSITIVE",
     "BiasOnly",
     "HalvingSearch",
+    "ItemKNN",
     "MarginEnsemble",
+    "MostPopular",
+    "OneClassMMMF",
     "Ratings",
 ]

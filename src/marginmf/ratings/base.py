@@ -1,6 +1,7 @@
 """What every ratings estimator has in common: fit, predict, probabilities, score."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from copy import copy
 from numbers import Integral
 from threading import Lock, RLock
@@ -31,10 +32,11 @@ from marginmf.ratings.calibration import (
     distribution_of,
 )
 from marginmf.ratings.data import Ratings, observed
+from marginmf.ratings.exposure import Exposure
 from marginmf.ratings.fallback import LevelFrequencies
 from marginmf.ratings.ids import IdIndex
-from marginmf.ratings.lists import Columns, MarginBlock
 from marginmf.ratings.priors import Newcomers
+from marginmf.ratings.relevance import Columns, MarginBlock
 from marginmf.ratings.tables import as_values, split_pairs
 from marginmf.ratings.validation import ValidationSplit, calibrated_on
 
@@ -47,7 +49,7 @@ Unknown = Literal["fallback", "raise", "nan"]
 Output = Literal["median", "mode", "mean", "rule"]
 
 #: What is learned and private, beside the attributes that end in an underscore.
-LEARNED_IN_PRIVATE = ("_calibration_seed", "_calibrator", "_frequencies", "_origin")
+LEARNED_IN_PRIVATE = ("_calibration_seed", "_calibrator", "_exposure", "_frequencies", "_origin")
 
 #: A lock for each model that is being calibrated; not in the model, which is copied and saved.
 _locks: "WeakKeyDictionary[RatingsPredictor, Any]" = WeakKeyDictionary()
@@ -78,6 +80,7 @@ class RatingsPredictor(Savable, BaseEstimator, ABC):
         "_frequencies": LevelFrequencies,
         "_calibration_seed": Optional(int),
         "_calibrator": Optional("Calibrator"),
+        "_exposure": Optional("Exposure"),
     }
     #: The fitted arrays that have a row for each user, and those that have one for each item.
     _user_arrays: ClassVar[tuple[str, ...]] = ()
@@ -90,7 +93,9 @@ class RatingsPredictor(Savable, BaseEstimator, ABC):
     _frequencies: LevelFrequencies
     #: What turns margins into probabilities, when that has been learned.
     _calibrator: Calibrator | None = None
-    #: The model that this one's items come from, when it may be asked for its calibrator.
+    #: Who takes what, when that has been learned.
+    _exposure: Exposure | None = None
+    #: The model that this one's items come from, when it may be asked for what is not learned yet.
     _origin: "RatingsPredictor | None" = None
     #: Runs the minimisations of `_fit`; one that keeps what was done is there during a fit only.
     _journal = Journal()
@@ -235,14 +240,46 @@ class RatingsPredictor(Savable, BaseEstimator, ABC):
         -------
         self
         """
+        return self._learn_once("_calibrator", self._learn_calibrator)
+
+    def fit_exposure(self) -> Self:
+        """Learn who takes what, which lists by relevance need, unless that is known.
+
+        The first call of `recommend` by relevance, or of `explain`, does it: a ridge regression
+        for each item, whose strength is chosen on held-out lists (see
+        `marginmf.ratings.exposure`).  Call this to have it done at a time of your choosing, such
+        as before the model is saved.
+
+        Returns
+        -------
+        self
+        """
+        return self._learn_once("_exposure", self._learn_exposure)
+
+    def _learn_once(self, name: str, learn: Callable[[], Any]) -> Self:
+        """Set an attribute to what is learned, unless that is known."""
         check_is_fitted(self)
-        if self._calibrator is None:
+        if getattr(self, name) is None:
             with _locks_lock:
                 lock = _locks.setdefault(self, RLock())
             with lock:  # several threads may be the first to ask
-                if self._calibrator is None:
-                    self._calibrator = self._learn_calibrator()
+                if getattr(self, name) is None:
+                    setattr(self, name, learn())
         return self
+
+    def _learn_exposure(self) -> Exposure:
+        if self._frequencies.placed == "item":
+            raise ValueError(
+                "This model was made by fold_in_items and does not hold what its users have: use "
+                "update_items on the model that it was made from, or rank by='expected' or "
+                "by='chance'."
+            )
+        if self._origin is not None:
+            exposure = self._origin.fit_exposure()._exposure
+            assert exposure is not None
+            return exposure
+        rng = np.random.default_rng(self._calibration_seed)
+        return Exposure.fit(self.ratings_, rng, n_threads(self.n_jobs))
 
     def _learn_calibrator(self) -> Calibrator:
         if self._origin is not None:
@@ -296,6 +333,8 @@ class RatingsPredictor(Savable, BaseEstimator, ABC):
         if self._origin is None:
             return self
         alone = copy(self.fit_calibrator())
+        if alone._frequencies.placed == "user":
+            alone.fit_exposure()
         del alone._origin
         return alone
 
@@ -331,6 +370,10 @@ class RatingsPredictor(Savable, BaseEstimator, ABC):
         placed._check(data)
         placed._set_data(data, self._frequencies.placing(side, data))
         placed._newcomers = newcomers or Newcomers(side, self.ratings_, data)
+        if side == "item":
+            placed._exposure = (
+                None  # new items are in nobody's list, and what users have is not here
+            )
         placed._place(side, data)
         del placed._newcomers
         return placed
@@ -340,6 +383,8 @@ class RatingsPredictor(Savable, BaseEstimator, ABC):
         joined = copy(self)
         joined._set_data(data, self._frequencies.changed(self.ratings_, data))
         new_rows.join_arrays(joined, self, placed, side)
+        if side == "item" and self._exposure is not None:
+            joined._exposure = self._exposure.updated(data, self.items_, placed.items_)
         return joined
 
     def _check(self, data: Ratings) -> None:

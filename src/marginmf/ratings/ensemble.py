@@ -23,10 +23,11 @@ from marginmf.ratings.data import Ratings
 from marginmf.ratings.estimator import RatingsEstimator
 from marginmf.ratings.factoriser import Factoriser
 from marginmf.ratings.hmf import HMF
-from marginmf.ratings.lists import Columns, MarginBlock, as_stages
+from marginmf.ratings.lists import as_stages
 from marginmf.ratings.mmmf import MMMF
 from marginmf.ratings.pmmmf import PMMMF
 from marginmf.ratings.priors import IMPLICIT, Implicit
+from marginmf.ratings.relevance import Columns, MarginBlock
 from marginmf.ratings.validation import ValidationSplit
 
 

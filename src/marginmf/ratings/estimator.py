@@ -16,7 +16,8 @@ from marginmf.ratings import new_rows
 from marginmf.ratings.base import RatingsPredictor
 from marginmf.ratings.data import Ratings
 from marginmf.ratings.explain import explain
-from marginmf.ratings.lists import UnknownUsers, recommend, similar
+from marginmf.ratings.lists import Request, UnknownUsers, recommend, similar
+from marginmf.ratings.relevance import RankedBy
 from marginmf.ratings.scales import MANY_VALUES
 
 
@@ -161,12 +162,18 @@ class RatingsEstimator(RatingsPredictor):
         users: Any = None,
         n: int = 10,
         *,
+        by: RankedBy = "relevance",
+        level: float | None = None,
         exclude_seen: bool = True,
         candidates: Any = None,
         filter: Any = None,  # noqa: A002
         unknown: UnknownUsers = "fallback",
     ) -> Any:
-        """Return the n items that each user is expected to rate highest.
+        """Return the n items that are most relevant for each user.
+
+        Relevance is the chance that the user would take an item times the chance that they would
+        like it then.  The first comes from who rated what and is learned when the first lists are
+        asked for (see `fit_exposure`); the second is from the probabilities of the levels.
 
         Users and items are worked on in blocks of bounded size, ``n_jobs`` of them at a time; the
         answer does not depend on that.
@@ -177,6 +184,13 @@ class RatingsEstimator(RatingsPredictor):
             Whom to make lists for; None is every user seen in training.  Repeats count once.
         n : int
             The length of the lists.  They are shorter where fewer items are left.
+        by : {"relevance", "expected", "chance"}
+            What to rank by: relevance, the expected rating, or the chance that the user likes the
+            item.  The latter two are for choosing among items that the user has to take anyway;
+            lists of them hold much that is excellent for a few, and that nobody would look for.
+        level : float, optional
+            The level from which on a rating says that the item is liked; by default, the lowest
+            one above the mean rating in training.
         exclude_seen : bool
             Whether to leave out what the user rated in training.
         candidates : ids, optional
@@ -188,18 +202,20 @@ class RatingsEstimator(RatingsPredictor):
             item), in any form that `predict` takes, are left out; those with ids that nobody asks
             about change nothing.
         unknown : {"fallback", "raise", "skip"}
-            What to do with users that training did not see: recommend the items that are liked
-            most by all (expected rating from the item's level frequencies), raise an error, or
-            leave them out.
+            What to do with users that training did not see: recommend what most people take and
+            like (from the item's popularity and level frequencies), raise an error, or leave them
+            out.
 
         Returns
         -------
         frame
-            Columns ``user``, ``item``, ``rank`` (1 is the best), ``score`` (the expected rating)
-            and ``rating`` (what `predict` says), by user in the order asked, then by rank.  Equal
-            scores are ranked by the sum of the margins, then by the order of ``items_``.  The
-            frame is of the library that ``users`` come from; else, of the first of pandas,
-            polars and pyarrow that is installed; else, a dictionary of arrays.
+            Columns ``user``, ``item``, ``rank`` (1 is the best), ``score`` (what items are ranked
+            by), ``take`` and ``like`` (the chances whose product relevance is, if that is asked
+            for) and ``rating`` (what `predict` says), by user in the order asked, then by rank.
+            ``take`` is an estimate by regression, which may exceed 1 a little.  Equal scores are
+            ranked by the sum of the margins, then by the order of ``items_``.  The frame is of
+            the library that ``users`` come from; else, of the first of pandas, polars and pyarrow
+            that is installed; else, a dictionary of arrays.
 
         Examples
         --------
@@ -209,11 +225,12 @@ class RatingsEstimator(RatingsPredictor):
         >>> model = MMMF(n_factors=5, reg=1.0, random_state=0).fit(data.pairs, data.ratings)
         >>> best = model.recommend([3, 17], n=2)
         >>> list(best.columns), best["user"].tolist(), best["rank"].tolist()
-        (['user', 'item', 'rank', 'score', 'rating'], [3, 3, 17, 17], [1, 2, 1, 2])
+        (['user', 'item', 'rank', 'score', 'take', 'like', 'rating'], [3, 3, 17, 17], [1, 2, 1, 2])
         """
         check_is_fitted(self)
         self.fit_calibrator()
-        return recommend(self, users, n, exclude_seen, candidates, filter, unknown)
+        request = Request.of(self, users, n, exclude_seen, candidates, filter, unknown)
+        return recommend(self, request, by, level, users)
 
     def similar_items(self, items: Any, n: int = 10) -> Any:
         """Return the n items most similar to each of some items, by the cosine of their factors.
@@ -256,21 +273,24 @@ class RatingsEstimator(RatingsPredictor):
         """Return which of the user's own ratings speak for an item, and which against it.
 
         Given the items' factors, a user's factors are a weighted sum of the factors of the items
-        that the user rated, so the score of any item is a sum over those ratings; see
-        `marginmf.ratings.explain.contributions` for the whole sum and for what is left over.
+        that the user rated, so the score of any item, which tells how well it would be liked, is
+        a sum over those ratings.  So is the chance that the user takes the item at all; see
+        `marginmf.ratings.explain.contributions` for the whole sums and for what is left over.
 
         Parameters
         ----------
         user, item : id
             Both seen in training; the user need not have rated the item.
         n : int
-            How many ratings to return of each side, at most.
+            How many ratings to return, at most, of those that speak most for the item, of those
+            that speak most against it, and of those that make it most likely to be taken.
 
         Returns
         -------
         frame
-            Columns ``item`` (that the user rated), ``rating`` (the user's) and ``contribution``
-            to the score (HMF: to the mean of the stages' scores), from most for to most against.
+            Columns ``item`` (that the user rated), ``rating`` (the user's), ``contribution`` to
+            the score (HMF: to the mean of the stages' scores) and ``to_take`` (to the chance that
+            the user takes the item), from most for to most against.
             Where factors are built from raters or side information, further columns tell how much
             of a contribution is due to the item's own ratings (``from_ratings``), to who rated it
             (``from_raters``) and to its side information (``from_features``).
@@ -283,7 +303,7 @@ class RatingsEstimator(RatingsPredictor):
         >>> data = make_ratings(50, 40, n_factors=2, observed=0.5, random_state=0)
         >>> model = MMMF(n_factors=5, reg=1.0, random_state=0).fit(data.pairs, data.ratings)
         >>> list(model.explain(3, 7, n=2).columns)
-        ['item', 'rating', 'contribution']
+        ['item', 'rating', 'contribution', 'to_take']
         """
         return explain(self, user, item, n)
 

@@ -8,6 +8,9 @@ is therefore the sum of ``-w_k/reg V_k . V_j``: one contribution of each rating.
 Where factors are built from raters and side information (`marginmf.ratings.priors`), the same holds
 of what the user's factors have beyond their prior mean.  The item's factors are a sum as well: of
 what its own ratings say, of who its raters are, and of its side information.
+
+The score says how well the item would be liked.  The chance that it is taken at all is a sum over
+the same items, of the weights that they have in it (`marginmf.ratings.exposure`).
 """
 
 from collections.abc import Sequence
@@ -27,6 +30,7 @@ from marginmf.ratings.ids import IdIndex
 from marginmf.ratings.lists import as_stages, check_length
 from marginmf.ratings.objective import RowObjective, first_thresholds
 from marginmf.ratings.priors import Newcomers
+from marginmf.ratings.relevance import Relevance, item_scores
 from marginmf.ratings.tables import as_ids, known_codes, make_frame
 from marginmf.solvers import LBFGS, Stopping, minimise
 
@@ -60,6 +64,11 @@ class Contributions:
     expected : dict
         What is in the score before the user's ratings are looked at, by sources of the user's
         factors: ``"raters"`` is which items they rated, ``"features"`` is side information.
+    to_take : array
+        What each of the rated items adds to the chance that the user takes the item.
+    take, like : float
+        That chance, and the chance that the item is liked then (above the mean rating): their
+        product is the relevance that lists are ranked by.
     """
 
     items: Array
@@ -69,6 +78,9 @@ class Contributions:
     remainder: float
     sources: dict[str, Float64Array] = field(default_factory=dict)
     expected: dict[str, float] = field(default_factory=dict)
+    to_take: Float64Array = field(default_factory=lambda: np.zeros(0))
+    take: float = 0.0
+    like: float = 0.0
 
 
 def explain(model: "RatingsPredictor", user: Any, item: Any, n: int) -> Any:
@@ -78,24 +90,25 @@ def explain(model: "RatingsPredictor", user: Any, item: Any, n: int) -> Any:
     values = parts.contributions
     # Equal contributions stay in the order of their items.
     order = np.argsort(-values, kind="stable")
-    speak_for, against = order[values[order] > 0][:n], order[values[order] < 0][-n:]
-    rows = np.concatenate([speak_for, against])
+    shown = np.zeros(len(order), bool)
+    shown[order[values[order] > 0][:n]] = True
+    shown[order[values[order] < 0][-n:]] = True
+    by_weight = np.argsort(-parts.to_take, kind="stable")
+    shown[by_weight[parts.to_take[by_weight] > 0][:n]] = True
+    rows = order[shown[order]]
     return make_frame(
         {
             "item": parts.items[rows],
             "rating": parts.ratings[rows],
             "contribution": values[rows],
+            "to_take": parts.to_take[rows],
             **{f"from_{name}": part[rows] for name, part in parts.sources.items()},
         }
     )
 
 
-def contributions(
-    model: Any, user: Any, item: Any, kin: Sequence[Newcomers] | None = None
-) -> Contributions:
-    """Return the score of an item for a user as a sum over the user's ratings.
-
-    ``kin`` are the user and the item as newcomers, which the members of an ensemble share.
+def contributions(model: Any, user: Any, item: Any) -> Contributions:
+    """Return the score of an item for a user, and the chance to take it, as sums over ratings.
 
     Examples
     --------
@@ -114,6 +127,22 @@ def contributions(
             "were learned from: use update_items on the model that it was made from, and explain "
             "with that."
         )
+    parts = _to_score(model, user, item, None)
+    scores = item_scores(model.fit_calibrator(), "relevance", None, None)
+    assert isinstance(scores, Relevance)
+    pair = np.array([_code(user, model.users_)]), np.array([_code(item, model.items_)])
+    chances = scores.factors(*pair, model._code_distribution(*pair))
+    to_take = scores.exposure.weights.of(int(pair[1][0]), scores.has.of(pair[0]).columns)
+    return replace(
+        parts, to_take=to_take, take=float(chances["take"][0]), like=float(chances["like"][0])
+    )
+
+
+def _to_score(model: Any, user: Any, item: Any, kin: Sequence[Newcomers] | None) -> Contributions:
+    """Return the score alone as a sum over ratings.
+
+    ``kin`` are the user and the item as newcomers, which the members of an ensemble share.
+    """
     if hasattr(model, "members_"):
         return _mean_contributions(model, user, item, kin or _kin(model, user, item))
     if not hasattr(model, "item_factors_"):
@@ -173,7 +202,7 @@ def _mean_contributions(
 ) -> Contributions:
     """Return the contributions to the mean score of an ensemble's members."""
     parts = [
-        contributions(member, user, item, kin)
+        _to_score(member, user, item, kin)
         for kind in model.members_
         for member in kind
         if hasattr(member, "item_factors_")

@@ -23,9 +23,10 @@ from marginmf.metrics import mean_absolute_error
 from marginmf.progress import Report, progress_bar
 from marginmf.ratings.data import Ratings
 from marginmf.ratings.estimator import RatingsEstimator
-from marginmf.ratings.lists import Columns, MarginBlock, as_stages, block_product
+from marginmf.ratings.lists import as_stages, block_product
 from marginmf.ratings.objective import Held, Parameters, RowObjective, solve_rows
 from marginmf.ratings.priors import IMPLICIT, Implicit, Penalties, Priors
+from marginmf.ratings.relevance import Columns, MarginBlock
 from marginmf.ratings.stages import Settings, Solution, Stage, Training
 from marginmf.ratings.validation import (
     SHARE,

@@ -1,8 +1,9 @@
 """Lists: the items that users would like best, and neighbours in the space of factors."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 
@@ -10,18 +11,15 @@ from marginmf._ids import shown
 from marginmf._threads import n_threads
 from marginmf._typing import Array, Float64Array, FloatArray, IntArray
 from marginmf.backends import Backend
-from marginmf.backends.ranking import expected_ratings
-from marginmf.ratings.calibration import Calibrator, certainty, median, side_columns
-from marginmf.ratings.fallback import LevelFrequencies
+from marginmf.ratings.calibration import median
+from marginmf.ratings.data import Ratings
 from marginmf.ratings.ids import IdIndex
-from marginmf.ratings.search import Lists, best, refused_by, refused_pairs
+from marginmf.ratings.relevance import RankedBy, Relevance, item_scores
+from marginmf.ratings.search import Found, Lists, Scorer, best, refused_by, refused_pairs
 from marginmf.ratings.tables import as_ids, known_codes, make_frame
 
 if TYPE_CHECKING:
     from marginmf.ratings.base import RatingsPredictor
-
-#: Codes of items, or a range of them.
-Columns = IntArray | slice
 
 
 def as_stages(factors: FloatArray) -> FloatArray:
@@ -36,133 +34,123 @@ def block_product(left: FloatArray, right: FloatArray, out: FloatArray | None = 
     return product
 
 
-class MarginBlock(NamedTuple):
-    """What the margins of all of some users and items are the sum of.
-
-    Scores are of shape (n_margins, n_users, n_items), or (1, n_users, n_items) where all margins
-    share them, and offsets of shape (n_users, n_margins).
-    """
-
-    scores: FloatArray
-    offsets: FloatArray
-
-
-def expected_block(
-    block: MarginBlock,
-    calibrator: Calibrator,
-    frequencies: LevelFrequencies,
-    users: IntArray,
-    items: IntArray,
-    levels: Float64Array,
-) -> tuple[FloatArray, FloatArray]:
-    """Return expected ratings, counted from the lowest level, and what breaks their ties."""
-    n_margins, n_steps = block.offsets.shape[1], len(levels) - 1
-    user_features = frequencies.side_features("user", users)
-    item_features = frequencies.side_features("item", items)
-    by_user, by_item = side_columns(n_margins, n_steps, user_features.shape[1] > n_steps)
-    shrink, shift = certainty(n_steps)
-    arguments = (
-        block.scores,
-        block.offsets,
-        calibrator.bounds[:, :n_margins],
-        calibrator.weights[:, :n_margins],
-        calibrator.intercepts + calibrator.part(user_features, by_user),
-        calibrator.part(item_features, by_item).T,
-        shrink * np.diff(levels),
-    )
-    expected, ties = expected_ratings(
-        *(np.ascontiguousarray(argument, np.float32) for argument in arguments)
-    )
-    expected += np.float32(shift @ np.diff(levels))
-    return expected, ties
-
-
-def sum_of_margins(margins: FloatArray) -> Float64Array:
-    """Return what breaks ties of expected ratings; infinite margins say nothing about items.
-
-    >>> sum_of_margins(np.array([[np.inf, 0.5, -1.0]]))
-    array([-0.5])
-    """
-    total: Float64Array = np.where(np.isfinite(margins), margins, 0.0).sum(axis=1)
-    return total
-
-
-def expected_ratings_block(
-    model: "RatingsPredictor", users: IntArray, items: Columns
-) -> tuple[FloatArray, FloatArray]:
-    """Return expected ratings above the lowest level, and ties, of codes; -1 is unknown."""
-    if (users >= 0).all():
-        return _expected_known(model, users, items)
-    numbers = np.arange(len(model.items_))[items]
-    strangers = expected_ratings_pairs(model, np.full(len(numbers), -1), numbers)
-    known = users >= 0
-    expected, ties = (np.tile(row.astype(np.float32), (len(users), 1)) for row in strangers)
-    if known.any():
-        expected[known], ties[known] = _expected_known(model, users[known], items)
-    return expected, ties
-
-
-def expected_ratings_pairs(
-    model: "RatingsPredictor", users: IntArray, items: IntArray
-) -> tuple[Float64Array, Float64Array]:
-    """Return the same for pairs, in float64 and independent of what else is asked for."""
-    heights = model.levels_ - model.levels_[0]
-    expected = np.einsum("nq,q->n", model._code_distribution(users, items), heights)
-    return expected, sum_of_margins(model._code_margins(users, items))
-
-
-def _expected_known(
-    model: "RatingsPredictor", users: IntArray, items: Columns
-) -> tuple[FloatArray, FloatArray]:
-    numbers = np.arange(len(model.items_))[items]
-    calibrator = model._calibrator
-    if calibrator is None:  # a method that gives a distribution itself
-        shape = (len(users), len(numbers))
-        pairs = np.repeat(users, shape[1]), np.tile(numbers, shape[0])
-        found = expected_ratings_pairs(model, *pairs)
-        return tuple(part.reshape(shape).astype(np.float32) for part in found)  # type: ignore
-    block = model._margin_block(users, items)
-    return expected_block(block, calibrator, model._frequencies, users, numbers, model.levels_)
-
-
 UnknownUsers = Literal["fallback", "raise", "skip"]
 
-#: So much of the scale blocks and pairs may differ: far more than rounding in float32 does.
-TOLERANCE = 2e-5
 #: How many answers of a filter function are in memory at a time.
 ANSWERS_AT_A_TIME = 2**24
 
 
+class ItemScores(Protocol):
+    """What lists are ranked by: scores of users, as codes (-1 is unknown), and candidates.
+
+    Attributes
+    ----------
+    cell_bytes : int
+        How much memory one cell of a block takes.
+    tolerance : float
+        How far the scores of blocks may be from those of pairs.
+    """
+
+    cell_bytes: int
+    tolerance: float
+
+    def block(self, users: IntArray, columns: slice) -> tuple[FloatArray, FloatArray]:
+        """Return the scores of a block, and what breaks their ties."""
+
+    def pairs(self, users: IntArray, columns: IntArray) -> tuple[Float64Array, Float64Array]:
+        """Return the scores of single pairs, and what breaks their ties."""
+
+
+class KnowsItems(Protocol):
+    """What lists ask of a fitted model."""
+
+    users_: IdIndex
+    items_: IdIndex
+    ratings_: Ratings
+    n_jobs: int | None
+
+
+@dataclass(frozen=True, eq=False)
+class Request:
+    """Which lists are wanted; see `RatingsEstimator.recommend` for what users may ask.
+
+    Parameters
+    ----------
+    ids, codes : array
+        The users, and their codes in the model; -1 is unknown.
+    n : int
+        The length of the lists.
+    items : array of int, optional
+        The codes of the candidates; by default all items.
+    exclude_seen : bool
+        Whether to leave out what the user has.
+    leave_out : callable or pairs, optional
+        What else to leave out.
+    """
+
+    ids: Array
+    codes: IntArray
+    n: int
+    items: IntArray | None
+    exclude_seen: bool
+    leave_out: Any
+
+    @classmethod
+    def of(
+        cls,
+        model: KnowsItems,
+        users: Any,
+        n: int,
+        exclude_seen: bool,
+        candidates: Any,
+        leave_out: Any,
+        unknown: UnknownUsers,
+    ) -> "Request":
+        """Read and check what was asked of a model."""
+        check_length(n)
+        ids = model.users_.ids if users is None else as_ids(users, model.users_)
+        ids, codes = _with_unknown(ids, model.users_.encode(ids), unknown)
+        items = None
+        if candidates is not None:
+            found = known_codes(as_ids(candidates, model.items_), model.items_, "candidates")
+            items = np.sort(found)
+        return cls(ids, codes, int(n), items, exclude_seen, leave_out)
+
+    def best(self, model: KnowsItems, scores: ItemScores) -> Found:
+        """Return the n best of the candidates for every user, as rows and columns of these."""
+        return best(_Search(self, model, scores), self.n, n_threads(model.n_jobs))
+
+    def item_codes(self, columns: IntArray) -> IntArray:
+        """Return the codes of some of the candidates."""
+        return columns if self.items is None else self.items[columns]
+
+
 def recommend(
     model: "RatingsPredictor",
-    users: Any,
-    n: int,
-    exclude_seen: bool,
-    candidates: Any,
-    leave_out: Any,
-    unknown: UnknownUsers,
+    request: Request,
+    by: RankedBy,
+    level: float | None,
+    like: Any,
 ) -> Any:
-    """Return the frame of `RatingsEstimator.recommend`."""
-    check_length(n)
-    ids = model.users_.ids if users is None else as_ids(users, model.users_)
-    codes = model.users_.encode(ids)
-    ids, codes = _with_unknown(ids, codes, unknown)
-    items = None
-    if candidates is not None:
-        items = np.sort(known_codes(as_ids(candidates, model.items_), model.items_, "candidates"))
-    scorer = _ExpectedRatings(model, ids, codes, items, exclude_seen, leave_out)
-    found = best(scorer, int(n), n_threads(model.n_jobs))
-    item_codes = found.columns if items is None else items[found.columns]
-    distribution = model._code_distribution(codes[found.rows], item_codes)
+    """Return the frame of `RatingsEstimator.recommend`, in the kind of frame that ``like`` is."""
+    scores = item_scores(model, by, level, request.items)
+    found = request.best(model, scores)
+    users, items = request.codes[found.rows], request.item_codes(found.columns)
+    lowest = model.levels_[0] if by == "expected" else 0.0
+    distribution = model._code_distribution(users, items)
+    factors = {}
+    if isinstance(scores, Relevance):
+        factors = scores.factors(users, found.columns, distribution)
     return make_frame(
         {
-            "user": ids[found.rows],
-            "item": model.items_.ids[item_codes],
+            "user": request.ids[found.rows],
+            "item": model.items_.ids[items],
             "rank": found.ranks,
-            "score": model.levels_[0] + found.scores,
+            "score": lowest + found.scores,
+            **factors,
             "rating": median(distribution, model.levels_),
         },
-        users,
+        like,
     )
 
 
@@ -187,32 +175,24 @@ def _with_unknown(ids: Array, codes: IntArray, unknown: UnknownUsers) -> tuple[A
     )
 
 
-class _ExpectedRatings:
-    """Expected ratings above the lowest level, of users asked for (rows) and candidates."""
+class _Search:
+    """A request as a matrix to search: users asked for in rows, candidates in columns."""
 
-    def __init__(
-        self,
-        model: "RatingsPredictor",
-        ids: Array,
-        codes: IntArray,
-        items: IntArray | None,
-        exclude_seen: bool,
-        leave_out: Any,
-    ) -> None:
-        self.model, self.ids, self.codes, self.items = model, ids, codes, items
-        self.n_rows = len(codes)
-        self.n_columns = len(model.items_) if items is None else len(items)
-        n_cuts = len(model.levels_) - 1
-        self.cell_bytes = 4 * (n_cuts + 2)  # margins, expected ratings and ties in float32
-        self.tolerance = TOLERANCE * float(np.ptp(model.levels_))
+    def __init__(self, request: Request, model: KnowsItems, scores: ItemScores) -> None:
+        self.scores, self.codes, self.items = scores, request.codes, request.items
+        self.n_items = len(model.items_)
+        self.n_rows = len(self.codes)
+        self.n_columns = self.n_items if self.items is None else len(self.items)
+        self.cell_bytes, self.tolerance = scores.cell_bytes, scores.tolerance
         self.rows_at_a_time = max(1, self.n_rows)
         self._excluded: list[Callable[[IntArray], Lists]] = []
+        ids, codes, leave_out = request.ids, request.codes, request.leave_out
         position = self._positions()
-        if exclude_seen:
+        if request.exclude_seen:
             seen = Lists(model.ratings_.indptr, model.ratings_.indices)
             self._excluded.append(lambda rows: _among(seen.of(codes[rows]), position))
         if callable(leave_out):
-            item_ids = model.items_.ids if items is None else model.items_.ids[items]
+            item_ids = model.items_.ids if self.items is None else model.items_.ids[self.items]
             self._excluded.append(lambda rows: refused_by(leave_out, ids[rows], item_ids))
             self.rows_at_a_time = max(1, ANSWERS_AT_A_TIME // max(1, self.n_columns))
         elif leave_out is not None:
@@ -220,12 +200,10 @@ class _ExpectedRatings:
             self._excluded.append(refused.of)
 
     def block(self, rows: IntArray, columns: slice) -> tuple[FloatArray, FloatArray]:
-        items: Columns = columns if self.items is None else self.items[columns]
-        return expected_ratings_block(self.model, self.codes[rows], items)
+        return self.scores.block(self.codes[rows], columns)
 
     def pairs(self, rows: IntArray, columns: IntArray) -> tuple[Float64Array, Float64Array]:
-        items = columns if self.items is None else self.items[columns]
-        return expected_ratings_pairs(self.model, self.codes[rows], items)
+        return self.scores.pairs(self.codes[rows], columns)
 
     def excluded(self, rows: IntArray) -> Lists:
         lists = [excluded(rows) for excluded in self._excluded]
@@ -235,7 +213,7 @@ class _ExpectedRatings:
         """Return the index of every item among the candidates, -1 for none; None: all are."""
         if self.items is None:
             return None
-        position = np.full(len(self.model.items_), -1, np.int32)
+        position = np.full(self.n_items, -1, np.int32)
         position[self.items] = np.arange(len(self.items))
         return position
 
@@ -244,19 +222,28 @@ def _among(lists: Lists, position: IntArray | None) -> Lists:
     return lists if position is None else lists.among(position)
 
 
-def similar(model: "RatingsPredictor", values: Any, n: int, index: IdIndex, side: str) -> Any:
+def similar(model: Any, values: Any, n: int, index: IdIndex, side: str) -> Any:
     """Return the frame of `similar_items` or `similar_users`; ``side`` names the factors."""
-    check_length(n)
     factors = getattr(model, side, None)
     if factors is None:
         raise ValueError(
             f"{type(model).__name__} has no factors, so no {index.what} is more similar than "
             "another. Use a method with factors, such as HMF, MMMF or ALS."
         )
+    return similar_by(
+        lambda codes: _Cosines(as_stages(factors), codes, model._arithmetic()),
+        *(values, n, index, model.n_jobs),
+    )
+
+
+def similar_by(
+    scorer_of: Callable[[IntArray], Scorer], values: Any, n: int, index: IdIndex, n_jobs: int | None
+) -> Any:
+    """Return the frame of `similar_items` by the scores of some ids (codes) with all others."""
+    check_length(n)
     ids = as_ids(values, index)
     codes = known_codes(ids, index, f"{index.what}s")
-    scorer = _Cosines(as_stages(factors), codes, model._arithmetic())
-    found = best(scorer, int(n), n_threads(model.n_jobs))
+    found = best(scorer_of(codes), int(n), n_threads(n_jobs))
     return make_frame(
         {
             index.what: ids[found.rows],

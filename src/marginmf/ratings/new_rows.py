@@ -28,7 +28,7 @@ def folded(model: "Model", side: Side, pairs: Any, ratings: Any, features: Any) 
     """Return a model for new users (or items), which knows whom to ask what its margins mean."""
     data = _read(model, side, pairs, ratings, features)
     new = model._placed(side, data)
-    if model._calibrator is None:
+    if model._calibrator is None or (side == "user" and model._exposure is None):
         # A copy: this estimator may be fitted to something else in the meantime.
         new._origin = model._origin or copy(model)
     return new

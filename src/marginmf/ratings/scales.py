@@ -128,3 +128,27 @@ def _binned_at(values: Float64Array, edge: float) -> Coded:
         above = values >= edge
     means = np.array([values[~above].mean(), values[above].mean()])
     return Coded(means, above.astype(CODE), values)
+
+
+def levels_of(values: FloatArray) -> Float64Array:
+    """Return the values that occur, or, if that is one alone, the upper one of two levels.
+
+    So are pairs without ratings: all of them are 1, and absent is 0.
+
+    >>> levels_of(np.array([3.0, 1.0, 3.0])), levels_of(np.ones(2))
+    (array([1., 3.]), array([0., 1.]))
+    """
+    found: Float64Array = np.unique(values).astype(np.float64)
+    return np.array([found[0] - 1, found[0]]) if len(found) == 1 else found
+
+
+def lowest_liked(levels: Float64Array, mean: float) -> float:
+    """Return the lowest level above the mean rating: who rates so high likes the item.
+
+    Where all ratings are the highest one, it is that.
+
+    >>> lowest_liked(np.array([1.0, 2.0, 3.0, 4.0, 5.0]), 3.5)
+    4.0
+    """
+    above = levels[levels > mean]
+    return float(above[0] if len(above) else levels[-1])

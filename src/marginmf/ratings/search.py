@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from marginmf._ids import shown
-from marginmf._typing import Array, Float64Array, FloatArray, IntArray
+from marginmf._typing import Array, BoolArray, Float64Array, FloatArray, IntArray
 from marginmf.backends.ranking import Best, top_n
 from marginmf.backends.threads import one_blas_thread, run
 from marginmf.ratings.ids import IdIndex
@@ -174,14 +174,22 @@ class Lists(NamedTuple):
 
     def of(self, rows: IntArray) -> "Lists":
         """Return the lists of some rows; those of row -1 are empty."""
+        starts, lengths = self._places(rows)
+        indptr = np.concatenate(([0], np.cumsum(lengths)))
+        entries = np.arange(indptr[-1]) + np.repeat(starts - indptr[:-1], lengths)
+        return Lists(indptr, self.columns[entries])
+
+    def lengths(self, rows: IntArray) -> IntArray:
+        """Return how long the lists of some rows are; those of row -1 are empty."""
+        return self._places(rows)[1]
+
+    def _places(self, rows: IntArray) -> tuple[IntArray, IntArray]:
+        """Return where the lists of some rows begin, and how long they are."""
         known = np.maximum(rows, 0)
         # Where nobody is known there may be no row 0 either.
         starts = self.indptr[known] if len(self.indptr) > 1 else np.zeros(len(rows), np.int64)
         stops = self.indptr[known + 1] if len(self.indptr) > 1 else starts
-        lengths = np.where(rows >= 0, stops - starts, 0)
-        indptr = np.concatenate(([0], np.cumsum(lengths)))
-        entries = np.arange(indptr[-1]) + np.repeat(starts - indptr[:-1], lengths)
-        return Lists(indptr, self.columns[entries])
+        return starts, np.where(rows >= 0, stops - starts, 0)
 
     def among(self, position: IntArray) -> "Lists":
         """Return the lists with columns numbered by position, without those of position -1."""
@@ -189,6 +197,18 @@ class Lists(NamedTuple):
         kept = columns >= 0
         indptr = np.concatenate(([0], np.cumsum(kept)))[self.indptr]
         return Lists(indptr, columns[kept])
+
+    def contain(self, columns: IntArray) -> BoolArray:
+        """Return which of some columns, of shape (n_rows, n), are in the lists of their rows.
+
+        >>> Lists(np.array([0, 2, 2]), np.array([3, 5])).contain(np.array([[5, 4], [3, -1]]))
+        array([[ True, False],
+               [False, False]])
+        """
+        n_columns = int(max(columns.max(initial=0), self.columns.max(initial=0))) + 1
+        rows = np.repeat(np.arange(len(columns)), np.diff(self.indptr))
+        cells = np.arange(len(columns))[:, None] * n_columns + columns
+        return np.isin(cells, rows * n_columns + self.columns) & (columns >= 0)
 
     @classmethod
     def from_pairs(cls, rows: IntArray, columns: IntArray, n_rows: int, n_columns: int) -> "Lists":

@@ -28,6 +28,11 @@ def is_frame(data: Any) -> bool:
     return isinstance(nw.from_native(data, eager_only=True, pass_through=True), nw.DataFrame)
 
 
+def has_column(data: Any, name: str) -> bool:
+    """Whether ``data`` is a data frame with a column of that name."""
+    return is_frame(data) and name in nw.from_native(data, eager_only=True).columns
+
+
 def frame_columns(frame: Any, *names: str) -> list[Array]:
     """Return the named columns of a data frame as arrays."""
     table = nw.from_native(frame, eager_only=True)

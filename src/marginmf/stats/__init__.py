@@ -3,7 +3,8 @@
 The course of Demšar (2006): `friedman_test` asks whether the methods differ at all;
 `nemenyi_test` compares all of them with one another, `bonferroni_dunn_test` all with one control;
 `wilcoxon_holm` compares pairs by the sizes of their differences.  For the splits of a single data
-set there is `paired_comparison`.
+set there is `paired_comparison`; for values of the same users, `paired_randomisation_test` and
+`bootstrap_interval`.
 
 Scores are given as a mapping of method to scores, one for each data set, in the same order; as a
 mapping of method to a mapping of data set to score; as a frame with a column for each method; or as
@@ -23,6 +24,7 @@ from marginmf.stats.friedman import FriedmanTest, friedman_test
 from marginmf.stats.paired import PairedComparison, paired_comparison
 from marginmf.stats.posthoc import PostHocTest, bonferroni_dunn_test, nemenyi_test
 from marginmf.stats.ranks import average_ranks
+from marginmf.stats.resampling import bootstrap_interval, paired_randomisation_test
 from marginmf.stats.signed_ranks import SignedRankTest, holm, signed_rank_test, wilcoxon_holm
 
 __all__ = [
@@ -33,12 +35,14 @@ __all__ = [
     "average_ranks",
     "bonferroni_dunn_critical_difference",
     "bonferroni_dunn_test",
+    "bootstrap_interval",
     "cliques",
     "friedman_test",
     "holm",
     "nemenyi_critical_difference",
     "nemenyi_test",
     "paired_comparison",
+    "paired_randomisation_test",
     "signed_rank_test",
     "wilcoxon_holm",
 ]

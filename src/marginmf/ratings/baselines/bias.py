@@ -13,7 +13,7 @@ from marginmf.ratings.base import method
 from marginmf.ratings.biases import GRADIENT_TOL, BiasProblem, biases_given, mean_rating
 from marginmf.ratings.data import Ratings
 from marginmf.ratings.estimator import RealValued, above_midpoints
-from marginmf.ratings.lists import Columns, MarginBlock
+from marginmf.ratings.relevance import Columns, MarginBlock
 from marginmf.solvers import Monitor, Stopping, StopReason
 
 

@@ -20,8 +20,8 @@ from marginmf.ratings.baselines.bias import BiasOnly
 from marginmf.ratings.data import Ratings
 from marginmf.ratings.estimator import Numbers
 from marginmf.ratings.factoriser import LOW_RANK, Factoriser, ratings_solver
-from marginmf.ratings.lists import Columns
 from marginmf.ratings.objective import FactorObjective, Parameters
+from marginmf.ratings.relevance import Columns
 from marginmf.solvers import Counted, Solver, State, Vectors
 from marginmf.solvers.vectors import norm
 

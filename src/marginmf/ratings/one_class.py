@@ -1,0 +1,306 @@
+"""OneClassMMMF: max-margin factorisation of who has what.
+
+With pairs of one kind only, large scores everywhere would fit them all.  What stands against that
+is a pull of all scores towards zero, those of absent pairs too.  The sum of all squared scores is
+``trace(U^T U V^T V)``, so that it costs two small matrices and not one of all users and items (the
+idea of Hu, Koren and Volinsky, "Collaborative filtering for implicit feedback datasets", ICDM
+2008).
+"""
+
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from marginmf._demands import TRAINING, floats
+from marginmf._parameters import check_number
+from marginmf._random import as_generator
+from marginmf._threads import n_threads
+from marginmf._typing import Float64Array, FloatArray, IntArray
+from marginmf.backends import Backend, get_backend
+from marginmf.backends.rows import Rows
+from marginmf.backends.specs import TwoLevel
+from marginmf.backends.threads import one_blas_thread
+from marginmf.losses import smooth_hinge
+from marginmf.ratings.data import Ratings
+from marginmf.ratings.lists import block_product, similar
+from marginmf.ratings.objective import RowObjective, solve_rows
+from marginmf.ratings.positive import POSITIVE, ROUNDING, PositiveOnly, Scores
+from marginmf.ratings.stages import START_SCALE
+from marginmf.solvers import LBFGS, Stopping, minimise
+
+#: What is asked of the score of a pair that is there: a margin of one above zero.
+SPEC = TwoLevel(smooth_hinge)
+
+
+def row_strengths(reg: float, weight: float, indptr: IntArray, n_columns: int) -> Float64Array:
+    """Return how strongly the factors of rows are drawn to zero.
+
+    More is known of rows with many pairs, and a penalty of one strength would be too weak for them
+    or too strong for the others.
+
+    >>> row_strengths(0.5, 0.1, np.array([0, 3, 18]), 10)
+    array([1., 2.])
+    """
+    strengths: Float64Array = reg * np.sqrt(np.diff(indptr) + weight * n_columns)
+    return strengths
+
+
+class OneClassObjective:
+    """The objective as a function of one parameter vector of the processor's backend.
+
+    Parameters
+    ----------
+    taken : Ratings
+        Who has what.
+    n_factors : int
+        The rank of the factorisation.
+    reg, weight : float
+        See `OneClassMMMF`.
+    n_threads : int
+        Of the backend.
+    dtype : dtype
+        Of the factors.
+    """
+
+    def __init__(
+        self,
+        taken: Ratings,
+        n_factors: int,
+        reg: float,
+        weight: float,
+        n_threads: int = 1,
+        dtype: Any = np.float32,
+    ) -> None:
+        from marginmf.backends.cpu.backend import CpuBackend
+
+        self.backend = CpuBackend(n_threads)
+        shape = (taken.n_items, n_factors)
+        # The penalties are different from row to row, and so are added here.
+        self.resident = self.backend.place(as_upper(taken), SPEC, 0.0, shape, dtype)
+        self.weight = weight
+        sides = ((taken.indptr, taken.n_items), (taken.item_indptr, taken.n_users))
+        self.strengths = [row_strengths(reg, weight, *side)[:, None] for side in sides]
+
+    def join(self, users: FloatArray, items: FloatArray) -> Any:
+        """Return one parameter vector."""
+        return self.resident.layout.join((users, items, np.empty((len(users), 0))))
+
+    def split(self, point: Any) -> tuple[FloatArray, FloatArray]:
+        """Return the factors of users and of items."""
+        users, items, _ = self.resident.layout.split(point)
+        return np.ascontiguousarray(users), np.ascontiguousarray(items)
+
+    def __call__(self, point: Any) -> tuple[float, Any]:
+        """Return the value and the gradient at a point."""
+        value, gradient = self.backend.gradient(self.resident, point)
+        sides = self.resident.layout.padded(point)[:2]
+        by_sides = self.resident.layout.padded(gradient)[:2]
+        with one_blas_thread():  # so that threads do not change the rounding
+            grams = [gram(side) for side in sides]
+            value += 0.5 * self.weight * float((grams[0] * grams[1]).sum())
+            for own, by_own, others, strengths in zip(
+                sides, by_sides, grams[::-1], self.strengths, strict=True
+            ):
+                by_own += own @ (self.weight * others).astype(own.dtype)
+                by_own += strengths.astype(own.dtype) * own
+                value += 0.5 * float(strengths[:, 0] @ np.einsum("ip,ip->i", own, own))
+        return value, gradient
+
+
+class NewUsers(RowObjective):
+    """The objective of single users, while the items are given; see `RowObjective`.
+
+    The pull of all scores towards zero is ``weight/2 u^T V^T V u``, and each row has a penalty of
+    its own.
+    """
+
+    def __init__(
+        self,
+        rows: Rows,
+        items: FloatArray,
+        weight: float,
+        strengths: Float64Array,
+        backend: Backend,
+        weighted_gram: FloatArray | None = None,
+    ) -> None:
+        super().__init__(rows, SPEC, 0.0, items, backend)
+        self.weight, self.strengths = weight, strengths
+        if weighted_gram is None:
+            weighted_gram = (weight * gram(items)).astype(items.dtype)
+        self.weighted_gram = weighted_gram
+
+    def take(self, which: IntArray) -> "NewUsers":
+        """Return the objective of some rows."""
+        return NewUsers(
+            *(self.data.take(which), self.given, self.weight, self.strengths[which]),
+            *(self.backend, self.weighted_gram),
+        )
+
+    def __call__(self, points: FloatArray) -> tuple[Float64Array, FloatArray]:
+        """Return the value of every row, and the gradient by every row."""
+        losses, by_factors = super().__call__(points)
+        # Not a matrix product: BLAS rounds a row as its neighbours make it.
+        pulled = np.einsum("ip,pq->iq", points, self.weighted_gram)
+        pulled += self.strengths[:, None].astype(points.dtype) * points
+        return losses + 0.5 * np.einsum("ip,ip->i", points, pulled), by_factors + pulled
+
+
+def as_upper(taken: Ratings) -> Ratings:
+    """Return who has what as ratings at the upper of two levels."""
+    codes = np.ones(len(taken), np.int16)
+    return replace(taken, levels=np.array([0.0, 1.0]), codes=codes, exact=None)
+
+
+def gram(factors: FloatArray) -> Float64Array:
+    """Return the inner products of the columns, in float64: they are sums over many rows."""
+    wide = factors.astype(np.float64)
+    product: Float64Array = wide.T @ wide
+    return product
+
+
+@POSITIVE.register("oneclass")
+@dataclass(eq=False, repr=False)
+class OneClassMMMF(PositiveOnly):
+    """Max-margin matrix factorisation of who has what.
+
+    Minimises ::
+
+        sum over the pairs that are there of h(x_ij)
+          + weight/2  sum over all pairs of x_ij^2
+          + 1/2  sum over users of r_i |u_i|^2  +  1/2  sum over items of s_j |v_j|^2
+
+    where ``x_ij = u_i . v_j`` is the score, h the smooth hinge, which is zero from a margin of 1
+    on, and ``r_i = reg sqrt(n_i + weight n_items)`` with n_i the number of items that user i has;
+    s_j is the same of the users who have item j.
+
+    Parameters
+    ----------
+    n_factors : int
+        The rank of the factorisation, or as many as there are users or items if those are fewer.
+    reg : float
+        The regularisation strength.
+    weight : float
+        How much a pair that is absent counts, where one that is there counts 1.
+    level : float, optional
+        Only ratings at this level or above it count; by default, whatever was rated does.
+    max_iter, tol
+        When to stop: after this many iterations, or when one of them (on the average of the last
+        three) lowers the objective by less than this share of it.
+    random_state : int, Generator or None
+        Seeds the start.
+    n_jobs : int or None
+        Threads, as in scikit-learn.  The result does not depend on it, to the last bit on one
+        machine.
+
+    Attributes
+    ----------
+    user_factors_, item_factors_ : array
+        The factors, a row for each of ``users_.ids`` and ``items_.ids``.
+    popularity_ : array of shape (n_items,)
+        How many users have each item.
+    users_, items_ : IdIndex
+        The ids seen in training, and their codes.
+    ratings_, taken_ : Ratings
+        All that was given, and what of it counts as taken.
+    history_ : list of Record
+        Objective, gradient norm, evaluations and seconds after every iteration.
+    n_iter_, n_evaluations_ : int
+        How many iterations were made, and how many gradients they took.
+    stop_reason_ : str
+        Why the solver stopped.
+
+    Examples
+    --------
+    >>> pairs = [(user, item) for user in range(20) for item in range(20) if (user + item) % 2]
+    >>> model = OneClassMMMF(n_factors=2, reg=0.1).fit([pair for pair in pairs if pair != (0, 1)])
+    >>> model.recommend(0, n=1)["item"].tolist()
+    [1]
+    """
+
+    n_factors: int = 128
+    _: KW_ONLY
+    reg: float = 0.35
+    weight: float = 0.3
+    level: float | None = None
+    max_iter: int = 100
+    tol: float = 1e-4
+    random_state: Any = 0
+    n_jobs: int | None = None
+
+    _saved: ClassVar[dict[str, Any]] = {
+        **TRAINING,
+        "user_factors_": floats("users", "factors"),
+        "item_factors_": floats("items", "factors"),
+    }
+
+    def similar_items(self, items: Any, n: int = 10) -> Any:
+        """Return the n items most similar to each of some items, by the cosine of their factors.
+
+        See `PositiveOnly.similar_items`.
+        """
+        check_is_fitted(self)
+        return similar(self, items, n, self.items_, "item_factors_")
+
+    def similar_users(self, users: Any, n: int = 10) -> Any:
+        """Return the n users most similar to each of some users, by the cosine of their factors.
+
+        As `similar_items`, with the columns ``user``, ``similar``, ``rank`` and ``similarity``.
+        """
+        check_is_fitted(self)
+        return similar(self, users, n, self.users_, "user_factors_")
+
+    def _fit(self, taken: Ratings) -> None:
+        rank = min(int(self.n_factors), taken.n_users, taken.n_items)
+        threads = n_threads(self.n_jobs)
+        objective = OneClassObjective(taken, rank, self.reg, self.weight, threads)
+        rng = as_generator(self.random_state)
+        start = [
+            (START_SCALE * rng.standard_normal((n, rank))).astype(np.float32)
+            for n in (taken.n_users, taken.n_items)
+        ]
+        stopping = Stopping(max_iter=self.max_iter, tol=self.tol)
+        result = minimise(
+            LBFGS(), objective, objective.join(*start), stopping, vectors=objective.backend
+        )
+        self.user_factors_, self.item_factors_ = objective.split(result.point)
+        self.history_, self.n_iter_ = result.history, result.n_iter
+        self.n_evaluations_, self.stop_reason_ = result.n_evaluations, str(result.reason)
+
+    def _place(self, taken: Ratings) -> None:
+        strengths = row_strengths(self.reg, self.weight, taken.indptr, taken.n_items)
+        objective = NewUsers(
+            as_upper(taken), self.item_factors_, self.weight, strengths, get_backend("cpu")
+        )
+        self.user_factors_, _ = solve_rows(objective, n_threads(self.n_jobs))
+
+    def _scores(self, items: IntArray | None) -> Scores:
+        given = self.item_factors_ if items is None else self.item_factors_[items]
+        return _Products(self.user_factors_, given, self._arithmetic())
+
+    def _arithmetic(self) -> Backend:
+        return get_backend("cpu", n_threads(self.n_jobs))
+
+    def _check(self, data: Ratings) -> None:
+        super()._check(data)
+        check_number(self, "n_factors", int, 1)
+        check_number(self, "reg", float, 0)
+        check_number(self, "weight", float, 0)
+        check_number(self, "max_iter", int, 1)
+        check_number(self, "tol", float, 0)
+
+
+class _Products:
+    """Inner products of factors."""
+
+    def __init__(self, users: FloatArray, items: FloatArray, backend: Backend) -> None:
+        self.users, self.items, self.backend = users, items, backend
+        longest = (np.sqrt(np.einsum("ip,ip->i", F, F).max(initial=0)) for F in (users, items))
+        self.tolerance = ROUNDING * float(np.prod(list(longest)))
+
+    def block(self, users: IntArray, columns: slice) -> FloatArray:
+        return block_product(self.users[users], self.items[columns])
+
+    def pairs(self, users: IntArray, columns: IntArray) -> Float64Array:
+        return self.backend.scores(users, columns, self.users, self.items).astype(np.float64)

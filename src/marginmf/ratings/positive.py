@@ -1,0 +1,385 @@
+"""Who has what, and no stars: lists from purchases, plays, clicks, or from ratings alone.
+
+A pair says that the user took the item; one that is absent says little.  These methods learn who
+would take what, make lists, and predict no ratings.  Where there are ratings, a level tells which
+of them count.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from copy import copy
+from dataclasses import KW_ONLY, dataclass
+from functools import cached_property
+from typing import Any, ClassVar, Protocol, Self
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from marginmf._demands import Methods, counts
+from marginmf._parameters import MOST, check_n_jobs, check_number, unfitted
+from marginmf._saving import Savable
+from marginmf._typing import Float64Array, FloatArray, IntArray
+from marginmf.ratings.data import Ratings, observed
+from marginmf.ratings.ids import IdIndex
+from marginmf.ratings.lists import Request, UnknownUsers
+from marginmf.ratings.scales import MANY_VALUES, levels_of
+from marginmf.ratings.search import Lists
+from marginmf.ratings.tables import as_values, frame_columns, has_column, make_frame, split_pairs
+
+#: Every method for who has what by its name on the command line.
+POSITIVE = Methods("positive-only")
+
+#: Sums in float32 are as far as this from those in float64, as a share of the largest score.
+ROUNDING = 1e-5
+
+
+class Scores(Protocol):
+    """What a method says of users who have something, and of some items, which are columns.
+
+    Attributes
+    ----------
+    tolerance : float
+        How far the scores of blocks may be from those of pairs.
+    """
+
+    tolerance: float
+
+    def block(self, users: IntArray, columns: slice) -> FloatArray:
+        """Return the scores of a block in float32."""
+
+    def pairs(self, users: IntArray, columns: IntArray) -> Float64Array:
+        """Return the scores of single pairs, independent of what else is asked for."""
+
+
+class PositiveOnly(Savable, BaseEstimator, ABC):
+    """A recommender that learns from who has what.
+
+    Subclasses say how to learn (`_fit`) and what they say of users who have something (`_scores`);
+    and, where that is more than their items, how new users are learned (`_place`).
+    """
+
+    level: float | None
+    n_jobs: int | None
+    #: What the method is called on the command line, and its docstring's first line.
+    command_name: ClassVar[str]
+    summary: ClassVar[str]
+    _saved: ClassVar[dict[str, Any]] = {
+        "users_": IdIndex,
+        "items_": IdIndex,
+        "ratings_": Ratings,
+        "popularity_": counts("items"),
+    }
+
+    def fit(self, pairs: Any, ratings: Any = None) -> Self:
+        """Learn from who has what; what was learned before is forgotten.
+
+        Parameters
+        ----------
+        pairs : pairs, data frame, sparse matrix or Ratings
+            (user, item) pairs with any hashable ids: an array with two columns, a list, a frame
+            with the columns ``user`` and ``item``, a SciPy sparse matrix whose stored entries are
+            the pairs, or anything else that `Ratings.of` takes.  A pair without a rating that
+            occurs again counts once.
+        ratings : sequence of float, optional
+            The ratings of the pairs, where there are any and ``pairs`` does not hold them.
+
+        Returns
+        -------
+        self
+        """
+        data = observed(self._read(pairs, ratings))
+        # A copy, so that a fit that fails or is interrupted changes nothing.
+        fitted = unfitted(self)
+        fitted._check(data)
+        fitted._set_data(data)
+        fitted._check_scale()
+        fitted.popularity_ = np.diff(fitted.taken_.item_indptr)
+        fitted._fit(fitted.taken_)
+        self.__dict__ = fitted.__dict__
+        return self
+
+    def fold_in(self, pairs: Any, ratings: Any = None) -> Self:
+        """Return a model for new users; the items stay as they are.
+
+        Parameters
+        ----------
+        pairs, ratings
+            What the new users have, as in `fit`.  Items that training did not see are left out,
+            and a user who has no others stays unknown.
+
+        Returns
+        -------
+        estimator
+            A fitted estimator of the same kind whose users are the new ones; this one is not
+            changed.  What it says of a user does not depend on the others folded in with them.
+
+        Examples
+        --------
+        >>> from marginmf.ratings import EASE
+        >>> pairs = [("ann", "x"), ("ann", "y"), ("bob", "x"), ("bob", "y"), ("cy", "z")]
+        >>> model = EASE(reg=1.0).fit(pairs)
+        >>> model.fold_in([("dan", "x")]).recommend("dan", n=1)["item"].tolist()
+        ['y']
+        """
+        check_is_fitted(self)
+        folded = copy(self)
+        folded._set_data(self._read(pairs, ratings, self.items_))
+        folded._place(folded.taken_)
+        return folded
+
+    def recommend(
+        self,
+        users: Any = None,
+        n: int = 10,
+        *,
+        exclude_seen: bool = True,
+        candidates: Any = None,
+        filter: Any = None,  # noqa: A002
+        unknown: UnknownUsers = "fallback",
+    ) -> Any:
+        """Return the n items that each user is most likely to take.
+
+        Parameters
+        ----------
+        users : id, sequence of ids, column of a frame, or None
+            Whom to make lists for; None is every user seen in training.  Repeats count once.
+        n : int
+            The length of the lists.  They are shorter where fewer items are left.
+        exclude_seen : bool
+            Whether to leave out what is known of the user: also what was rated below ``level``.
+        candidates, filter
+            What to choose from, and what else to leave out; as in `RatingsEstimator.recommend`.
+        unknown : {"fallback", "raise", "skip"}
+            What to do with users that training did not see: recommend what most users have, raise
+            an error, or leave them out.  Users who have nothing are recommended that in any case.
+
+        Returns
+        -------
+        frame
+            Columns ``user``, ``item``, ``rank`` (1 is the best) and ``score``, by user in the
+            order asked, then by rank.  Where there is nothing to go by but popularity, the score
+            is the number of users who have the item.  Equal scores are ranked by that number,
+            then by the order of ``items_``.  The kind of frame is chosen as in
+            `RatingsEstimator.recommend`.
+
+        Examples
+        --------
+        >>> from marginmf.ratings import MostPopular
+        >>> pairs = [("ann", "x"), ("ann", "y"), ("bob", "x"), ("bob", "z"), ("cy", "z")]
+        >>> model = MostPopular().fit(pairs)
+        >>> model.recommend(["ann", "new"], n=1)[["user", "item", "score"]].values.tolist()
+        [['ann', 'z', 2.0], ['new', 'x', 2.0]]
+        """
+        check_is_fitted(self)
+        request = Request.of(self, users, n, exclude_seen, candidates, filter, unknown)
+        found = request.best(self, self._ranked_by(request.items))
+        columns = {
+            "user": request.ids[found.rows],
+            "item": self.items_.ids[request.item_codes(found.columns)],
+            "rank": found.ranks,
+            "score": found.scores,
+        }
+        return make_frame(columns, users)
+
+    def decision_function(self, pairs: Any) -> Float64Array:
+        """Return the scores of (user, item) pairs, as lists are ranked by.
+
+        Users that training did not see, or who have nothing, give items the number of users who
+        have them; items that training did not see have score 0.
+        """
+        check_is_fitted(self)
+        user_ids, item_ids = split_pairs(pairs)
+        users, items = self.users_.encode(user_ids), self.items_.encode(item_ids)
+        known, scores = items >= 0, np.zeros(len(items))
+        scores[known], _ = self._ranked_by(None).pairs(users[known], items[known])
+        return scores
+
+    def similar_items(self, items: Any, n: int = 10) -> Any:
+        """Return the n items most similar to each of some items.
+
+        Parameters
+        ----------
+        items : id, sequence of ids, or column of a frame
+            Items seen in training.  Repeats count once.
+        n : int
+            How many; fewer where there are no more.
+
+        Returns
+        -------
+        frame
+            Columns ``item``, ``similar`` (the other item's id), ``rank`` and ``similarity``, by
+            item in the order asked, then by rank; the kind of frame is chosen as in `recommend`.
+            The similarity is what having the item alone adds to the score of the other; of models
+            with factors, it is the cosine of the factors.
+        """
+        check_is_fitted(self)
+        raise ValueError(
+            f"{type(self).__name__} looks at every item by itself, so none is more similar than "
+            "another. Use ItemKNN, EASE or OneClassMMMF."
+        )
+
+    @cached_property
+    def taken_(self) -> Ratings:
+        """What counts as taken: the ratings at ``level`` or above it, or all of them."""
+        data = self.ratings_
+        return data if self.level is None else data.subset(data.values >= self.level)
+
+    @abstractmethod
+    def _fit(self, taken: Ratings) -> None:
+        """Learn everything but the popularity of the items."""
+
+    @abstractmethod
+    def _scores(self, items: IntArray | None) -> Scores:
+        """Return what the method says of some items; None is all of them."""
+
+    def _place(self, taken: Ratings) -> None:
+        """Learn what belongs to new users, with what belongs to the items as it is."""
+
+    def _ranked_by(self, items: IntArray | None) -> "_RankedBy":
+        popularity = self.popularity_ if items is None else self.popularity_[items]
+        return _RankedBy(self._scores(items), self._has, Popularity(popularity))
+
+    @property
+    def _has(self) -> Lists:
+        """The items that count as taken, user by user."""
+        return Lists(self.taken_.indptr, self.taken_.indices)
+
+    def _read(self, pairs: Any, ratings: Any, items: IdIndex | None = None) -> Ratings:
+        """Return what `fit` or `fold_in` was given as ratings; pairs without them are ones."""
+        if isinstance(pairs, Ratings) and items is None:
+            return Ratings.of(pairs, ratings)
+        duplicates: Any = "raise"
+        if isinstance(pairs, Ratings):
+            values: Any = pairs.values
+        elif sparse.issparse(pairs):
+            if pairs.format != "bsr" and pairs.ndim == 2:
+                # Where an entry stands again, SciPy means the sum: one user's plays of one item.
+                pairs = pairs.tocsr()
+            values = as_values(pairs.data.reshape(-1))
+        elif ratings is not None:
+            values = as_values(ratings)
+        elif has_column(pairs, "rating"):
+            values = as_values(frame_columns(pairs, "rating")[0])
+        elif self.level is not None:
+            raise ValueError(
+                f"level={self.level!r} is about ratings, which these pairs do not have: give the "
+                "ratings too, or leave level out, so that every pair counts."
+            )
+        else:
+            pairs = list(pairs) if isinstance(pairs, Iterator) else pairs
+            ratings = values = np.ones(len(split_pairs(pairs)[0]))
+            duplicates = "last"
+        return Ratings.of(pairs, ratings, duplicates=duplicates, items=items, **_scale(values))
+
+    def _set_data(self, data: Ratings) -> None:
+        self.users_, self.items_, self.ratings_ = data.users, data.items, data
+        self.__dict__.pop("taken_", None)
+
+    def _check(self, data: Ratings) -> None:
+        """Raise ValueError if the parameters cannot be used, or not for so much data."""
+        check_n_jobs(self)
+        if self.level is not None:
+            check_number(self, "level", float, -MOST)
+
+    def _check_scale(self) -> None:
+        """Raise ValueError if the level is none of the ratings' scale; new users may lack it."""
+        values = self.ratings_.values
+        if self.level is not None and not values.min() <= self.level <= values.max():
+            raise ValueError(
+                f"level={self.level!r} is outside the scale of the ratings, {values.min():g} to "
+                f"{values.max():g}."
+            )
+
+
+class Popularity:
+    """How many users have each of some items: the score for users of whom nothing is known."""
+
+    tolerance = 0.0
+
+    def __init__(self, n_users: IntArray) -> None:
+        self.n_users = n_users
+
+    def block(self, users: IntArray, columns: slice) -> FloatArray:
+        """Return the same row for all of some users."""
+        return np.tile(self.n_users[columns].astype(np.float32), (len(users), 1))
+
+    def pairs(self, users: IntArray, columns: IntArray) -> Float64Array:
+        """Return the numbers of some items."""
+        return self.n_users[columns].astype(np.float64)
+
+
+class _RankedBy:
+    """Scores of a method for users who have something, and popularity for all others.
+
+    See `marginmf.ratings.lists.ItemScores`; popularity breaks ties.
+    """
+
+    cell_bytes = 4 * 3  # scores, ties, and the scores of those who have something
+
+    def __init__(self, scores: Scores, has: Lists, popularity: Popularity) -> None:
+        self.scores, self.has, self.popularity = scores, has, popularity
+        self.tolerance = scores.tolerance
+
+    def block(self, users: IntArray, columns: slice) -> tuple[FloatArray, FloatArray]:
+        ties = self.popularity.block(users, columns)
+        known = self.has.lengths(users) > 0
+        if known.all():
+            return self.scores.block(users, columns), ties
+        scores = ties.copy()
+        if known.any():
+            scores[known] = self.scores.block(users[known], columns)
+        return scores, ties
+
+    def pairs(self, users: IntArray, columns: IntArray) -> tuple[Float64Array, Float64Array]:
+        ties = self.popularity.pairs(users, columns)
+        known, scores = self.has.lengths(users) > 0, ties.copy()
+        scores[known] = self.scores.pairs(users[known], columns[known])
+        return scores, ties
+
+
+@POSITIVE.register("popular")
+@dataclass(eq=False, repr=False)
+class MostPopular(PositiveOnly):
+    """The same list for everybody: what most users have.
+
+    Parameters
+    ----------
+    level : float, optional
+        Only ratings at this level or above it count; by default, whatever was rated does.
+    n_jobs : int or None
+        Threads that lists are made with, as in scikit-learn.
+
+    Attributes
+    ----------
+    popularity_ : array of shape (n_items,)
+        How many users have each item.
+    users_, items_ : IdIndex
+        The ids seen in training, and their codes.
+    ratings_, taken_ : Ratings
+        All that was given, and what of it counts as taken.
+
+    Examples
+    --------
+    >>> model = MostPopular(level=4).fit([("ann", "x"), ("bob", "x"), ("bob", "y")], [5, 2, 4])
+    >>> model.popularity_.tolist()
+    [1, 1]
+    """
+
+    level: float | None = None
+    _: KW_ONLY
+    n_jobs: int | None = None
+
+    def _fit(self, taken: Ratings) -> None:
+        pass
+
+    def _scores(self, items: IntArray | None) -> Scores:
+        return Popularity(self.popularity_ if items is None else self.popularity_[items])
+
+
+def _scale(values: FloatArray) -> dict[str, Any]:
+    """Return what to tell `Ratings.of` of the scale: any values will do, even one value alone."""
+    if len(values) and (values == values[0]).all():
+        return {"levels": levels_of(values)}
+    return {"n_levels": MANY_VALUES}

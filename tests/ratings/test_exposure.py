@@ -1,0 +1,224 @@
+"""Who takes what: chances from item-item weights, kept up to date and kept in files."""
+
+import threading
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import marginmf
+from contracts import synthetic
+from marginmf.datasets import make_ratings
+from marginmf.ratings import MMMF, BiasOnly, MarginEnsemble, Ratings
+from marginmf.ratings.exposure import STRENGTHS, USUAL_STRENGTH, Exposure
+from marginmf.ratings.search import Lists
+
+SCALE = (1, 2, 3, 4, 5)
+
+
+@pytest.fixture(scope="module")
+def data():
+    return synthetic(SCALE)
+
+
+@pytest.fixture
+def model(data):
+    return MMMF(n_factors=4, reg=0.5, random_state=0).fit(*data)
+
+
+@pytest.fixture(scope="module")
+def clubs():
+    """Users of two clubs, who take what their own club likes, and little else."""
+    rng = np.random.default_rng(0)
+    own = rng.random((200, 60)) < 0.5
+    club = np.arange(200) % 2 == 0
+    of_club = np.arange(60) < 30
+    taken = own & np.where(club[:, None] == of_club, True, rng.random((200, 60)) < 0.05)
+    users, items = np.nonzero(taken)
+    return Ratings.of(np.column_stack([users, items]), rng.integers(1, 6, len(users)))
+
+
+def fitted(data, seed=0, **options):
+    return Exposure.fit(data, np.random.default_rng(seed), **options)
+
+
+def has(data):
+    return Lists(data.indptr, data.indices)
+
+
+# --- what is learned -----------------------------------------------------------------------------
+
+
+def test_people_take_what_their_own_kind_takes(clubs):
+    chances = fitted(clubs).block(has(clubs), np.arange(200), slice(None))
+    own = (np.arange(200) % 2 == 0)[:, None] == (np.arange(60) < 30)
+    unseen = np.ones_like(own)
+    unseen[clubs.rows, clubs.indices] = False
+    assert chances[own & unseen].mean() > 5 * chances[~own & unseen].mean()
+
+
+def test_how_high_ratings_are_says_nothing_of_what_is_taken(clubs):
+    flipped = Ratings.of(
+        np.column_stack([clubs.rows, clubs.indices]), 6 - clubs.values, levels=clubs.levels
+    )
+    ours, theirs = fitted(clubs), fitted(flipped)
+    np.testing.assert_array_equal(ours.weights.matrix.data, theirs.weights.matrix.data)
+
+
+def test_the_answer_is_the_same_for_any_number_of_threads(clubs, monkeypatch):
+    monkeypatch.setattr("marginmf.ratings.neighbours.ITEMS_AT_A_TIME", 7)
+    one, two = fitted(clubs), fitted(clubs, n_threads=2)
+    assert one.strength == two.strength
+    np.testing.assert_array_equal(one.weights.matrix.toarray(), two.weights.matrix.toarray())
+
+
+def test_large_catalogues_are_counted_piece_by_piece_to_the_same_answer(clubs, monkeypatch):
+    ours = fitted(clubs, strength=10.0)
+    monkeypatch.setattr("marginmf.ratings.neighbours.MOST_TABLED", 10)
+    theirs = fitted(clubs, strength=10.0)
+    np.testing.assert_array_equal(ours.weights.matrix.toarray(), theirs.weights.matrix.toarray())
+
+
+def test_chances_are_never_negative_and_those_of_strangers_are_shares(clubs):
+    exposure = fitted(clubs)
+    chances = exposure.block(has(clubs), np.array([-1, 3, 8]), slice(10, 50))
+    assert (chances >= 0).all()
+    np.testing.assert_allclose(chances[0], exposure.shares[10:50], rtol=1e-6)
+    taken = np.bincount(clubs.indices, minlength=60) / 200
+    np.testing.assert_array_equal(exposure.shares, taken)
+
+
+def test_the_strength_is_one_of_several_or_the_usual_one(clubs):
+    assert fitted(clubs).strength in STRENGTHS
+    assert fitted(clubs, strength=17.0).strength == 17.0
+    lonely = Ratings.of([(user, user) for user in range(5)], [1, 2, 1, 2, 1])
+    assert fitted(lonely).strength == USUAL_STRENGTH
+    assert fitted(lonely).weights.matrix.nnz == 0
+
+
+# --- models that change --------------------------------------------------------------------------
+
+
+def test_it_is_learned_once_and_by_whoever_asks_first(model, monkeypatch):
+    calls = []
+    learn = Exposure.fit.__func__
+    monkeypatch.setattr(
+        Exposure, "fit", classmethod(lambda cls, *a: (calls.append(1), learn(cls, *a))[1])
+    )
+    askers = [threading.Thread(target=model.recommend, kwargs={"n": 2}) for _ in range(4)]
+    for asker in askers:
+        asker.start()
+    for asker in askers:
+        asker.join()
+    model.explain(3, 7)
+    assert len(calls) == 1
+    assert model.fit_exposure() is model
+    model.fit(*synthetic(SCALE, seed=1))
+    assert model._exposure is None
+
+
+@pytest.mark.parametrize("first", ["before", "after"])
+def test_a_user_folded_in_takes_what_the_same_user_took_in_training(model, data, first, tmp_path):
+    pairs, ratings = data
+    mine = pairs[:, 0] == 4
+    if first == "before":
+        model.fit_exposure()
+    folded = model.fold_in(pairs[mine] + np.array([1000, 0]), ratings[mine])
+    ours, theirs = model.recommend(4, n=30), folded.recommend(1004, n=30)
+    takes = [frame.set_index("item")["take"].sort_index() for frame in (ours, theirs)]
+    pd.testing.assert_series_equal(*takes)
+    folded.save(tmp_path / "folded.marginmf")
+    loaded = marginmf.load(tmp_path / "folded.marginmf")
+    pd.testing.assert_frame_equal(loaded.recommend(1004, n=30), theirs)
+
+
+def test_saving_a_model_of_new_users_learns_what_it_could_not_learn_later(model, data, tmp_path):
+    pairs, ratings = data
+    mine = pairs[:, 0] == 4
+    folded = model.fold_in(pairs[mine] + np.array([1000, 0]), ratings[mine])
+    folded.save(tmp_path / "folded.marginmf")
+    loaded = marginmf.load(tmp_path / "folded.marginmf")
+    assert loaded.recommend()["take"].tolist() == folded.recommend()["take"].tolist()
+
+
+def test_new_ratings_of_users_change_what_they_have_and_nothing_else(model):
+    before = model.fit_exposure()._exposure
+    was = model.recommend([3, 5], n=30)
+    model.update_users([(5, item) for item in range(12)], [4.0] * 12)
+    assert model._exposure is before
+    now = model.recommend([3, 5], n=30)
+    takes = [frame[frame["user"] == 3].set_index("item")["take"] for frame in (was, now)]
+    pd.testing.assert_series_equal(*(take.sort_index() for take in takes), check_exact=True)
+    assert not set(now.loc[now["user"] == 5, "item"]) & set(range(12))
+
+
+def test_new_items_are_taken_by_those_who_take_their_like(clubs):
+    model = BiasOnly().fit(clubs)
+    before = model.fit_exposure()._exposure
+    fans = np.arange(0, 80, 2)
+    model.update_items([(user, 1000) for user in fans], [5.0] * len(fans))
+    after = model._exposure
+    old, new = after.weights.matrix.toarray(), before.weights.matrix.toarray()
+    np.testing.assert_array_equal(old[:60, :60], new)
+    assert not old[:60, 60].any()
+    best = model.recommend(by="relevance", candidates=[1000])
+    takes = best.set_index("user")["take"]
+    club, others = takes[takes.index % 2 == 0], takes[takes.index % 2 == 1]
+    assert club.mean() > 5 * others.mean()
+
+
+def test_new_items_alone_have_no_chances_without_what_users_have(model):
+    folded = model.fold_in_items([(user, 99) for user in range(10)], [4.0] * 10)
+    with pytest.raises(ValueError, match=r"made by fold_in_items .* rank by='expected'"):
+        folded.recommend(33)
+    for by in ("expected", "chance"):
+        assert folded.recommend(33, by=by)["item"].tolist() == [99]
+
+
+# --- files ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("learned", [True, False])
+def test_loaded_models_make_the_same_lists(data, tmp_path, learned):
+    model = MarginEnsemble(n_estimators=2, random_state=0).fit(*data)
+    if learned:
+        model.fit_exposure()
+    model.save(tmp_path / "model.marginmf")
+    loaded = marginmf.load(tmp_path / "model.marginmf")
+    assert (loaded._exposure is not None) == learned
+    pd.testing.assert_frame_equal(loaded.recommend(), model.recommend())
+
+
+def test_files_keep_it_compactly(tmp_path):
+    data = make_ratings(300, 400, observed=0.2, random_state=0)
+    model = BiasOnly().fit(data.pairs, data.ratings)
+    model.save(tmp_path / "without")
+    model.fit_exposure().save(tmp_path / "with")
+    more = (tmp_path / "with").stat().st_size - (tmp_path / "without").stat().st_size
+    assert more < 400 * 100 * 8 + 400 * 8 + 20_000
+
+
+# --- bad input -----------------------------------------------------------------------------------
+
+
+def test_what_cannot_be_ranked_by_gets_a_sentence(model):
+    with pytest.raises(ValueError, match="by='taste' is not known"):
+        model.recommend(by="taste")
+    for level in (1, 6, 3.5, float("nan")):
+        with pytest.raises(ValueError, match="must be a level above the lowest: 2, 3, 4, 5"):
+            model.recommend(level=level)
+    with pytest.raises(ValueError, match="expected ratings do not ask"):
+        model.recommend(by="expected", level=4)
+
+
+def test_what_is_liked_is_above_the_mean_unless_told(model, data):
+    best = model.recommend(3)
+    least = min(level for level in SCALE if level > data[1].mean())
+    pd.testing.assert_frame_equal(best, model.recommend(3, level=least))
+    assert (
+        best["like"] <= model.recommend(3, level=2, candidates=best["item"])["like"].max()
+    ).all()
+
+
+def test_lists_longer_than_the_catalogue_are_shorter(model):
+    assert len(model.recommend(3, n=1000, exclude_seen=False)) == 30
