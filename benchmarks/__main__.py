@@ -16,9 +16,11 @@ COMMANDS = {
     "thesis-tables": "benchmarks.thesis_tables",
     "accuracy": "benchmarks.accuracy",
     "state-of-the-art": "benchmarks.state_of_the_art",
+    "lists": "benchmarks.lists",
     "label-accuracy": "benchmarks.label_accuracy",
     "fold-in": "benchmarks.fold_in",
     "side-information": "benchmarks.side_information",
+    "exposure": "benchmarks.exposure",
 }
 
 

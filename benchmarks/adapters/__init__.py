@@ -12,5 +12,6 @@ versions to report.  An adapter is made with ``threads`` and the method's option
 
 For ratings, answers are ``estimate`` (a real number for each pair), ``rule`` (a level, where the
 method has a rule of its own for that) and ``distribution`` (over the levels, where there is one).
-For serving, they are ``users`` and ``items`` of all lists.  For labels, ``labels`` as 0 and 1.
+For serving, they are ``users`` and ``items`` of all lists.  For the quality of lists, ``lists``: a
+row of item ids by rank for each user, -1 where there is none.  For labels, ``labels`` as 0 and 1.
 """

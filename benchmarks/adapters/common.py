@@ -5,6 +5,9 @@ from typing import Any
 
 import numpy as np
 
+#: The lowest rating of an item that a user likes.
+LIKED = 4.0
+
 
 class Codes:
     """Ids as 0, 1, 2, ... in ascending order."""
@@ -31,6 +34,49 @@ class Scale:
         """Return estimates within the range, the mean for those that are missing."""
         known = np.where(np.isnan(estimates), self.mean, estimates)
         return np.clip(known, self.low, self.high)
+
+
+class Feedback:
+    """The pairs that a list method learns from, all of weight one, and what its lists leave out.
+
+    Those pairs are all ratings, or ``likes`` alone.  Lists leave out whatever a user has rated; as
+    a peer only leaves out what it has learned from, ask it for ``n + n_more`` items.
+    """
+
+    def __init__(
+        self, users: np.ndarray, items: np.ndarray, ratings: np.ndarray, likes: bool
+    ) -> None:
+        learned = ratings >= LIKED if likes else np.ones(len(ratings), bool)
+        self.users, self.items = users[learned], items[learned]
+        self.ones = np.ones(len(self.users), np.float32)
+        others = np.unique(users[~learned], return_counts=True)[1]
+        self.n_more = int(others.max(initial=0))
+        self._base = int(items.max()) + 1
+        self._left_out = users[~learned].astype(np.int64) * self._base + items[~learned]
+
+    def lists(
+        self, asked: np.ndarray, users: np.ndarray, items: np.ndarray, n: int
+    ) -> dict[str, np.ndarray]:
+        """Return the lists of the users asked for, from pairs that are by rank for each user.
+
+        Parameters
+        ----------
+        asked : array
+            Ids of users, ascending.
+        users, items : arrays
+            What is recommended; an item below zero is none.
+        """
+        stays = items >= 0
+        if self.n_more:
+            stays &= ~np.isin(users.astype(np.int64) * self._base + items, self._left_out)
+        rows, items = np.searchsorted(asked, users[stays]), items[stays]
+        order = np.argsort(rows, kind="stable")
+        rows, items = rows[order], items[order]
+        ranks = np.arange(len(rows)) - np.searchsorted(rows, rows)
+        best = ranks < n
+        lists = np.full((len(asked), n), -1, np.int64)
+        lists[rows[best], ranks[best]] = items[best]
+        return {"lists": lists}
 
 
 def user_item_matrix(users: np.ndarray, items: np.ndarray, ratings: np.ndarray) -> Any:

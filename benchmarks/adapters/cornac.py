@@ -6,7 +6,7 @@ import cornac.data
 import cornac.models
 import numpy as np
 
-from benchmarks.adapters.common import best_of_each
+from benchmarks.adapters.common import Feedback, best_of_each
 
 PACKAGES = ("cornac", "numpy", "scipy")
 
@@ -46,3 +46,22 @@ class Server(MF):
             return items[ranked[: int(n)]]
 
         return best_of_each(users, int(n), best)
+
+
+class Lists(Server):
+    """A model by name, fitted to pairs of weight one."""
+
+    def __init__(self, threads: int, model: str, likes: bool = False, **options: Any) -> None:
+        if model == "BPR":
+            options["num_threads"] = threads
+        self.model = getattr(cornac.models, model)(verbose=False, seed=0, **options)
+        self.likes = likes
+
+    def prepare(self, users: np.ndarray, items: np.ndarray, ratings: np.ndarray) -> None:
+        self.feedback = learned = Feedback(users, items, ratings, self.likes)
+        super().prepare(learned.users, learned.items, learned.ones)
+
+    def answer(self, users: np.ndarray, n: np.ndarray) -> dict[str, np.ndarray]:  # type: ignore[override]
+        known = np.isin(users, self.feedback.users)  # someone who likes nothing is not known
+        found = super().answer(users[known], n + self.feedback.n_more)
+        return self.feedback.lists(users, found["users"], found["items"], int(n))

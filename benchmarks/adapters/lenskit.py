@@ -4,14 +4,15 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from lenskit.als import BiasedMFScorer
+from lenskit.als import BiasedMFScorer, ImplicitMFScorer
+from lenskit.basic import PopScorer
 from lenskit.batch import predict, recommend
 from lenskit.data import from_interactions_df
-from lenskit.knn import ItemKNNScorer
+from lenskit.knn import EASEScorer, ItemKNNScorer, SLIMScorer
 from lenskit.pipeline import predict_pipeline, topn_pipeline
 from lenskit.training import TrainingOptions
 
-from benchmarks.adapters.common import Scale
+from benchmarks.adapters.common import Feedback, Scale
 
 PACKAGES = ("lenskit", "torch", "numpy", "scipy", "pandas")
 
@@ -58,3 +59,34 @@ class Server(BiasedMF):
 
     def _pipeline(self, scorer: Any) -> Any:
         return topn_pipeline(scorer)
+
+
+SCORERS = {
+    "implicit-mf": ImplicitMFScorer,
+    "item-knn": ItemKNNScorer,
+    "ease": EASEScorer,
+    "slim": SLIMScorer,
+    "popular": PopScorer,
+}
+
+
+class Lists:
+    """A scorer by name, in the pipeline for lists."""
+
+    def __init__(self, threads: int, scorer: str, likes: bool = False, **options: Any) -> None:
+        self.pipeline = topn_pipeline(SCORERS[scorer](**options))
+        self.likes = likes
+
+    def prepare(self, users: np.ndarray, items: np.ndarray, ratings: np.ndarray) -> None:
+        self.feedback = learned = Feedback(users, items, ratings, self.likes)
+        frame = pd.DataFrame({"user_id": learned.users, "item_id": learned.items})
+        self.data = from_interactions_df(frame)
+
+    def fit(self) -> None:
+        self.pipeline.train(self.data, TrainingOptions(rng=0))
+
+    def answer(self, users: np.ndarray, n: np.ndarray) -> dict[str, np.ndarray]:
+        n_asked = int(n) + self.feedback.n_more
+        found = recommend(self.pipeline, users.tolist(), n=n_asked, n_jobs=1).to_df()
+        columns = (found[name].to_numpy(np.int64) for name in ("user_id", "item_id"))
+        return self.feedback.lists(users, *columns, int(n))

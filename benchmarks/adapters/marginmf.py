@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 import marginmf.ratings
+from benchmarks.adapters.common import Feedback
 
 PACKAGES = ("marginmf", "numpy", "scipy", "numba", "scikit-learn")
 
@@ -89,3 +90,20 @@ class Server(Estimator):
 
     def also(self, **arrays: np.ndarray) -> dict[str, np.ndarray]:  # type: ignore[override]
         return {}
+
+
+class Lists(Server):
+    """Lists of the best items, ranked by what ``by`` names; None is the default of the library."""
+
+    def __init__(self, threads: int, estimator: str, by: str | None = None, **options: Any) -> None:
+        super().__init__(threads, estimator, **options)
+        self.ranking = {} if by is None else {"by": by}
+
+    def prepare(self, users: np.ndarray, items: np.ndarray, ratings: np.ndarray) -> None:
+        super().prepare(users, items, ratings)
+        self.feedback = Feedback(users, items, ratings, likes=False)
+
+    def answer(self, users: np.ndarray, n: np.ndarray) -> dict[str, np.ndarray]:  # type: ignore[override]
+        found = self.model.recommend(users, n=int(n), **self.ranking)
+        columns = (np.asarray(found[name]) for name in ("user", "item"))
+        return self.feedback.lists(users, *columns, int(n))

@@ -6,7 +6,7 @@ import pytest
 from benchmarks.__main__ import COMMANDS, main
 
 DOCUMENTED = (
-    *("environments", "pareto", "rating_problems", "tables"),
+    *("environments", "lists", "pareto", "rating_problems", "tables"),
     *("cold_start", "performance_page", "scaling_law", "scaling_report", "synthetic"),
 )
 

@@ -1,0 +1,230 @@
+"""Who takes what: neighbours against the exact form, large catalogues, and users who are folded in.
+
+Run by hand, for example::
+
+    python -m benchmarks exposure                  # everything, about a quarter of an hour
+    python -m benchmarks exposure forms --data ml-100k
+    python -m benchmarks exposure large new-users
+
+``forms`` measures lists by who rated what alone (every held-out rating is relevant) and by
+relevance (those of 4 and more are), with weights from all items and from some neighbours of each.
+``large`` learns from made-up ratings of 200,000 items.  ``new-users`` compares lists for users of
+MovieLens 1M who are folded in with those for the same users in a model that was trained with them.
+"""
+
+import resource
+import time
+from argparse import ArgumentParser, Namespace
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from benchmarks.rating_problems import split_rows, table_of
+from benchmarks.tables import print_header, print_row
+from marginmf.protocols import ListRule, judge_lists
+from marginmf.ratings import EASE, MarginEnsemble, Ratings
+from marginmf.ratings.exposure import Exposure
+from marginmf.ratings.neighbours import ItemWeights, Neighbourhoods
+
+SECTIONS = ("forms", "large", "new-users")
+NEIGHBOURS = (25, 50, 100, 200)
+STRENGTHS = (100.0, 300.0, 1000.0)
+#: Users of MovieLens 1M who are folded in, and the share of their ratings that is held out.
+NEW_USERS, HELD_OUT = 1040, 0.2
+#: Of the made-up ratings: items, users, ratings, and groups of items that users keep to.
+LARGE = (200_000, 80_000, 5_000_000, 1000)
+
+
+@cache
+def split(data: str, seed: int = 1) -> tuple[Any, Any, Any]:
+    """Return the training ratings, and the pairs and ratings that are held out."""
+    table = table_of(data)
+    train, test = split_rows(table, "80/20", seed)
+    ratings = Ratings.of(table.pairs[train], table.ratings[train])
+    return ratings, table.pairs[test], table.ratings[test]
+
+
+def measure_forms(data: str) -> None:
+    """Compare weights from all items with weights from neighbours, at several strengths."""
+    train, *test = split(data)
+    model = MarginEnsemble(random_state=0, n_jobs=-1).fit(train)
+    heads = ("weights", "strength", "nDCG@10, taken", "nDCG@10, liked", "CPU seconds", "MB")
+    print(f"\n{data}\n")
+    print_header(*heads)
+    for n_neighbours in (None, *NEIGHBOURS):
+        for strength in STRENGTHS:
+            begin = time.process_time()
+            if n_neighbours is None:
+                weights = EASE(strength, n_neighbours=None).fit(train).weights_
+            else:
+                near = Neighbourhoods.of(train, n_neighbours=n_neighbours)
+                weights = near.weights(strength)
+            seconds = time.process_time() - begin
+            shares = np.diff(train.item_indptr) / train.n_users
+            model._exposure = Exposure(weights, shares, strength)
+            taken = judge_lists(_Taken(model), *test, ListRule(level="any"))
+            liked = judge_lists(model, *test, ListRule(level=4))
+            print_row(
+                f"{n_neighbours or 'all'} items",
+                f"{strength:g}",
+                *(f"{scores.mean('ndcg'):.4f}" for scores in (taken, liked)),
+                f"{seconds:.2f}",
+                f"{_megabytes(weights):.1f}",
+            )
+
+
+class _Taken:
+    """A model whose lists are ranked by the chance to take an item alone."""
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+        self.items_, self.ratings_, self.users_ = model.items_, model.ratings_, model.users_
+        self.n_jobs = model.n_jobs
+
+    def recommend(self, users: Any, n: int) -> Any:
+        from marginmf.ratings.lists import Request
+
+        request = Request.of(self, users, n, True, None, None, "fallback")
+        found = request.best(self, self)
+        return {
+            "user": request.ids[found.rows],
+            "item": self.items_.ids[found.columns],
+            "rank": found.ranks,
+        }
+
+    cell_bytes, tolerance = 4, 1e-5
+
+    def block(self, users: Any, columns: slice) -> Any:
+        scores = self.model._exposure.block(self._has, users, columns)
+        return scores, scores
+
+    def pairs(self, users: Any, columns: Any) -> Any:
+        scores = self.model._exposure.pairs(self._has, users, columns)
+        return scores, scores
+
+    @property
+    def _has(self) -> Any:
+        from marginmf.ratings.search import Lists
+
+        return Lists(self.ratings_.indptr, self.ratings_.indices)
+
+
+def _megabytes(weights: ItemWeights) -> float:
+    matrix = weights.matrix
+    if isinstance(matrix, np.ndarray):
+        return matrix.nbytes / 1e6
+    return (matrix.data.nbytes + matrix.indices.nbytes + matrix.indptr.nbytes) / 1e6
+
+
+def made_up(n_items: int, n_users: int, n_ratings: int, n_groups: int) -> Ratings:
+    """Return ratings of many items: popularity falls as a power, and users keep to three groups."""
+    rng = np.random.default_rng(0)
+    popularity = rng.permutation((np.arange(n_items) + 50.0) ** -0.9)
+    group = np.sort(rng.integers(n_groups, size=n_items))
+    starts = np.searchsorted(group, np.arange(n_groups + 1))
+    ends = np.concatenate(([0.0], np.cumsum(popularity)))
+    counts = rng.lognormal(4, 0.8, n_users)
+    # Some are drawn twice, and count once.
+    counts = np.maximum(1.35 * counts * n_ratings / counts.sum(), 5).astype(np.int64)
+    users = np.repeat(np.arange(n_users), counts)
+    own = rng.integers(n_groups, size=(n_users, 3))
+    kept = rng.integers(4, size=len(users))
+    chosen = own[users, np.minimum(kept, 2)]
+    low, high = np.where(kept == 3, 0.0, ends[starts[chosen]]), ends[starts[chosen + 1]]
+    high = np.where(kept == 3, ends[-1], high)
+    items = np.searchsorted(ends, low + rng.random(len(users)) * (high - low), side="right") - 1
+    cells = np.unique(users * np.int64(n_items) + np.minimum(items, n_items - 1))
+    cells = np.sort(rng.permutation(cells)[:n_ratings])
+    pairs = np.column_stack([cells // n_items, cells % n_items])
+    return Ratings.of(pairs, rng.integers(1, 6, len(pairs)))
+
+
+def measure_large() -> None:
+    """Learn from a catalogue too large for the exact form, and say how much memory that takes."""
+    data = made_up(*LARGE)
+    print(f"\n{data}\n")
+    rng = np.random.default_rng(1)
+    held = rng.random(len(data)) < 0.1
+    train, test = data.subset(~held), data.subset(held)
+    before = _peak()
+    begin = time.perf_counter()
+    exposure = Exposure.fit(train, np.random.default_rng(0), 2)
+    seconds = time.perf_counter() - begin
+    after = _peak()
+    judged = rng.permutation(data.n_users)[:5000]
+    marked = np.isin(test.rows, judged)
+    few = test.subset(marked)
+    pairs = np.column_stack([few.users.ids[few.rows], few.items.ids[few.indices]])
+    model = _Known(exposure, train)
+    begin = time.perf_counter()
+    scores = judge_lists(_Taken(model), pairs, few.values, ListRule(level="any"))
+    lists = time.perf_counter() - begin
+    popular = replace(exposure, weights=ItemWeights(0 * exposure.weights.matrix))
+    least = judge_lists(_Taken(_Known(popular, train)), pairs, few.values, ListRule(level="any"))
+    print_header("strength", "seconds", "peak GB before", "peak GB", "MB", "nDCG@10", "popular")
+    print_row(
+        f"{exposure.strength:g}",
+        f"{seconds:.1f}",
+        f"{before:.2f}",
+        f"{after:.2f}",
+        f"{_megabytes(exposure.weights):.0f}",
+        f"{scores.mean('ndcg'):.4f} ({lists:.1f} s for {len(scores.users)} users)",
+        f"{least.mean('ndcg'):.4f}",
+    )
+
+
+class _Known:
+    """Who takes what, with the ratings that it was learned from."""
+
+    def __init__(self, exposure: Exposure, data: Ratings) -> None:
+        self._exposure, self.ratings_ = exposure, data
+        self.users_, self.items_, self.n_jobs = data.users, data.items, -1
+
+
+def _peak() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+
+
+def measure_new_users() -> None:
+    """Compare users who are folded in with the same users in training."""
+    table = table_of("ml-1m")
+    rng = np.random.default_rng(1)
+    new = rng.permutation(np.unique(table.pairs[:, 0]))[:NEW_USERS]
+    is_new = np.isin(table.pairs[:, 0], new)
+    held = is_new & (rng.random(len(table)) < HELD_OUT)
+    test = table.pairs[held], table.ratings[held]
+    own = table.pairs[is_new & ~held], table.ratings[is_new & ~held]
+    known = Ratings.of(table.pairs[~held], table.ratings[~held])
+    print_header("users", "nDCG@10", "precision@10", "coverage", "seconds")
+    for name in ("folded in", "trained in full"):
+        begin = time.perf_counter()
+        model: Any = MarginEnsemble(random_state=0, n_jobs=-1)
+        if name == "folded in":
+            model = model.fit(table.pairs[~is_new], table.ratings[~is_new]).fold_in(*own)
+        else:
+            model = model.fit(known)
+        scores = judge_lists(model, *test, ListRule(level=4), training=known)
+        seconds = time.perf_counter() - begin
+        figures = (scores.mean(metric) for metric in ("ndcg", "precision", "coverage"))
+        print_row(name, *(f"{figure:.4f}" for figure in figures), f"{seconds:.0f}")
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("sections", nargs="*", help=f"some of {', '.join(SECTIONS)}")
+    parser.add_argument("--data", nargs="+", default=["ml-100k", "ml-1m"])
+
+
+def main(args: Namespace) -> None:
+    unknown = set(args.sections) - set(SECTIONS)
+    if unknown:
+        raise SystemExit(f"There is no section {', '.join(sorted(unknown))}: {SECTIONS}.")
+    for section in args.sections or SECTIONS:
+        if section == "forms":
+            for data in args.data:
+                measure_forms(data)
+        elif section == "large":
+            measure_large()
+        else:
+            measure_new_users()
