@@ -15,7 +15,6 @@ MovieLens 1M who are folded in with those for the same users in a model that was
 import resource
 import time
 from argparse import ArgumentParser, Namespace
-from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -24,9 +23,9 @@ import numpy as np
 from benchmarks.rating_problems import split_rows, table_of
 from benchmarks.tables import print_header, print_row
 from marginmf.protocols import ListRule, judge_lists
-from marginmf.ratings import EASE, MarginEnsemble, Ratings
-from marginmf.ratings.exposure import Exposure
-from marginmf.ratings.neighbours import ItemWeights, Neighbourhoods
+from marginmf.ratings import EASE, MarginEnsemble, MostPopular, Ratings
+from marginmf.ratings.exposure import Exposure, item_shares
+from marginmf.ratings.neighbours import ItemWeights
 
 SECTIONS = ("forms", "large", "new-users")
 NEIGHBOURS = (25, 50, 100, 200)
@@ -35,6 +34,8 @@ STRENGTHS = (100.0, 300.0, 1000.0)
 NEW_USERS, HELD_OUT = 1040, 0.2
 #: Of the made-up ratings: items, users, ratings, and groups of items that users keep to.
 LARGE = (200_000, 80_000, 5_000_000, 1000)
+#: How many of their users are judged.
+JUDGED = 5000
 
 
 @cache
@@ -56,59 +57,18 @@ def measure_forms(data: str) -> None:
     for n_neighbours in (None, *NEIGHBOURS):
         for strength in STRENGTHS:
             begin = time.process_time()
-            if n_neighbours is None:
-                weights = EASE(strength, n_neighbours=None).fit(train).weights_
-            else:
-                near = Neighbourhoods.of(train, n_neighbours=n_neighbours)
-                weights = near.weights(strength)
+            taking = EASE(strength, n_neighbours=n_neighbours, n_jobs=-1).fit(train)
             seconds = time.process_time() - begin
-            shares = np.diff(train.item_indptr) / train.n_users
-            model._exposure = Exposure(weights, shares, strength)
-            taken = judge_lists(_Taken(model), *test, ListRule(level="any"))
+            model._exposure = Exposure(taking.weights_, item_shares(train), strength)
+            taken = judge_lists(taking, *test, ListRule(level="any"))
             liked = judge_lists(model, *test, ListRule(level=4))
             print_row(
                 f"{n_neighbours or 'all'} items",
                 f"{strength:g}",
                 *(f"{scores.mean('ndcg'):.4f}" for scores in (taken, liked)),
                 f"{seconds:.2f}",
-                f"{_megabytes(weights):.1f}",
+                f"{_megabytes(taking.weights_):.1f}",
             )
-
-
-class _Taken:
-    """A model whose lists are ranked by the chance to take an item alone."""
-
-    def __init__(self, model: Any) -> None:
-        self.model = model
-        self.items_, self.ratings_, self.users_ = model.items_, model.ratings_, model.users_
-        self.n_jobs = model.n_jobs
-
-    def recommend(self, users: Any, n: int) -> Any:
-        from marginmf.ratings.lists import Request
-
-        request = Request.of(self, users, n, True, None, None, "fallback")
-        found = request.best(self, self)
-        return {
-            "user": request.ids[found.rows],
-            "item": self.items_.ids[found.columns],
-            "rank": found.ranks,
-        }
-
-    cell_bytes, tolerance = 4, 1e-5
-
-    def block(self, users: Any, columns: slice) -> Any:
-        scores = self.model._exposure.block(self._has, users, columns)
-        return scores, scores
-
-    def pairs(self, users: Any, columns: Any) -> Any:
-        scores = self.model._exposure.pairs(self._has, users, columns)
-        return scores, scores
-
-    @property
-    def _has(self) -> Any:
-        from marginmf.ratings.search import Lists
-
-        return Lists(self.ratings_.indptr, self.ratings_.indices)
 
 
 def _megabytes(weights: ItemWeights) -> float:
@@ -150,37 +110,25 @@ def measure_large() -> None:
     train, test = data.subset(~held), data.subset(held)
     before = _peak()
     begin = time.perf_counter()
-    exposure = Exposure.fit(train, np.random.default_rng(0), 2)
+    model = EASE(n_jobs=-1).fit(train)
     seconds = time.perf_counter() - begin
     after = _peak()
-    judged = rng.permutation(data.n_users)[:5000]
-    marked = np.isin(test.rows, judged)
-    few = test.subset(marked)
+    few = test.subset(np.isin(test.rows, rng.permutation(data.n_users)[:JUDGED]))
     pairs = np.column_stack([few.users.ids[few.rows], few.items.ids[few.indices]])
-    model = _Known(exposure, train)
     begin = time.perf_counter()
-    scores = judge_lists(_Taken(model), pairs, few.values, ListRule(level="any"))
+    scores = judge_lists(model, pairs, few.values, ListRule(level="any"))
     lists = time.perf_counter() - begin
-    popular = replace(exposure, weights=ItemWeights(0 * exposure.weights.matrix))
-    least = judge_lists(_Taken(_Known(popular, train)), pairs, few.values, ListRule(level="any"))
+    least = judge_lists(MostPopular(n_jobs=-1).fit(train), pairs, few.values, ListRule(level="any"))
     print_header("strength", "seconds", "peak GB before", "peak GB", "MB", "nDCG@10", "popular")
     print_row(
-        f"{exposure.strength:g}",
+        f"{model.reg_:g}",
         f"{seconds:.1f}",
         f"{before:.2f}",
         f"{after:.2f}",
-        f"{_megabytes(exposure.weights):.0f}",
+        f"{_megabytes(model.weights_):.0f}",
         f"{scores.mean('ndcg'):.4f} ({lists:.1f} s for {len(scores.users)} users)",
         f"{least.mean('ndcg'):.4f}",
     )
-
-
-class _Known:
-    """Who takes what, with the ratings that it was learned from."""
-
-    def __init__(self, exposure: Exposure, data: Ratings) -> None:
-        self._exposure, self.ratings_ = exposure, data
-        self.users_, self.items_, self.n_jobs = data.users, data.items, -1
 
 
 def _peak() -> float:

@@ -4,9 +4,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from sklearn.base import clone
 
-from marginmf._typing import Float64Array, IntArray
+from marginmf._typing import Float64Array
 from marginmf.cli.options import ProtocolOptions
 from marginmf.cli.scores import Scores
 from marginmf.datasets import RatingsTable
@@ -22,18 +23,10 @@ from marginmf.protocols import (
     splits,
 )
 from marginmf.protocols import WeakGeneralisation as Weak
+from marginmf.protocols.splits import Split
 from marginmf.ratings import Ratings
-from marginmf.ratings.scales import levels_of
 
 FEWEST_RATINGS = 20
-
-
-@dataclass(frozen=True, eq=False)
-class Split(splits.Split):
-    """A split, with a few of the ratings to learn from for `warm_up`."""
-
-    test_ratings: Float64Array
-    sample: Ratings
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,38 +74,30 @@ def split_ratings(
             f"{table.name} has {len(table)} ratings, too few to hold some of them out: give at "
             f"least {FEWEST_RATINGS}."
         )
-    pairs, ratings = table.pairs, table.ratings
-    # All of them, so that a fault anywhere is found now, and the scale is the whole one.
-    levels = levels_of(ratings) if lists else Ratings.of(pairs, ratings).levels
-    for train, *fold_in, test in protocol.split(pairs, ratings):
-        if len(test) == 0:
+    ratings = None if lists and len(table.levels) == 1 else table.ratings
+    if not lists:
+        Ratings.of(table.pairs, ratings)  # so that a fault anywhere is found now
+    for split in splits.split_ratings(table.pairs, ratings, protocol, **(features or {})):
+        if len(split.test_rows) == 0:
             raise ValueError(
                 f"{table.name}: no user has enough ratings to hold some of them out ({protocol}); "
                 "hold fewer out, or take another protocol."
             )
-
-        def at(rows: IntArray, **known: Any) -> Ratings:
-            return Ratings.of(pairs[rows], ratings[rows], levels=levels, **known)
-
-        yield Split(
-            at(train, **(features or {})),
-            at(fold_in[0]) if fold_in else None,
-            pairs[test],
-            ratings[test],
-            test,
-            at(train[:FEWEST_RATINGS], **(features or {})),
-        )
+        yield split
 
 
 def warm_up(models: Iterable[Any], split: Split, lists: bool = False) -> None:
     """Fit every method to a few ratings, so that no fit is charged for compiling the kernels."""
+    few = np.zeros(len(split.train), bool)
+    few[np.linspace(0, len(few) - 1, FEWEST_RATINGS).astype(np.int64)] = True
+    sample = split.train.subset(few)
     for model in models:
         has = model.get_params()
         light = {"max_iter": 1, "verbose": 0, "reg": 1.0, "n_estimators": 1}
         quick = clone(model).set_params(**{key: light[key] for key in light if key in has})
-        quick.fit(split.sample)
+        quick.fit(sample)
         if lists:
-            quick.recommend(split.sample.users.ids[:1], n=1)
+            quick.recommend(quick.users_.ids[:1], n=1)
         else:
             quick.predict(split.test_pairs[:1])
 

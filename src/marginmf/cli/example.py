@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from marginmf._typing import Float64Array, IntArray
-from marginmf.cli.comparison import Split
 from marginmf.datasets import RatingsTable
+from marginmf.protocols.splits import Split
 
 N_SHOWN = 5
 

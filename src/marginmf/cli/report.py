@@ -8,13 +8,14 @@ from rich.console import Console
 from rich.text import Text
 
 from marginmf._typing import Float64Array
-from marginmf.cli.comparison import Split, Trial
+from marginmf.cli.comparison import Trial
 from marginmf.cli.data import Source
 from marginmf.cli.example import Example
 from marginmf.cli.methods import DESCRIPTIONS
 from marginmf.cli.printing import new_table, to_json
 from marginmf.cli.scores import Scores, best
 from marginmf.cli.tables import show_scores
+from marginmf.protocols.splits import Split
 
 #: Narrower terminals do without the words that say what each method is.
 WIDE = 96

@@ -17,6 +17,7 @@ from marginmf._typing import Array, Float64Array, IntArray
 from marginmf.metrics.lists import LIST_METRICS, check_k, exposure
 from marginmf.ratings.data import Ratings
 from marginmf.ratings.estimator import RatingsEstimator
+from marginmf.ratings.exposure import item_shares
 from marginmf.ratings.ids import IdIndex, id_column
 from marginmf.ratings.relevance import RankedBy
 from marginmf.ratings.scales import lowest_liked
@@ -239,8 +240,7 @@ def _columns(frame: Any, *names: str) -> list[Array]:
 
 def _shares(training: Ratings, items: IdIndex) -> Float64Array:
     """Return which share of the training users has rated each of a model's items."""
-    n_users = int((np.diff(training.indptr) > 0).sum())
-    shares = np.bincount(training.indices, minlength=training.n_items) / n_users
+    shares = item_shares(training)
     codes = training.items.encode(items.ids)
     return np.where(codes >= 0, shares[codes], 0.0)
 

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 from sklearn.base import clone
 
-from marginmf._typing import FloatArray, IntArray
+from marginmf._typing import Float64Array, IntArray
 from marginmf.backends.rows import SIDES
 from marginmf.ratings.data import Ratings
 from marginmf.ratings.features import FeatureTable
@@ -30,7 +30,7 @@ class Split:
     train: Ratings
     newcomers: Ratings | None
     test_pairs: Any
-    test_ratings: FloatArray
+    test_ratings: Float64Array
     test_rows: IntArray
 
 
@@ -46,7 +46,9 @@ def split_ratings(
     Without ratings, all that counts is who has what.
     """
     n_pairs = n_rows(pairs)
-    values = np.ones(n_pairs) if ratings is None else as_values(ratings)
+    values = np.ones(n_pairs)
+    if ratings is not None:
+        values = as_values(ratings).astype(np.float64, copy=False)
     if n_pairs != len(values):
         raise ValueError(f"There are {n_pairs} pairs but {len(values)} ratings.")
     # The scale of all the ratings: a level may be missing from one training set by chance.

@@ -371,9 +371,7 @@ class RatingsPredictor(Savable, BaseEstimator, ABC):
         placed._set_data(data, self._frequencies.placing(side, data))
         placed._newcomers = newcomers or Newcomers(side, self.ratings_, data)
         if side == "item":
-            placed._exposure = (
-                None  # new items are in nobody's list, and what users have is not here
-            )
+            placed._exposure = None  # what the users have is not at hand
         placed._place(side, data)
         del placed._newcomers
         return placed

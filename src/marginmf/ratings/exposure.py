@@ -80,7 +80,7 @@ class Exposure:
             return lambda strength: near.weights(strength, n_threads)
 
         chosen = chosen_strength(data, rng, learn) if strength is None else strength
-        return cls(learn(data)(chosen), _shares(data), chosen)
+        return cls(learn(data)(chosen), item_shares(data), chosen)
 
     def among(self, items: IntArray | None) -> "Exposure":
         """Return the same for some items, which users may have others of; None is all of them."""
@@ -108,7 +108,7 @@ class Exposure:
         """
         old, new = (data.items.encode(index.ids) for index in (before, changed))
         learned = Neighbourhoods.of(data, new).weights(self.strength)
-        shares = _shares(data)
+        shares = item_shares(data)
         kept = np.setdiff1d(old, new)
         shares[kept] = self.shares[before.encode(data.items.ids[kept])]
         ours, theirs = self.weights.matrix.tocoo(), learned.matrix.tocoo()
@@ -151,7 +151,7 @@ def chosen_strength(data: Ratings, rng: np.random.Generator, learn: Learn) -> fl
     if not held.any() or held.all():
         return USUAL_STRENGTH
     train, test = data.subset(~held), data.subset(held)
-    has, wanted = (Lists(part.indptr, part.indices) for part in (train, test))
+    has, wanted = Lists.rated(train), Lists.rated(test)
     judged = judged[np.diff(test.indptr)[judged] > 0]
     weights_at = learn(train)
 
@@ -181,6 +181,7 @@ def _ndcg(weights: ItemWeights, has: Lists, wanted: Lists, users: IntArray) -> f
     return total / len(users)
 
 
-def _shares(data: Ratings) -> Float64Array:
+def item_shares(data: Ratings) -> Float64Array:
+    """Return the share of the users with ratings who rated each item."""
     n_users = int((np.diff(data.indptr) > 0).sum())
     return np.diff(data.item_indptr) / max(n_users, 1)

@@ -189,7 +189,7 @@ class _Search:
         ids, codes, leave_out = request.ids, request.codes, request.leave_out
         position = self._positions()
         if request.exclude_seen:
-            seen = Lists(model.ratings_.indptr, model.ratings_.indices)
+            seen = Lists.rated(model.ratings_)
             self._excluded.append(lambda rows: _among(seen.of(codes[rows]), position))
         if callable(leave_out):
             item_ids = model.items_.ids if self.items is None else model.items_.ids[self.items]

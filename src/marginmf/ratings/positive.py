@@ -244,7 +244,7 @@ class PositiveOnly(Savable, BaseEstimator, ABC):
     @property
     def _has(self) -> Lists:
         """The items that count as taken, user by user."""
-        return Lists(self.taken_.indptr, self.taken_.indices)
+        return Lists.rated(self.taken_)
 
     def _read(self, pairs: Any, ratings: Any, items: IdIndex | None = None) -> Ratings:
         """Return what `fit` or `fold_in` was given as ratings; pairs without them are ones."""

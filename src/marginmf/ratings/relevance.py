@@ -116,7 +116,7 @@ class Relevance:
     ) -> None:
         self.likes = ExpectedValues(model, liked.astype(np.float64), items)
         self.exposure = exposure.among(items)
-        self.has = Lists(model.ratings_.indptr, model.ratings_.indices)
+        self.has = Lists.rated(model.ratings_)
         self.cell_bytes = self.likes.cell_bytes + 4
         self.tolerance = self.likes.tolerance
 

@@ -15,6 +15,7 @@ import numpy as np
 from marginmf._ids import shown
 from marginmf._typing import Array, BoolArray, Float64Array, FloatArray, IntArray
 from marginmf.backends.ranking import Best, top_n
+from marginmf.backends.rows import Rows
 from marginmf.backends.threads import one_blas_thread, run
 from marginmf.ratings.ids import IdIndex
 from marginmf.ratings.tables import split_pairs
@@ -171,6 +172,11 @@ class Lists(NamedTuple):
 
     indptr: IntArray
     columns: IntArray
+
+    @classmethod
+    def rated(cls, data: Rows) -> "Lists":
+        """Return what every user has rated."""
+        return cls(data.indptr, data.indices)
 
     def of(self, rows: IntArray) -> "Lists":
         """Return the lists of some rows; those of row -1 are empty."""
