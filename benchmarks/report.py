@@ -7,7 +7,7 @@ from typing import Any
 
 from benchmarks.options import OUT
 from benchmarks.store import machine
-from marginmf._atomic import atomic_write
+from marginmf._utils.files import atomic_write
 
 
 def add_report_arguments(parser: ArgumentParser) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 from benchmarks.cells import Cell
 from benchmarks.environments import ENVIRONMENTS, Environment
 from benchmarks.processes import ROOT
-from marginmf._atomic import atomic_write
+from marginmf._utils.files import atomic_write
 from marginmf.experiments.machine import describe_machine
 
 Record = dict[str, Any]

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from marginmf._atomic import atomic_write, leftovers
+from marginmf._utils.files import atomic_write, leftovers
 
 
 def test_the_name_appears_when_the_block_succeeds(tmp_path):

@@ -12,7 +12,7 @@ import pytest
 
 import marginmf
 from marginmf import labels, ratings
-from marginmf._demands import SAVED
+from marginmf._utils.saved import SAVED
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]

@@ -6,7 +6,7 @@ import pytest
 from joblib import cpu_count, parallel_config, register_parallel_backend
 from joblib.parallel import SequentialBackend
 
-from marginmf._threads import n_threads
+from marginmf._utils.parameters import n_threads
 from marginmf.ratings import MMMF
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from marginmf._typing import FloatArray
+from marginmf._utils.types import FloatArray
 
 
 @dataclass(frozen=True)

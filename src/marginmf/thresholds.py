@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from marginmf._typing import FloatArray, IntArray
+from marginmf._utils.types import FloatArray, IntArray
 from marginmf.losses import TwoLevelLoss, smooth_hinge
 
 #: How far from the level, in thresholds, a construction looks.

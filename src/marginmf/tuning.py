@@ -13,8 +13,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from marginmf._demands import floats, saved
-from marginmf._typing import Float64Array
+from marginmf._utils.saved import floats, saved
+from marginmf._utils.types import Float64Array
 
 #: The thesis's candidates are ``10^(i/16)`` for these i: sixteen to a decade, from 1.8 to 316.
 WEAKEST, STRONGEST = 4, 40

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from marginmf._random import GeneratorState
+from marginmf._utils.random import GeneratorState
 
 kinds = pytest.mark.parametrize(
     "kind",

@@ -6,7 +6,7 @@ import time
 import numpy as np
 import pytest
 
-from marginmf._random import GeneratorState
+from marginmf._utils.random import GeneratorState
 from marginmf.checkpoints import Checkpoint, Journal, open_journal
 from marginmf.checkpoints.store import Store, read_content
 from marginmf.ratings import MMMF

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from marginmf._ids import as_objects
+from marginmf._utils.ids import as_objects
 from marginmf.cli.ids import as_known, find_ids
 from marginmf.cli.lists import read_ids
 from marginmf.ratings.ids import IdIndex

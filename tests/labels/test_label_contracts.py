@@ -8,7 +8,7 @@ from sklearn.linear_model import RidgeClassifier
 from sklearn.svm import LinearSVC
 
 from label_contracts import LabelsEstimatorContract
-from marginmf._demands import saved
+from marginmf._utils.saved import saved
 from marginmf.labels import (
     CPLST,
     METHODS,

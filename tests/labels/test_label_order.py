@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.sparse import csr_array
 
-from marginmf._demands import Optional, Stored, floats, indices
+from marginmf._utils.saved import Optional, Stored, floats, indices
 from marginmf.labels.order import (
     Seen,
     Varying,

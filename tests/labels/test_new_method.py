@@ -7,8 +7,8 @@ import pytest
 
 import marginmf
 from label_contracts import LabelsEstimatorContract, labelled
-from marginmf import _demands
-from marginmf._demands import SAVED, floats
+from marginmf._utils import saved as _demands
+from marginmf._utils.saved import SAVED, floats
 from marginmf.cli.labels.models import known_models
 from marginmf.labels import METHODS, base
 from marginmf.labels.base import LabelsEstimator, method

@@ -20,7 +20,7 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.svm import SVC
 
 import marginmf
-from marginmf._demands import SAVED
+from marginmf._utils.saved import SAVED
 from marginmf.labels import (
     MLCHMF,
     BinaryRelevance,

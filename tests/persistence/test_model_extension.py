@@ -8,7 +8,7 @@ import pytest
 from tampering import ModelParts
 
 import marginmf
-from marginmf._demands import ListOf, Optional, floats
+from marginmf._utils.saved import ListOf, Optional, floats
 from marginmf.persistence import ModelFileError, classes, state
 from marginmf.ratings import BMMMF, HMF, BiasOnly
 from marginmf.ratings.estimator import RatingsEstimator

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from marginmf._ids import as_id_column
+from marginmf._utils.ids import as_id_column
 from marginmf.ratings import Ratings
 from marginmf.ratings.ids import IdIndex
 

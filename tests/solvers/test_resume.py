@@ -7,7 +7,7 @@ from itertools import islice
 import numpy as np
 import pytest
 
-from marginmf._random import GeneratorState
+from marginmf._utils.random import GeneratorState
 from marginmf.solvers import (
     LBFGS,
     BufferPool,

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol, Self
 
 from numpy.typing import DTypeLike
 
-from marginmf._typing import FloatArray, IntArray
+from marginmf._utils.types import FloatArray, IntArray
 from marginmf.backends.rows import Coordinates, FeatureMatrices, Rows
 from marginmf.backends.specs import Real, Spec
 from marginmf.solvers.vectors import Vector, Vectors

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.sparse import csr_array
 
-from marginmf._typing import Array, BoolArray, Float64Array, FloatArray, IntArray
+from marginmf._utils.types import Array, BoolArray, Float64Array, FloatArray, IntArray
 from marginmf.backends import get_backend
 from marginmf.backends.threads import even_bounds, run
 from marginmf.losses import RealLoss, TwoLevelLoss

@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import DTypeLike
 
-from marginmf._typing import FloatArray, IntArray
+from marginmf._utils.types import FloatArray, IntArray
 from marginmf.backends.interface import RowGradients, RowLosses
 from marginmf.backends.rows import Coordinates, FeatureMatrices, Rows
 from marginmf.backends.specs import Anchored, Proximal, Real, Spec, Thresholds, TwoLevel

@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from scipy.sparse import csr_array
 
-from marginmf._typing import Float64Array, FloatArray, IntArray
+from marginmf._utils.types import Float64Array, FloatArray, IntArray
 
 #: Entries that are worked on at a time where that takes wide temporary arrays.
 BLOCK = 1 << 18

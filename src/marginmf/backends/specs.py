@@ -10,7 +10,7 @@ from typing import Self
 
 import numpy as np
 
-from marginmf._typing import FloatArray, IntArray
+from marginmf._utils.types import FloatArray, IntArray
 from marginmf.losses import RealLoss, TwoLevelLoss
 from marginmf.thresholds import ProximalLoss, ThresholdLoss
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from marginmf._typing import IntArray
+from marginmf._utils.types import IntArray
 
 # Below this much work, in multiplications, a second thread costs more than it brings.
 SMALLEST_TASK = 600_000

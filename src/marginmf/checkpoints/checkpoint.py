@@ -13,8 +13,8 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from marginmf._random import GeneratorState, as_generator
-from marginmf._typing import Array
+from marginmf._utils.random import GeneratorState, as_generator
+from marginmf._utils.types import Array
 from marginmf.checkpoints.fingerprint import fingerprint
 from marginmf.checkpoints.store import Content, Store
 from marginmf.solvers import (

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from marginmf import __version__
-from marginmf._typing import Array
+from marginmf._utils.types import Array
 
 #: Raised when files written before cannot be read any more.
 FORMAT = 2

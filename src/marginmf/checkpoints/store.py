@@ -19,10 +19,9 @@ from typing import Any
 
 import numpy as np
 
-from marginmf._atomic import atomic_write, leftovers
-from marginmf._locks import take
-from marginmf._random import GeneratorState
-from marginmf._typing import Array
+from marginmf._utils.files import atomic_write, leftovers, try_lock
+from marginmf._utils.random import GeneratorState
+from marginmf._utils.types import Array
 from marginmf.checkpoints.fingerprint import difference, raw
 from marginmf.solvers import NumpyVectors, Paused, Record, Result, State, StopReason, Vectors
 
@@ -190,7 +189,7 @@ def _locked(folder: Path) -> Iterator[None]:
         return
     handle = os.open(folder, os.O_RDONLY)
     try:
-        if not take(handle):
+        if not try_lock(handle):
             raise BlockingIOError(
                 f"The checkpoint {folder} is in use by another fit. Wait for that, or choose "
                 "another path."

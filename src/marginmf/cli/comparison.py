@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from marginmf._typing import Float64Array
+from marginmf._utils.types import Float64Array
 from marginmf.cli.options import ProtocolOptions
 from marginmf.cli.scores import Scores
 from marginmf.datasets import RatingsTable

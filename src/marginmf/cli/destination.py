@@ -4,7 +4,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from marginmf._atomic import atomic_write
+from marginmf._utils.files import atomic_write
 
 PICTURES = (".png", ".svg", ".pdf")
 

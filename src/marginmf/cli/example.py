@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from marginmf._typing import Float64Array, IntArray
+from marginmf._utils.types import Float64Array, IntArray
 from marginmf.datasets import RatingsTable
 from marginmf.protocols.splits import Split
 

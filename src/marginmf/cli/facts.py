@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from marginmf._ids import shown
-from marginmf._typing import Array, IntArray
+from marginmf._utils.ids import shown
+from marginmf._utils.types import Array, IntArray
 from marginmf.datasets import RatingsTable
 from marginmf.ratings.ids import IdIndex
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from marginmf._ids import as_objects, shown
-from marginmf._typing import Array
+from marginmf._utils.ids import as_objects, shown
+from marginmf._utils.types import Array
 from marginmf.ratings.ids import IdIndex
 
 #: Among more ids than this, close ones are looked for where the first letter is the same.

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import narwhals as nw
 import numpy as np
 
-from marginmf._ids import as_id_column
-from marginmf._typing import Array
+from marginmf._utils.ids import as_id_column
+from marginmf._utils.types import Array
 from marginmf.cli.printing import new_table
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from marginmf._names import suggestion
+from marginmf._utils.parameters import suggestion
 
 
 @dataclass(frozen=True)

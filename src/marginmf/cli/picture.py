@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from marginmf import plots
-from marginmf._atomic import atomic_write
-from marginmf._typing import Float64Array
+from marginmf._utils.files import atomic_write
+from marginmf._utils.types import Float64Array
 from marginmf.cli.comparison import Trial
 from marginmf.plots.style import new_figure
 

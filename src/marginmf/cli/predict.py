@@ -10,7 +10,7 @@ import typer
 from marginmf.cli.options import ModelFile, TalkOptions, takes_groups
 
 if TYPE_CHECKING:
-    from marginmf._typing import Array
+    from marginmf._utils.types import Array
     from marginmf.ratings.estimator import RatingsEstimator
 
 EXAMPLE = "marginmf predict m.marginmf pairs.csv --out predicted.csv"

@@ -8,7 +8,7 @@ import typer
 from marginmf.cli.options import ModelFile, TalkOptions, takes_groups
 
 if TYPE_CHECKING:
-    from marginmf._typing import Array
+    from marginmf._utils.types import Array
     from marginmf.ratings.lists import KnowsItems
 
 EXAMPLE = "marginmf recommend m.marginmf --user 42 -n 5"

@@ -7,7 +7,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from marginmf._typing import Float64Array
+from marginmf._utils.types import Float64Array
 from marginmf.cli.comparison import Trial
 from marginmf.cli.data import Source
 from marginmf.cli.example import Example

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from marginmf._ids import as_objects
+from marginmf._utils.ids import as_objects
 from marginmf.datasets.files.cells import ids, parse_number
 from marginmf.datasets.files.delimited import SAMPLE_CHARACTERS, Row, iterate_rows, sniff_separator
 from marginmf.datasets.files.headers import listed

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from marginmf._typing import Array
+from marginmf._utils.types import Array
 from marginmf.datasets.table import RatingsTable
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from marginmf._locks import held
+from marginmf._utils.files import acquire_lock
 from marginmf.datasets.entry import DatasetInfo, Kind
 from marginmf.datasets.forms import FORMS
 from marginmf.datasets.places import (
@@ -184,7 +184,7 @@ def _alone(lock: Path) -> Iterator[bool]:
     """Keep other processes out during the block; yields whether one was there before."""
     with ExitStack() as stack:
         try:
-            waited = stack.enter_context(held(lock))
+            waited = stack.enter_context(acquire_lock(lock))
         except OSError:  # nothing can be kept here, so nobody else can bring it either
             waited = False
         yield waited

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from marginmf._typing import Float64Array
+from marginmf._utils.types import Float64Array
 from marginmf.datasets.members import has_member, has_members, open_member
 from marginmf.datasets.number_columns import read_columns
 from marginmf.datasets.table import Columns, RatingsTable

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from marginmf._atomic import atomic_write
+from marginmf._utils.files import atomic_write
 from marginmf.datasets.table import Columns, IdArray, RatingsTable
 
 FEATURES = ("user_features", "item_features")

@@ -6,7 +6,7 @@ from typing import BinaryIO
 
 import numpy as np
 
-from marginmf._typing import Float64Array
+from marginmf._utils.types import Float64Array
 
 PIECE = 1 << 24
 

@@ -5,7 +5,7 @@ from os import PathLike
 
 import numpy as np
 
-from marginmf._ids import as_objects
+from marginmf._utils.ids import as_objects
 from marginmf.datasets.files.blocks import Batch, IdBlock, IdColumn, as_encoded
 from marginmf.datasets.files.headers import Wanted
 from marginmf.datasets.files.rows import Rows

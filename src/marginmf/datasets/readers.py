@@ -5,7 +5,7 @@ from os import PathLike
 
 import numpy as np
 
-from marginmf._typing import Float64Array
+from marginmf._utils.types import Float64Array
 from marginmf.datasets.files.blocks import Batch, Column, IdColumn, Int64Array
 from marginmf.datasets.files.headers import Wanted
 from marginmf.datasets.files.rows import Rows

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from marginmf._random import as_generator
+from marginmf._utils.random import as_generator
 from marginmf.datasets.table import RatingsTable
 
 FloatArray = npt.NDArray[np.float64]

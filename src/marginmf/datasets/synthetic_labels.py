@@ -7,8 +7,8 @@ import numpy as np
 from scipy import sparse
 from scipy.special import ndtri
 
-from marginmf._random import as_generator
-from marginmf._typing import Float64Array
+from marginmf._utils.random import as_generator
+from marginmf._utils.types import Float64Array
 from marginmf.datasets.labels.table import LabelsTable
 from marginmf.datasets.synthetic import check_whole
 

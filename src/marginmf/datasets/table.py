@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from marginmf._ids import as_id_column
+from marginmf._utils.ids import as_id_column
 
 IdArray = npt.NDArray[Any]
 #: Columns of one length by their names.

@@ -13,9 +13,9 @@ from typing import IO, Any
 
 import numpy as np
 
-from marginmf._atomic import atomic_write
-from marginmf._ids import as_objects
-from marginmf._typing import Array
+from marginmf._utils.files import atomic_write
+from marginmf._utils.ids import as_objects
+from marginmf._utils.types import Array
 from marginmf.datasets.files.columnar_writers import COLUMNAR_WRITERS
 from marginmf.datasets.files.kinds import ending
 from marginmf.datasets.files.text_writers import TEXT_WRITERS

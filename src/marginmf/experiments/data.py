@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from marginmf._random import as_generator
+from marginmf._utils.random import as_generator
 from marginmf.datasets import RatingsTable, load_labels, load_ratings, make_ratings
 from marginmf.datasets.synthetic import observed_part
 

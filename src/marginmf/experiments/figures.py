@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from marginmf._typing import Float64Array, IntArray
+from marginmf._utils.types import Float64Array, IntArray
 from marginmf.experiments.cell import Values
 from marginmf.experiments.published import WorkedExample
 from marginmf.experiments.samples import Sample

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from marginmf._locks import held
+from marginmf._utils.files import acquire_lock
 from marginmf.experiments.cell import Cell, Values
 from marginmf.experiments.machine import describe_run
 from marginmf.experiments.plain import plain
@@ -101,7 +101,7 @@ class Store:
     def _append(self, record: Mapping[str, Any]) -> None:
         self.file.parent.mkdir(parents=True, exist_ok=True)
         line = json.dumps(record, ensure_ascii=True, allow_nan=False).encode() + b"\n"
-        with held(self.file.with_name(LOCK)), open(self.file, "a+b") as file:
+        with acquire_lock(self.file.with_name(LOCK)), open(self.file, "a+b") as file:
             _drop_torn_line(file)
             file.write(line)
             file.flush()

@@ -11,12 +11,11 @@ from scipy.sparse import csr_array, issparse
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from marginmf._demands import Methods, Names, Optional, declared, floats
-from marginmf._indicators import counts
-from marginmf._parameters import check_choice, unfitted
 from marginmf._saving import Savable
-from marginmf._threads import n_threads
-from marginmf._typing import Array, BoolArray, Float64Array, FloatArray, IntArray
+from marginmf._utils.indicators import counts
+from marginmf._utils.parameters import check_choice, n_threads, unfitted
+from marginmf._utils.saved import Methods, Names, Optional, declared, floats
+from marginmf._utils.types import Array, BoolArray, Float64Array, FloatArray, IntArray
 from marginmf.backends.threads import one_blas_thread
 from marginmf.checkpoints import CheckpointLike, Journal, open_journal
 from marginmf.labels.decisions import (
@@ -128,7 +127,7 @@ class LabelsEstimator(OrderedFit, Savable, ClassifierMixin, BaseEstimator):
 
     Subclasses say how to learn from features and an indicator of labels (`_fit`), and how to
     score rows (`_scores`); `_check` refuses parameters, and ``_saved`` declares what was learned
-    (see `marginmf._demands`).
+    (see `marginmf._utils.saved`).
     """
 
     #: The name on the command line and a line about the method; see `method`.

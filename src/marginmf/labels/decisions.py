@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from marginmf._typing import BoolArray, Float64Array, FloatArray
+from marginmf._utils.types import BoolArray, Float64Array, FloatArray
 from marginmf.backends.labels import count_above
 
 #: The rules and the measures that they can be chosen for.

@@ -10,13 +10,12 @@ from zlib import crc32
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
-from marginmf import _demands
-from marginmf._demands import HISTORY
-from marginmf._indicators import counts
-from marginmf._parameters import check_callbacks, check_n_jobs, check_number
-from marginmf._random import as_generator
-from marginmf._threads import n_threads
-from marginmf._typing import IntArray
+from marginmf._utils import saved as _demands
+from marginmf._utils.indicators import counts
+from marginmf._utils.parameters import check_callbacks, check_n_jobs, check_number, n_threads
+from marginmf._utils.random import as_generator
+from marginmf._utils.saved import HISTORY
+from marginmf._utils.types import IntArray
 from marginmf.checkpoints import Journal
 from marginmf.labels.algebra.embedding import Embedding, LabelEmbedding, fit_feature_map
 from marginmf.labels.algebra.grams import (

@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.cluster import KMeans
 from threadpoolctl import ThreadpoolController
 
-from marginmf._typing import BoolArray, FloatArray, IntArray
+from marginmf._utils.types import BoolArray, FloatArray, IntArray
 from marginmf.checkpoints import Journal
 from marginmf.labels.algebra.features import take_rows, used_features
 from marginmf.labels.objective import LabelObjective

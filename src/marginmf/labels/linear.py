@@ -4,8 +4,8 @@ from typing import Any, ClassVar
 
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
-from marginmf._demands import floats
-from marginmf._typing import Float64Array, FloatArray
+from marginmf._utils.saved import floats
+from marginmf._utils.types import Float64Array, FloatArray
 from marginmf.labels.base import LabelsEstimator
 
 

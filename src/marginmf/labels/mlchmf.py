@@ -7,11 +7,16 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.sparse import csr_array
 
-from marginmf._demands import Optional, counts, within
-from marginmf._parameters import check_callbacks, check_choice, check_n_jobs, check_number
-from marginmf._random import as_generator
-from marginmf._threads import n_threads
-from marginmf._typing import FloatArray, IntArray
+from marginmf._utils.parameters import (
+    check_callbacks,
+    check_choice,
+    check_n_jobs,
+    check_number,
+    n_threads,
+)
+from marginmf._utils.random import as_generator
+from marginmf._utils.saved import Optional, counts, within
+from marginmf._utils.types import FloatArray, IntArray
 from marginmf.labels.algebra.features import Neighbours, take_rows
 from marginmf.labels.base import LabelsEstimator, method
 from marginmf.labels.growing import Growth, check_splitter, grow

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
-from marginmf._typing import FloatArray, IntArray
+from marginmf._utils.types import FloatArray, IntArray
 from marginmf.backends.labels import label_losses, sparse_times, vectors
 from marginmf.backends.threads import run
 from marginmf.losses import REAL, RealLoss, TwoLevelLoss, real_loss, two_level_loss

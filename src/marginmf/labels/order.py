@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
-from marginmf._demands import Optional, Shaped, Stored, flags, saved
-from marginmf._indicators import counts
-from marginmf._typing import Array, BoolArray, FloatArray, IntArray
+from marginmf._utils.indicators import counts
+from marginmf._utils.saved import Optional, Shaped, Stored, flags, saved
+from marginmf._utils.types import Array, BoolArray, FloatArray, IntArray
 from marginmf.labels.algebra.features import take_rows, with_small_indices
 
 Keys = NDArray[np.uint64]
@@ -245,7 +245,7 @@ class Seen:
     Examples
     --------
     >>> X, Y = np.array([[1.0], [3.0], [2.0]]), csr_array([[0.0, 1.0], [1.0, 1.0], [0.0, 1.0]])
-    >>> from marginmf._demands import floats
+    >>> from marginmf._utils.saved import floats
     >>> seen = Seen.of(canonical_order(X, Y), Varying.of(Y))
     >>> features, labels = seen.taken(X, Y)
     >>> labels.shape, seen.restored(np.array([7.0]), floats("labels")).tolist()

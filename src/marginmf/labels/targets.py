@@ -12,9 +12,9 @@ import numpy as np
 from scipy.sparse import csr_array, issparse
 from sklearn.utils.multiclass import check_classification_targets
 
-from marginmf._demands import Names, saved
-from marginmf._indicators import as_indicator, column_names
-from marginmf._typing import Array, BoolArray, FloatArray, IntArray
+from marginmf._utils.indicators import as_indicator, column_names
+from marginmf._utils.saved import Names, saved
+from marginmf._utils.types import Array, BoolArray, FloatArray, IntArray
 from marginmf.labels.algebra.features import with_small_indices
 
 

@@ -6,8 +6,8 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from marginmf._demands import ListOf, counts, floats, indices, saved, within
-from marginmf._typing import FloatArray, IntArray
+from marginmf._utils.saved import ListOf, counts, floats, indices, saved, within
+from marginmf._utils.types import FloatArray, IntArray
 from marginmf.labels.algebra.features import embed
 from marginmf.labels.order import Seen
 

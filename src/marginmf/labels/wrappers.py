@@ -9,8 +9,8 @@ from scipy.sparse import csr_array, issparse
 from sklearn.base import BaseEstimator, clone
 from sklearn.model_selection import ParameterGrid
 
-from marginmf._demands import ListOf, Optional, floats, saved
-from marginmf._typing import Float64Array, FloatArray
+from marginmf._utils.saved import ListOf, Optional, floats, saved
+from marginmf._utils.types import Float64Array, FloatArray
 from marginmf.labels.algebra.features import filled_columns
 from marginmf.labels.base import RULE, LabelsEstimator
 from marginmf.labels.order import Fold

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from marginmf._ids import shown
-from marginmf._indicators import as_indicator, counts
-from marginmf._typing import Array, Float64Array, IntArray
+from marginmf._utils.ids import shown
+from marginmf._utils.indicators import as_indicator, counts
+from marginmf._utils.types import Array, Float64Array, IntArray
 
 #: So many scores are sorted at a time: a copy of all of them might not fit into memory.
 BLOCK = 2**22

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from marginmf._indicators import as_indicators
-from marginmf._names import suggestion
+from marginmf._utils.indicators import as_indicators
+from marginmf._utils.parameters import suggestion
 from marginmf.metrics.label_ranking import coverage, ndcg_at_k, precision_at_k, true_ranks
 from marginmf.metrics.labels import (
     example_f1,

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from marginmf._indicators import as_indicators, counts
-from marginmf._typing import Float64Array, IntArray
+from marginmf._utils.indicators import as_indicators, counts
+from marginmf._utils.types import Float64Array, IntArray
 
 
 def hamming_loss(Y: Any, predicted: Any) -> float:

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from marginmf._ids import shown
-from marginmf._typing import BoolArray, Float64Array, IntArray
+from marginmf._utils.ids import shown
+from marginmf._utils.types import BoolArray, Float64Array, IntArray
 
 Lists = Sequence[Sequence[Any]]
 #: A measure of every user: takes hits (n_users, n_ranks), n_relevant (n_users,) and k.

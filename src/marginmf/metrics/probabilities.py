@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from marginmf._typing import Float64Array, IntArray
+from marginmf._utils.types import Float64Array, IntArray
 
 
 def log_loss(true: Any, distribution: Any, levels: Any) -> float:

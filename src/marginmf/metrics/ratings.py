@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from marginmf._typing import Float64Array
+from marginmf._utils.types import Float64Array
 
 
 def mean_absolute_error(true: Any, predicted: Any) -> float:

@@ -10,7 +10,7 @@ lie within their arrays.
   from a model and a model from it, with `arrays`, `sparse`, `atoms` (single values), `ids` and
   `generators`;
 - `classes` lists the classes that may occur, `state` the fitted attributes and what they must be;
-  label methods declare both themselves, in the words of `marginmf._demands`;
+  label methods declare both themselves, in the words of `marginmf._utils.saved`;
 - `families` are ratings models, models of who has what, label models and estimators of
   scikit-learn inside those; what is special about each is in `ratings_parts`, `label_parts` and
   `foreign_parts`;

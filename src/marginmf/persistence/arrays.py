@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from marginmf._typing import Array
+from marginmf._utils.types import Array
 from marginmf.persistence.errors import ModelFileError
 
 #: The types of tensors by their names in the file.  All are little-endian, as the format says.

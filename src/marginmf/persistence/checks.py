@@ -6,7 +6,7 @@ that it is an index into, and every parameter is one that the estimator itself w
 
 from typing import Any
 
-from marginmf._demands import Optional
+from marginmf._utils.saved import Optional
 from marginmf.backends.rows import SIDES
 from marginmf.persistence.classes import constructor_parameters, is_known
 from marginmf.persistence.errors import ModelFileError

@@ -1,6 +1,6 @@
 """Which classes a model file may name, and nothing else is ever made of what a file says.
 
-Methods and their parts declare themselves (`marginmf._demands`); the others are listed here.  A
+Methods and their parts declare themselves (`marginmf._utils.saved`); the others are listed here.  A
 file has the last part of a class's path alone, so a class may move to another module, but not
 change its name.  Objects are stored by the parameters of their constructors, which suits
 dataclasses, named tuples and estimators alike; what can be fitted has its fitted attributes on top,
@@ -14,7 +14,7 @@ from typing import Any
 
 import marginmf.labels
 import marginmf.ratings  # noqa: F401
-from marginmf._demands import SAVED
+from marginmf._utils.saved import SAVED
 
 #: The paths of the other classes that may be part of a model; imported when a file asks for one.
 PLACES = (

@@ -21,8 +21,8 @@ from typing import Any
 
 import numpy as np
 
-from marginmf._atomic import atomic_write
-from marginmf._typing import Array
+from marginmf._utils.files import atomic_write
+from marginmf._utils.types import Array
 from marginmf.persistence.arrays import TENSOR_TYPES, TYPE_NAMES, as_bytes
 from marginmf.persistence.errors import ModelFileError
 from marginmf.persistence.json_text import read_json, write_json

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator
 
-from marginmf._typing import Array
+from marginmf._utils.types import Array
 from marginmf.losses import REAL, TWO_LEVEL, RealLoss, TwoLevelLoss
 from marginmf.persistence.arrays import is_storable, to_tensor
 from marginmf.persistence.atoms import MAX_DEPTH, NotAnAtomError, encode_atom

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from marginmf._demands import ANYTHING, Either, ListOf, Names, Optional, floats
+from marginmf._utils.saved import ANYTHING, Either, ListOf, Names, Optional, floats
 from marginmf.labels.wrappers import n_scores
 from marginmf.persistence.errors import ModelFileError
 from marginmf.persistence.shapes import Lengths

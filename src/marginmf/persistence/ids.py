@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from marginmf._ids import as_objects, shown
-from marginmf._typing import Array
+from marginmf._utils.ids import as_objects, shown
+from marginmf._utils.types import Array
 from marginmf.persistence.atoms import NotAnAtomError, decode_atom, encode_atom
 from marginmf.persistence.errors import ModelFileError
 from marginmf.persistence.json_text import read_json, write_json

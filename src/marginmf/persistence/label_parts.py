@@ -1,6 +1,6 @@
 """What every label model is made of: labels and features."""
 
-from marginmf._demands import Names
+from marginmf._utils.saved import Names
 from marginmf.labels.base import LabelsEstimator
 from marginmf.labels.targets import Targets
 from marginmf.persistence.errors import ModelFileError

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from marginmf._demands import Shaped, counts, floats, within
+from marginmf._utils.saved import Shaped, counts, floats, within
 from marginmf.persistence.errors import ModelFileError
 from marginmf.persistence.shapes import Lengths, check_shape, divides, rises_in_rows
 from marginmf.ratings.data import Ratings

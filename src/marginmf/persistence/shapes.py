@@ -1,12 +1,12 @@
-"""Whether a part of a model is what `marginmf._demands` asks for."""
+"""Whether a part of a model is what `marginmf._utils.saved` asks for."""
 
 from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
 
-from marginmf._demands import Either, ListOf, Names, Optional, Shaped, Stored, within
-from marginmf._typing import Array, BoolArray
+from marginmf._utils.saved import Either, ListOf, Names, Optional, Shaped, Stored, within
+from marginmf._utils.types import Array, BoolArray
 from marginmf.persistence.classes import class_named
 from marginmf.persistence.errors import ModelFileError
 

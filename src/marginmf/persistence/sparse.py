@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from marginmf._demands import within
-from marginmf._typing import Array
+from marginmf._utils.saved import within
+from marginmf._utils.types import Array
 from marginmf.persistence.errors import ModelFileError
 from marginmf.persistence.shapes import divides, rises_in_rows
 

@@ -1,6 +1,6 @@
 """The fitted attributes of every class and what they must be.
 
-Methods and their parts declare theirs (`marginmf._demands`); those of scikit-learn are listed in
+Methods and their parts declare theirs (`_utils.saved`); those of scikit-learn are listed in
 `marginmf.persistence.foreign_parts`.
 
 A file is refused unless its arrays have these shapes, because the compiled kernels do not check
@@ -12,13 +12,13 @@ from typing import Any
 
 from sklearn.base import BaseEstimator
 
-from marginmf._demands import declared
+from marginmf._utils.saved import declared
 from marginmf.persistence.classes import constructor_parameters
 from marginmf.persistence.errors import ModelFileError
 from marginmf.persistence.foreign_parts import FOREIGN_RULES, FOREIGN_STATE
 from marginmf.persistence.shapes import Lengths
 
-#: By class; see `marginmf._demands`.
+#: By class; see `marginmf._utils.saved`.
 STATE: dict[str, dict[str, Any]] = {"LBFGS": {"memory": int}, **FOREIGN_STATE}
 
 

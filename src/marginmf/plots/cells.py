@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from marginmf._typing import Float64Array
+from marginmf._utils.types import Float64Array
 from marginmf.plots.style import FAINT, INK, TICK_SIZE, shades
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from marginmf._typing import Float64Array, IntArray
+from marginmf._utils.types import Float64Array, IntArray
 from marginmf.plots.cells import MOST_NUMBERED, draw_cells, name_cells, write_cell
 from marginmf.plots.style import PALE_INK, axes_or_new, calm
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from marginmf._typing import Float64Array
+from marginmf._utils.types import Float64Array
 from marginmf.plots.style import COLOURS, FAINT, axes_or_new, calm, legend_below, log_ticks
 
 if TYPE_CHECKING:

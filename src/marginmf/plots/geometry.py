@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from marginmf._typing import Float64Array
+from marginmf._utils.types import Float64Array
 from marginmf.plots.plane import Window, draw_line, draw_points, framed, plane, window_on
 from marginmf.plots.style import (
     COLOURS,

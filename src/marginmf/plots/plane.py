@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from marginmf._typing import Float64Array
+from marginmf._utils.types import Float64Array
 from marginmf.plots.style import INK, TICK_SIZE, calm
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from marginmf._names import suggestion
-from marginmf._typing import Array, Float64Array, IntArray
+from marginmf._utils.parameters import suggestion
+from marginmf._utils.types import Array, Float64Array, IntArray
 from marginmf.metrics.lists import LIST_METRICS, check_k, exposure
 from marginmf.ratings.data import Ratings
 from marginmf.ratings.estimator import RatingsEstimator

@@ -8,8 +8,8 @@ import numpy as np
 from sklearn.model_selection import KFold as _KFold
 from sklearn.model_selection import ShuffleSplit
 
-from marginmf._random import as_generator
-from marginmf._typing import IntArray
+from marginmf._utils.random import as_generator
+from marginmf._utils.types import IntArray
 from marginmf.metrics import ratings_report
 from marginmf.protocols.base import TwoWay
 from marginmf.protocols.lists import ListRule, judge_lists

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 from sklearn.base import clone
 
-from marginmf._typing import Float64Array, IntArray
+from marginmf._utils.types import Float64Array, IntArray
 from marginmf.backends.rows import SIDES
 from marginmf.ratings.data import Ratings
 from marginmf.ratings.features import FeatureTable

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from marginmf._indicators import as_indicator, counts
-from marginmf._random import as_generator
-from marginmf._typing import Float64Array, IntArray
+from marginmf._utils.indicators import as_indicator, counts
+from marginmf._utils.random import as_generator
+from marginmf._utils.types import Float64Array, IntArray
 from marginmf.protocols.base import TwoWay
 
 

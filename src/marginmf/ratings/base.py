@@ -12,12 +12,11 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from marginmf._demands import Methods, Optional, floats
-from marginmf._ids import shown
-from marginmf._parameters import check_n_jobs, unfitted
 from marginmf._saving import Savable
-from marginmf._threads import n_threads
-from marginmf._typing import BoolArray, Float64Array, FloatArray, IntArray
+from marginmf._utils.ids import shown
+from marginmf._utils.parameters import check_n_jobs, n_threads, unfitted
+from marginmf._utils.saved import Methods, Optional, floats
+from marginmf._utils.types import BoolArray, Float64Array, FloatArray, IntArray
 from marginmf.backends import Backend, get_backend
 from marginmf.backends.rows import Side
 from marginmf.backends.threads import SMALLEST_TASK
@@ -70,7 +69,7 @@ class RatingsPredictor(Savable, BaseEstimator, ABC):
     #: What the method is called on the command line, and its docstring's first line.
     command_name: ClassVar[str]
     summary: ClassVar[str]
-    #: What a model file holds; see `marginmf._demands`.  Estimators and ratings that stand anywhere
+    #: What a model file holds; see `marginmf._utils.saved`.  Estimators and ratings anywhere
     #: in it must have as many users, items and levels as the estimator itself.
     _saved: ClassVar[dict[str, Any]] = {
         "users_": IdIndex,

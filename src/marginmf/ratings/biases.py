@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from marginmf._typing import Float64Array, IntArray
+from marginmf._utils.types import Float64Array, IntArray
 from marginmf.backends.rows import Side
 from marginmf.ratings.data import Ratings
 

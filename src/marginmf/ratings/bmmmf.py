@@ -4,8 +4,8 @@ from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 
-from marginmf._parameters import MOST, check_number
-from marginmf._typing import FloatArray, IntArray
+from marginmf._utils.parameters import MOST, check_number
+from marginmf._utils.types import FloatArray, IntArray
 from marginmf.backends.specs import Spec, TwoLevel
 from marginmf.losses import two_level_loss
 from marginmf.ratings.base import method

@@ -15,8 +15,8 @@ import numpy as np
 from scipy.linalg import block_diag
 from scipy.special import expit
 
-from marginmf._demands import floats, saved
-from marginmf._typing import BoolArray, Float64Array, FloatArray, IntArray
+from marginmf._utils.saved import floats, saved
+from marginmf._utils.types import BoolArray, Float64Array, FloatArray, IntArray
 from marginmf.backends.threads import even_bounds, one_blas_thread, run
 from marginmf.ratings.fallback import LevelFrequencies
 

@@ -9,9 +9,9 @@ from typing import Any, Literal
 import numpy as np
 from scipy import sparse
 
-from marginmf._demands import saved
-from marginmf._ids import shown
-from marginmf._typing import Array, BoolArray, Float64Array, FloatArray, IntArray
+from marginmf._utils.ids import shown
+from marginmf._utils.saved import saved
+from marginmf._utils.types import Array, BoolArray, Float64Array, FloatArray, IntArray
 from marginmf.backends.rows import SIDES, Rows, Side
 from marginmf.backends.threads import row_parts
 from marginmf.ratings.features import Features, FeatureTable

@@ -10,10 +10,9 @@ from scipy.linalg import block_diag
 from scipy.special import logit
 from sklearn.base import clone
 
-from marginmf._demands import ListOf
-from marginmf._parameters import check_number
-from marginmf._threads import n_threads
-from marginmf._typing import BoolArray, Float64Array, FloatArray, IntArray
+from marginmf._utils.parameters import check_number, n_threads
+from marginmf._utils.saved import ListOf
+from marginmf._utils.types import BoolArray, Float64Array, FloatArray, IntArray
 from marginmf.backends.rows import Side
 from marginmf.progress import Report, progress_bar
 from marginmf.ratings.base import method

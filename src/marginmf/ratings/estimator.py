@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import logit
 from sklearn.utils.validation import check_is_fitted
 
-from marginmf._typing import Float64Array, FloatArray, IntArray
+from marginmf._utils.types import Float64Array, FloatArray, IntArray
 from marginmf.ratings import new_rows
 from marginmf.ratings.base import RatingsPredictor
 from marginmf.ratings.data import Ratings

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from marginmf._ids import as_objects
-from marginmf._typing import Array, Float64Array, FloatArray
+from marginmf._utils.ids import as_objects
+from marginmf._utils.types import Array, Float64Array, FloatArray
 from marginmf.backends import get_backend
 from marginmf.backends.rows import SIDES
 from marginmf.backends.specs import Spec

@@ -13,8 +13,8 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.sparse import csr_array
 
-from marginmf._demands import floats, saved
-from marginmf._typing import Float64Array, FloatArray, IntArray
+from marginmf._utils.saved import floats, saved
+from marginmf._utils.types import Float64Array, FloatArray, IntArray
 from marginmf.backends.ranking import Best, top_n
 from marginmf.metrics.lists import LIST_METRICS
 from marginmf.ratings.data import Ratings, restricted

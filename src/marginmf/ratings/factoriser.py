@@ -11,10 +11,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from marginmf._demands import TRAINING, Optional, floats
-from marginmf._parameters import check_callbacks, check_number
-from marginmf._threads import n_threads
-from marginmf._typing import Float64Array, FloatArray, IntArray
+from marginmf._utils.parameters import check_callbacks, check_number, n_threads
+from marginmf._utils.saved import TRAINING, Optional, floats
+from marginmf._utils.types import Float64Array, FloatArray, IntArray
 from marginmf.backends import BackendLike, get_backend
 from marginmf.backends.rows import Rows, Side
 from marginmf.backends.specs import Spec

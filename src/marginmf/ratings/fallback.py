@@ -5,8 +5,8 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
-from marginmf._demands import Optional, counts, floats, saved
-from marginmf._typing import Float64Array, IntArray
+from marginmf._utils.saved import Optional, counts, floats, saved
+from marginmf._utils.types import Float64Array, IntArray
 from marginmf.backends.rows import Side
 from marginmf.ratings.biases import BiasProblem, biases_given, fit_biases, mean_rating
 from marginmf.ratings.data import Ratings

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from marginmf._demands import saved
-from marginmf._ids import is_missing
-from marginmf._typing import Array, Float64Array, FloatArray, IntArray
+from marginmf._utils.ids import is_missing
+from marginmf._utils.saved import saved
+from marginmf._utils.types import Array, Float64Array, FloatArray, IntArray
 
 if TYPE_CHECKING:
     from marginmf.ratings.features import FeatureTable

@@ -12,9 +12,9 @@ import narwhals as nw
 import numpy as np
 from scipy import sparse
 
-from marginmf._demands import Stored, saved
-from marginmf._ids import as_id_column, as_objects, is_missing, shown
-from marginmf._typing import Array, IntArray
+from marginmf._utils.ids import as_id_column, as_objects, is_missing, shown
+from marginmf._utils.saved import Stored, saved
+from marginmf._utils.types import Array, IntArray
 from marginmf.ratings.feature_columns import (
     SEVERAL,
     Encoder,

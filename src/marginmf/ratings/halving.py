@@ -14,9 +14,9 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
-from marginmf._parameters import check_number
-from marginmf._random import as_generator
-from marginmf._typing import Float64Array
+from marginmf._utils.parameters import check_number
+from marginmf._utils.random import as_generator
+from marginmf._utils.types import Float64Array
 from marginmf.checkpoints import Journal
 from marginmf.metrics import mean_absolute_error
 from marginmf.progress import Report, progress_bar

@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from marginmf._demands import ListOf, Optional, floats
-from marginmf._parameters import MOST, check_number
-from marginmf._typing import FloatArray, IntArray
+from marginmf._utils.parameters import MOST, check_number
+from marginmf._utils.saved import ListOf, Optional, floats
+from marginmf._utils.types import FloatArray, IntArray
 from marginmf.backends import get_backend
 from marginmf.backends.rows import Side
 from marginmf.backends.specs import Spec, TwoLevel

@@ -10,8 +10,8 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
-from marginmf._ids import as_id_column, as_objects, shown
-from marginmf._typing import Array, IntArray
+from marginmf._utils.ids import as_id_column, as_objects, shown
+from marginmf._utils.types import Array, IntArray
 from marginmf.backends.rows import BLOCK
 
 #: The code of an id that is not in the vocabulary.

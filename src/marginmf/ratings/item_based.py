@@ -11,10 +11,9 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from marginmf._parameters import check_number
-from marginmf._random import as_generator
-from marginmf._threads import n_threads
-from marginmf._typing import Float64Array, FloatArray, IntArray
+from marginmf._utils.parameters import check_number, n_threads
+from marginmf._utils.random import as_generator
+from marginmf._utils.types import Float64Array, FloatArray, IntArray
 from marginmf.ratings.data import Ratings
 from marginmf.ratings.exposure import chosen_strength
 from marginmf.ratings.lists import similar_by

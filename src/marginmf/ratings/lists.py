@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 
-from marginmf._ids import shown
-from marginmf._threads import n_threads
-from marginmf._typing import Array, Float64Array, FloatArray, IntArray
+from marginmf._utils.ids import shown
+from marginmf._utils.parameters import n_threads
+from marginmf._utils.types import Array, Float64Array, FloatArray, IntArray
 from marginmf.backends import Backend
 from marginmf.ratings.calibration import median
 from marginmf.ratings.data import Ratings

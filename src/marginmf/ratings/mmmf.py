@@ -5,8 +5,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from marginmf._demands import floats
-from marginmf._typing import FloatArray, IntArray
+from marginmf._utils.saved import floats
+from marginmf._utils.types import FloatArray, IntArray
 from marginmf.backends.rows import Rows
 from marginmf.backends.specs import Anchored, Spec, Thresholds
 from marginmf.losses import two_level_loss

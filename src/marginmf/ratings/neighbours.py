@@ -17,8 +17,8 @@ import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotri
 from scipy.sparse import csr_array
 
-from marginmf._demands import Stored, saved
-from marginmf._typing import Float64Array, FloatArray, IntArray
+from marginmf._utils.saved import Stored, saved
+from marginmf._utils.types import Float64Array, FloatArray, IntArray
 from marginmf.backends.threads import one_blas_thread, run
 from marginmf.ratings.data import Ratings
 from marginmf.ratings.search import Lists

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from marginmf._ids import shown
-from marginmf._typing import Array, IntArray
+from marginmf._utils.ids import shown
+from marginmf._utils.types import Array, IntArray
 from marginmf.backends.rows import SIDES, Side
 from marginmf.ratings.data import Ratings, assemble, restricted
 from marginmf.ratings.features import Features, FeatureTable

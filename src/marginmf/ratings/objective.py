@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from marginmf._typing import BoolArray, Float64Array, FloatArray, IntArray
+from marginmf._utils.types import BoolArray, Float64Array, FloatArray, IntArray
 from marginmf.backends import Backend, Resident
 from marginmf.backends.rows import Coordinates, Rows
 from marginmf.backends.specs import Spec

@@ -13,11 +13,10 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from marginmf._demands import TRAINING, floats
-from marginmf._parameters import check_number
-from marginmf._random import as_generator
-from marginmf._threads import n_threads
-from marginmf._typing import Float64Array, FloatArray, IntArray
+from marginmf._utils.parameters import check_number, n_threads
+from marginmf._utils.random import as_generator
+from marginmf._utils.saved import TRAINING, floats
+from marginmf._utils.types import Float64Array, FloatArray, IntArray
 from marginmf.backends import Backend, get_backend
 from marginmf.backends.rows import Rows
 from marginmf.backends.specs import TwoLevel

@@ -17,10 +17,10 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from marginmf._demands import Methods, counts
-from marginmf._parameters import MOST, check_n_jobs, check_number, unfitted
 from marginmf._saving import Savable
-from marginmf._typing import Float64Array, FloatArray, IntArray
+from marginmf._utils.parameters import MOST, check_n_jobs, check_number, unfitted
+from marginmf._utils.saved import Methods, counts
+from marginmf._utils.types import Float64Array, FloatArray, IntArray
 from marginmf.ratings.data import Ratings, observed
 from marginmf.ratings.ids import IdIndex
 from marginmf.ratings.lists import Request, UnknownUsers

@@ -23,7 +23,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from scipy.sparse import csr_array, hstack
 
-from marginmf._typing import BoolArray, Float64Array, FloatArray, IntArray
+from marginmf._utils.types import BoolArray, Float64Array, FloatArray, IntArray
 from marginmf.backends.rows import SIDES, Coordinates, FeatureMatrices, Side
 from marginmf.backends.threads import one_blas_thread
 from marginmf.ratings.data import Ratings

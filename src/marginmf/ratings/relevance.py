@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from marginmf._typing import Float64Array, FloatArray, IntArray
+from marginmf._utils.types import Float64Array, FloatArray, IntArray
 from marginmf.backends.ranking import expected_ratings
 from marginmf.ratings.calibration import Calibrator, certainty, side_columns
 from marginmf.ratings.exposure import Exposure

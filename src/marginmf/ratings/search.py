@@ -12,8 +12,8 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from marginmf._ids import shown
-from marginmf._typing import Array, BoolArray, Float64Array, FloatArray, IntArray
+from marginmf._utils.ids import shown
+from marginmf._utils.types import Array, BoolArray, Float64Array, FloatArray, IntArray
 from marginmf.backends.ranking import Best, top_n
 from marginmf.backends.rows import Rows
 from marginmf.backends.threads import one_blas_thread, run

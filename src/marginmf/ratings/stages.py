@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from marginmf._typing import FloatArray, IntArray
+from marginmf._utils.types import FloatArray, IntArray
 from marginmf.backends import Backend, Resident
 from marginmf.backends.specs import Spec
 from marginmf.checkpoints import Journal

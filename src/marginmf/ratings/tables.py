@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import narwhals as nw
 import numpy as np
 
-from marginmf._ids import as_id_column, as_objects, shown
-from marginmf._typing import Array, FloatArray, IntArray
+from marginmf._utils.ids import as_id_column, as_objects, shown
+from marginmf._utils.types import Array, FloatArray, IntArray
 
 if TYPE_CHECKING:
     from marginmf.ratings.ids import IdIndex

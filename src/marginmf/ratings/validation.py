@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import csr_array
 
-from marginmf._typing import BoolArray, Float64Array, FloatArray, IntArray
+from marginmf._utils.types import BoolArray, Float64Array, FloatArray, IntArray
 from marginmf.backends import Backend
 from marginmf.progress import Report
 from marginmf.ratings.calibration import Calibrator, features_of

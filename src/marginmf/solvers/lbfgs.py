@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from marginmf._typing import Float64Array
+from marginmf._utils.types import Float64Array
 from marginmf.solvers.descent import Descent, Directions, Memory, Taken, downhill
 from marginmf.solvers.line_search import Step, StrongWolfe
 from marginmf.solvers.vectors import BufferPool, Vector, dot

@@ -11,7 +11,7 @@ from typing import Protocol, Self
 
 import numpy as np
 
-from marginmf._typing import Array, Float64Array, FloatArray, IntArray
+from marginmf._utils.types import Array, Float64Array, FloatArray, IntArray
 
 
 @dataclass(frozen=True)

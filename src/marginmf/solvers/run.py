@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, NamedTuple, Protocol, Self
 
-from marginmf._random import GeneratorState
+from marginmf._utils.random import GeneratorState
 from marginmf.solvers.vectors import NumpyVectors, Vector, Vectors, copy
 
 #: Iterations over which the fall of the objective is averaged: single ones vary too much.

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from marginmf._typing import Array, FloatArray
+from marginmf._utils.types import Array, FloatArray
 
 Vector = Any
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from marginmf._typing import Float64Array
+from marginmf._utils.types import Float64Array
 from marginmf.stats.ranks import named_means, ranks_within
 from marginmf.stats.tables import alpha_of_a_test, score_table
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
-from marginmf._typing import Float64Array
+from marginmf._utils.types import Float64Array
 from marginmf.stats.tables import score_table
 
 

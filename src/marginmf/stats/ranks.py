@@ -4,7 +4,7 @@ from typing import Any
 
 from scipy.stats import rankdata
 
-from marginmf._typing import Float64Array
+from marginmf._utils.types import Float64Array
 from marginmf.stats.tables import ScoreTable, score_table
 
 

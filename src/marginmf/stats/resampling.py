@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from marginmf._random import as_generator
-from marginmf._typing import Float64Array
+from marginmf._utils.random import as_generator
+from marginmf._utils.types import Float64Array
 from marginmf.stats.tables import score_table
 
 #: Up to this many pairs that differ, every assignment of signs is counted.

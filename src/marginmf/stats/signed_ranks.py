@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from marginmf._typing import Float64Array
+from marginmf._utils.types import Float64Array
 from marginmf.stats.tables import alpha_of_a_test, score_table
 
 #: Up to so many data sets the p-value is exact.

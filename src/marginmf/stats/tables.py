@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from marginmf._typing import Float64Array
+from marginmf._utils.types import Float64Array
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 from scipy.sparse import csr_array
 
-from marginmf._typing import Array, FloatArray, IntArray
+from marginmf._utils.types import Array, FloatArray, IntArray
 from marginmf.backends.cpu import gradients, least_squares, sums
 from marginmf.backends.cpu.blocks import SIZES, Blocks, over_blocks
 from marginmf.backends.cpu.losses import for_loss, make_proximal_rows

@@ -15,7 +15,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from marginmf._typing import Array, IntArray
+from marginmf._utils.types import Array, IntArray
 from marginmf.backends.cpu.gradients import STRIDE
 from marginmf.backends.cpu.inner_loops import VECTOR_CODE
 from marginmf.backends.rows import Rows

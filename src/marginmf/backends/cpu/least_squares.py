@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from marginmf._typing import FloatArray, IntArray
+from marginmf._utils.types import FloatArray, IntArray
 from marginmf.backends.cpu.compiling import inline, kernel, sources
 from marginmf.backends.cpu.inner_loops import VECTOR_CODE, scatter_row, score_row
 

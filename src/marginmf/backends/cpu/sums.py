@@ -11,7 +11,7 @@ import numpy as np
 from numba import carray, types
 from numba.extending import intrinsic
 
-from marginmf._typing import FloatArray
+from marginmf._utils.types import FloatArray
 from marginmf.backends.cpu.compiling import inline, kernel, sources
 from marginmf.backends.cpu.inner_loops import VECTOR_CODE, dot_at, scatter_row
 from marginmf.backends.threads import row_bounds, run

@@ -7,7 +7,7 @@ from typing import Any
 from sklearn.base import clone
 from sklearn.model_selection import KFold
 
-from marginmf._typing import IntArray
+from marginmf._utils.types import IntArray
 from marginmf.cli.labels.options import FoldOptions
 from marginmf.cli.scores import Scores
 from marginmf.datasets import LabelsTable

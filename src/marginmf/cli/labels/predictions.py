@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from marginmf._atomic import atomic_write
-from marginmf._ids import as_objects
-from marginmf._typing import Array, FloatArray, IntArray
+from marginmf._utils.files import atomic_write
+from marginmf._utils.ids import as_objects
+from marginmf._utils.types import Array, FloatArray, IntArray
 from marginmf.cli.labels.data import feature_names
 from marginmf.datasets import LabelsTable
 from marginmf.datasets.labels.names import distinct

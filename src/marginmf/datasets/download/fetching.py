@@ -10,7 +10,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Protocol
 
-from marginmf._locks import held
+from marginmf._utils.files import acquire_lock
 from marginmf.datasets.download.parts import Part, Validator, described
 from marginmf.datasets.download.progress import bar
 
@@ -71,7 +71,7 @@ def fetch(
     job = _Job(url, destination, expected_size, sha256, progress, timeout)
     try:
         before = _edition(job.target)
-        with held(job.target.with_name(f"{job.target.name}.lock")) as waited:
+        with acquire_lock(job.target.with_name(f"{job.target.name}.lock")) as waited:
             # Whoever held the lock may have brought the file.
             if not (waited and _edition(job.target) != before and job.is_as_expected()):
                 job.run()

@@ -7,7 +7,7 @@ from email.message import Message
 from pathlib import Path
 from typing import Any
 
-from marginmf._atomic import atomic_write
+from marginmf._utils.files import atomic_write
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from marginmf._typing import Float64Array
+from marginmf._utils.types import Float64Array
 from marginmf.datasets.files import values
 from marginmf.datasets.files.arrow import strings
 from marginmf.datasets.files.blocks import CellFault, Encoded, IdBlock, Int64Array

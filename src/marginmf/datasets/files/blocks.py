@@ -13,8 +13,8 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from marginmf._ids import as_objects
-from marginmf._typing import Float64Array, IntArray
+from marginmf._utils.ids import as_objects
+from marginmf._utils.types import Float64Array, IntArray
 from marginmf.datasets.table import IdArray
 
 Int64Array = npt.NDArray[np.int64]

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from marginmf._typing import Float64Array
+from marginmf._utils.types import Float64Array
 from marginmf.datasets.files.blocks import CellFault, Encoded, IdBlock, Int64Array
 
 # "007", "+7" and "-0" are names, not numbers: as int64 they could not be told from 7 and 0. Any

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from typing import IO, Any
 
-from marginmf._typing import Array
+from marginmf._utils.types import Array
 from marginmf.datasets.files.arrow import require_pyarrow
 
 Batches = Iterable[dict[str, Array]]

@@ -7,7 +7,7 @@ import re
 from functools import cache
 from typing import Any
 
-from marginmf._typing import Float64Array, IntArray
+from marginmf._utils.types import Float64Array, IntArray
 from marginmf.datasets.files import cells
 from marginmf.datasets.files.arrow import has_pyarrow, strings
 from marginmf.datasets.files.blocks import (

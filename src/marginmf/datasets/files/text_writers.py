@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from marginmf._typing import Array
+from marginmf._utils.types import Array
 
 Batches = Iterable[dict[str, Array]]
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from marginmf._typing import Float64Array
+from marginmf._utils.types import Float64Array
 from marginmf.datasets.files.blocks import CellFault, IdBlock, Int64Array, encode
 from marginmf.datasets.files.cells import TIME_DIGITS, parse_number, parse_time, seconds
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from marginmf._typing import Float64Array
+from marginmf._utils.types import Float64Array
 from marginmf.datasets.files.arrow import require_pyarrow
 from marginmf.datasets.files.columnar import blocks_of, opened, schema_of
 from marginmf.datasets.files.kinds import Kind

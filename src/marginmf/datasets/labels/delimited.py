@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from marginmf._typing import Float64Array
+from marginmf._utils.types import Float64Array
 from marginmf.datasets.files.cells import parse_number
 from marginmf.datasets.files.delimited import SAMPLE_CHARACTERS, Row, iterate_rows, sniff_separator
 from marginmf.datasets.files.pieces import (

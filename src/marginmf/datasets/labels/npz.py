@@ -13,8 +13,8 @@ from typing import Any, BinaryIO
 import numpy as np
 from scipy import sparse
 
-from marginmf._atomic import atomic_write
-from marginmf._typing import Array
+from marginmf._utils.files import atomic_write
+from marginmf._utils.types import Array
 from marginmf.datasets.labels.names import refuse_alike
 from marginmf.datasets.labels.table import LabelsTable
 

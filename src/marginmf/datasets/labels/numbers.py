@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 
-from marginmf._typing import Float64Array
+from marginmf._utils.types import Float64Array
 
 
 def parse_numbers(text: str, separator: str, count: int) -> Float64Array | None:

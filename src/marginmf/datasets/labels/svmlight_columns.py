@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from marginmf._typing import IntArray
+from marginmf._utils.types import IntArray
 from marginmf.datasets.labels.choice import LabelsChoice, is_none
 from marginmf.datasets.labels.names import refuse_alike
 from marginmf.datasets.labels.svmlight_rows import Entries, SvmlightRows

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from marginmf._typing import Float64Array, IntArray
+from marginmf._utils.types import Float64Array, IntArray
 from marginmf.datasets.files.blocks import Column
 from marginmf.datasets.labels.numbers import parse_numbers
 

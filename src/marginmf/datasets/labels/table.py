@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from marginmf._typing import Array
+from marginmf._utils.types import Array
 
 Indexes = npt.NDArray[np.int64]
 #: Below this share of values that are not zero, features are kept as a sparse matrix.

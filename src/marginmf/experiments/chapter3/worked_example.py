@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from marginmf._typing import Float64Array, IntArray
+from marginmf._utils.types import Float64Array, IntArray
 from marginmf.experiments.blocks import Block, Figure, Text, Verdict
 from marginmf.experiments.exhibit import Exhibit, Scale
 from marginmf.experiments.figures import hierarchy_figure

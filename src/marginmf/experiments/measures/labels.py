@@ -9,7 +9,7 @@ from scipy.sparse import issparse
 from sklearn.model_selection import KFold
 from sklearn.preprocessing import MinMaxScaler
 
-from marginmf._typing import IntArray
+from marginmf._utils.types import IntArray
 from marginmf.experiments.cell import Values
 from marginmf.experiments.data import labels_of
 from marginmf.labels import (

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from marginmf._typing import IntArray
+from marginmf._utils.types import IntArray
 from marginmf.datasets import RatingsTable
 from marginmf.experiments.cell import Values
 from marginmf.experiments.data import Data, ratings_of

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from marginmf._typing import Float64Array, IntArray
+from marginmf._utils.types import Float64Array, IntArray
 from marginmf.datasets import make_matrix
 from marginmf.experiments.cell import Values
 from marginmf.experiments.measures.ratings import make_method

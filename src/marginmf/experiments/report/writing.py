@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from marginmf._atomic import atomic_write
+from marginmf._utils.files import atomic_write
 from marginmf.experiments.exhibit import Exhibit, Scale
 from marginmf.experiments.report.contents import contents_of
 from marginmf.experiments.report.markdown import markdown_page_of

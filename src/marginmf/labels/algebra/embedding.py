@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.linalg import eigh_tridiagonal
 
-from marginmf._typing import Float64Array, FloatArray
+from marginmf._utils.types import Float64Array, FloatArray
 from marginmf.checkpoints import Journal
 from marginmf.labels.algebra.grams import ZERO, LabelGram, Normal, leading_eigenvectors
 from marginmf.penalties import L1, L21

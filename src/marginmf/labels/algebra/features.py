@@ -9,8 +9,8 @@ from scipy.sparse import csr_array, issparse
 from sklearn.metrics import pairwise_distances_chunked
 from sklearn.utils.extmath import row_norms
 
-from marginmf._demands import Stored, saved
-from marginmf._typing import FloatArray, IntArray
+from marginmf._utils.saved import Stored, saved
+from marginmf._utils.types import FloatArray, IntArray
 from marginmf.backends.labels import sparse_times
 
 #: A mean whose square is this many times the mean square around it is taken off before products.

@@ -16,7 +16,7 @@ from scipy.linalg import eigh
 from scipy.sparse import csr_array, issparse
 from scipy.sparse.linalg import LinearOperator, eigsh
 
-from marginmf._typing import Float64Array, FloatArray, IntArray
+from marginmf._utils.types import Float64Array, FloatArray, IntArray
 from marginmf.backends.labels import mirror, sparse_times, upper_gram
 from marginmf.labels.algebra.features import FAR_OFF, filled_columns
 

@@ -11,8 +11,8 @@ from sklearn.base import clone
 from sklearn.cluster import SpectralClustering
 from sklearn.exceptions import ConvergenceWarning
 
-from marginmf._random import as_generator
-from marginmf._typing import Float64Array, IntArray
+from marginmf._utils.random import as_generator
+from marginmf._utils.types import Float64Array, IntArray
 from marginmf.labels.algebra.grams import BLOCK, LabelGram
 
 #: The neighbour whose distance is a label's own scale (Zelnik-Manor and Perona, 2004).

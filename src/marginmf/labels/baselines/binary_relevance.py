@@ -13,9 +13,9 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
-from marginmf._demands import Optional, floats
-from marginmf._parameters import check_n_jobs
-from marginmf._typing import Float64Array, FloatArray, IntArray
+from marginmf._utils.parameters import check_n_jobs
+from marginmf._utils.saved import Optional, floats
+from marginmf._utils.types import Float64Array, FloatArray, IntArray
 from marginmf.labels.base import LabelsEstimator, method
 from marginmf.labels.linear import LinearScores
 from marginmf.labels.order import Seen

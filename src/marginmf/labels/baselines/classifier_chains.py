@@ -8,11 +8,11 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.sparse import csr_array, hstack, issparse
 
-from marginmf._demands import ListOf, Optional, floats, indices
-from marginmf._indicators import counts
-from marginmf._parameters import check_number
-from marginmf._random import as_generator
-from marginmf._typing import Float64Array, FloatArray, IntArray
+from marginmf._utils.indicators import counts
+from marginmf._utils.parameters import check_number
+from marginmf._utils.random import as_generator
+from marginmf._utils.saved import ListOf, Optional, floats, indices
+from marginmf._utils.types import Float64Array, FloatArray, IntArray
 from marginmf.labels.algebra.features import take_rows
 from marginmf.labels.base import method
 from marginmf.labels.baselines.binary_relevance import (

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from marginmf._indicators import counts
-from marginmf._parameters import check_number
-from marginmf._typing import Float64Array
+from marginmf._utils.indicators import counts
+from marginmf._utils.parameters import check_number
+from marginmf._utils.types import Float64Array
 from marginmf.labels.algebra.grams import Gram, LabelGram, leading_eigenvectors
 from marginmf.labels.base import method
 from marginmf.labels.baselines.ridge import Ridge

@@ -7,10 +7,10 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.sparse import csr_array
 
-from marginmf import _indicators
-from marginmf._demands import Stored, floats
-from marginmf._parameters import check_number
-from marginmf._typing import Float64Array, FloatArray, IntArray
+from marginmf._utils import indicators as _indicators
+from marginmf._utils.parameters import check_number
+from marginmf._utils.saved import Stored, floats
+from marginmf._utils.types import Float64Array, FloatArray, IntArray
 from marginmf.labels.algebra.features import Neighbours
 from marginmf.labels.base import LabelsEstimator, method
 

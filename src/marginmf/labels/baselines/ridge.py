@@ -17,9 +17,9 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
 from scipy.sparse import csr_array, issparse
 from sklearn.exceptions import ConvergenceWarning
 
-from marginmf._indicators import counts
-from marginmf._parameters import check_number
-from marginmf._typing import Float64Array
+from marginmf._utils.indicators import counts
+from marginmf._utils.parameters import check_number
+from marginmf._utils.types import Float64Array
 from marginmf.labels.algebra.grams import (
     ImplicitNormal,
     cross_product,

@@ -5,9 +5,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from marginmf._demands import TRAINING, floats
-from marginmf._parameters import check_number
-from marginmf._typing import FloatArray, IntArray
+from marginmf._utils.parameters import check_number
+from marginmf._utils.saved import TRAINING, floats
+from marginmf._utils.types import FloatArray, IntArray
 from marginmf.backends.rows import Side
 from marginmf.ratings.base import method
 from marginmf.ratings.biases import GRADIENT_TOL, BiasProblem, biases_given, mean_rating

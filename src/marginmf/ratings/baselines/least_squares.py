@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from marginmf._typing import Float64Array, FloatArray, IntArray
+from marginmf._utils.types import Float64Array, FloatArray, IntArray
 from marginmf.backends import Backend
 from marginmf.backends.rows import Rows, Side
 from marginmf.backends.specs import Real, Spec

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from marginmf._typing import Array, Float64Array, IntArray
+from marginmf._utils.types import Array, Float64Array, IntArray
 from marginmf.datasets.labels.arff.columns import Column, Columns
 from marginmf.datasets.labels.table import joined_features, lean
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from marginmf._typing import Float64Array
+from marginmf._utils.types import Float64Array
 from marginmf.datasets.labels.arff.blocks import RowFault
 from marginmf.datasets.labels.arff.columns import Columns
 from marginmf.datasets.labels.arff.values import ValuesFault, cut

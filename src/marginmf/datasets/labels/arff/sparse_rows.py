@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from marginmf._typing import Float64Array, IntArray
+from marginmf._utils.types import Float64Array, IntArray
 from marginmf.datasets.labels.arff.blocks import RowFault
 from marginmf.datasets.labels.arff.columns import Columns
 from marginmf.datasets.labels.arff.values import QUOTED, unquote

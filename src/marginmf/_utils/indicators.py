@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from marginmf._ids import shown
-from marginmf._typing import Array, BoolArray, IntArray
+from marginmf._utils.ids import shown
+from marginmf._utils.types import Array, BoolArray, IntArray
 
 HINT = "scikit-learn's MultiLabelBinarizer makes one from lists of labels."
 

@@ -1,11 +1,13 @@
-"""Parameters of estimators: sentences for those that cannot be used, copies with them alone."""
+"""Parameters of estimators: checks, suggestions, thread counts, unfitted copies."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from copy import copy
+from difflib import get_close_matches
 from numbers import Integral, Real
 from typing import Any, TypeVar
 
 import numpy as np
+from joblib import cpu_count, effective_n_jobs
 
 Estimator = TypeVar("Estimator")
 
@@ -62,3 +64,31 @@ def unfitted(estimator: Estimator, private: Collection[str] = ()) -> Estimator:
         if name.endswith("_") or name in private:
             delattr(bare, name)
     return bare  # type: ignore[no-any-return]
+
+
+def suggestion(name: str, known: Iterable[str]) -> str:
+    """Return ``" Did you mean ...?"`` with the known name that is nearest, or nothing.
+
+    >>> suggestion("macro_f", ["micro_f1", "macro_f1"])
+    ' Did you mean macro_f1?'
+    >>> suggestion("xyz", ["micro_f1", "macro_f1"])
+    ''
+    """
+    close = get_close_matches(name.lower(), list(known), n=1)
+    return f" Did you mean {close[0]}?" if close else ""
+
+
+def n_threads(n_jobs: int | None) -> int:
+    """Return the number of threads that ``n_jobs`` stands for, as in scikit-learn.
+
+    Never more than was asked for, nor than there are cores if all were: to a backend of joblib that
+    spreads work over a cluster, all its cores are there to be had, but threads cannot leave this
+    machine.
+
+    >>> n_threads(None), n_threads(3)
+    (1, 3)
+    """
+    wanted = int(effective_n_jobs(n_jobs))
+    if wanted == 1:  # no need to count cores, which takes longer than to predict a rating
+        return 1
+    return min(wanted, n_jobs if n_jobs is not None and n_jobs > 0 else cpu_count())

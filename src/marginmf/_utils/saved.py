@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from marginmf._typing import Array
+from marginmf._utils.types import Array
 
 Kind = TypeVar("Kind", bound=type[Any])
 

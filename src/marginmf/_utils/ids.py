@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from marginmf._typing import Array
+from marginmf._utils.types import Array
 
 
 def as_id_column(values: Any, what: str = "id") -> Array:
