@@ -5,19 +5,25 @@ BIN := $(VENV)/bin
 # Rewritten after every installation; older than pyproject.toml means: install again.
 INSTALLED := $(VENV)/installed
 INSTALLED_DOCS := $(VENV)/installed-docs
+LOWEST := $(VENV)-lowest
 KERNEL_TESTS := tests/backends tests/ratings/test_objective.py
+# Real data for the README's examples: a folder of your own, or one beside the checkout; else a download.
+DATA := $(or $(MARGINMF_DATA),$(abspath $(wildcard ../shared/data)))
 
-.PHONY: demo test test-matrix lint format docs bench clean
+.PHONY: help demo test test-matrix lint format docs wheel wheel-test bench clean
 
-demo: $(INSTALLED)
+help: ## list these commands
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
+
+demo: $(INSTALLED) ## compare the main methods on MovieLens 100K
 	$(BIN)/marginmf demo
 
-test: $(INSTALLED)
+test: $(INSTALLED) ## run the tests
 	$(BIN)/python -m pytest -n auto
 
 # The kernels' tests with the lowest and the newest Numba that are allowed, each in an environment of
 # its own, with the plain loops, and for a processor of which nothing is known.
-test-matrix: $(INSTALLED)
+test-matrix: $(INSTALLED) ## run the kernels' tests with the lowest and the newest Numba
 	set -e; for numba in 'numba==0.60.*' 'numba'; do \
 	  rm -rf $(VENV)-numba; $(PYTHON) -m venv $(VENV)-numba; \
 	  $(VENV)-numba/bin/python -m pip install --quiet --disable-pip-version-check \
@@ -27,27 +33,43 @@ test-matrix: $(INSTALLED)
 	NUMBA_CPU_NAME=generic NUMBA_CACHE_DIR=$(VENV)/generic $(BIN)/python -m pytest -n auto $(KERNEL_TESTS)
 	MARGINMF_PLAIN_KERNELS=1 $(BIN)/python -m pytest -n auto $(KERNEL_TESTS)
 
-lint: $(INSTALLED)
+lint: $(INSTALLED) ## ruff check, ruff format --check, mypy
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-format: $(INSTALLED)
+format: $(INSTALLED) ## let ruff fix what it can
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-docs: $(INSTALLED_DOCS)
+docs: $(INSTALLED_DOCS) ## build the documentation site, strictly, into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 	@echo "The documentation is in site/index.html"
 
+wheel: $(INSTALLED) ## build the wheel into dist/
+	rm -rf dist
+	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
+	@ls -l dist
+
+# An empty environment with the lowest versions that pyproject.toml allows.
+$(LOWEST)/installed: pyproject.toml .ci/lowest
+	$(PYTHON) -m venv --clear $(LOWEST)
+	.ci/lowest pandas > $(LOWEST)/lowest.txt
+	$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check -r $(LOWEST)/lowest.txt
+	touch $@
+
+wheel-test: wheel $(LOWEST)/installed ## run the README's examples from the wheel, with the lowest dependencies
+	$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --force-reinstall dist/*.whl
+	MARGINMF_DATA='$(DATA)' $(LOWEST)/bin/python tests/examples.py README.md
+
 # Beside all peers, each in an environment of its own: hours.  BENCH="--quick" takes minutes.
-bench: $(INSTALLED)
+bench: $(INSTALLED) ## compare with other libraries (hours; BENCH=--quick takes minutes)
 	$(BIN)/python -m benchmarks ratings --threads 1 2 $(BENCH)
 	$(BIN)/python -m benchmarks labels $(BENCH)
 	$(BIN)/python -m benchmarks serving $(BENCH)
 
-clean:
-	rm -rf $(VENV) $(VENV)-numba build dist site .mypy_cache .pytest_cache .ruff_cache .hypothesis
+clean: ## remove what these commands made
+	rm -rf $(VENV) $(VENV)-numba $(LOWEST) build dist site .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(INSTALLED): pyproject.toml

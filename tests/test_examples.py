@@ -1,28 +1,27 @@
 """Every example in docstrings, in the README and in docs/ runs and gives the output shown."""
 
-import contextlib
 import doctest
 import importlib
-import io
-import pkgutil
-import re
 from pathlib import Path
 
 import pytest
 
-import marginmf
+from examples import BLOCK, run_page
 from marginmf import labels, ratings
 from marginmf._utils.saved import SAVED
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]
+PAGES = [
+    page
+    for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md")))
+    if BLOCK.search(page.read_text())
+]
+SOURCES = ROOT / "src" / "marginmf"
 MODULES = sorted(
-    module.name
-    for module in pkgutil.walk_packages(marginmf.__path__, "marginmf.")
-    if not module.name.endswith("__main__")
+    ".".join(path.relative_to(SOURCES.parent).with_suffix("").parts).removesuffix(".__init__")
+    for path in SOURCES.rglob("*.py")
+    if ">>> " in path.read_text()
 )
-# A block of Python and, where the next block is text, the output that it prints.
-BLOCK = re.compile(r"```python\n(.*?)```(?:\s*```text\n(.*?)```)?", re.DOTALL)
 
 
 @pytest.mark.parametrize("name", MODULES)
@@ -48,9 +47,4 @@ def test_page_examples(page, request, monkeypatch, tmp_path):
     if "load_ratings" in text or "load_labels" in text:
         monkeypatch.setenv("MARGINMF_DATA", str(request.getfixturevalue("data_root")))
     monkeypatch.chdir(tmp_path)
-    names: dict[str, object] = {}
-    for code, expected in BLOCK.findall(text):
-        printed = io.StringIO()
-        with contextlib.redirect_stdout(printed):
-            exec(compile(code, str(page), "exec"), names)
-        assert printed.getvalue().strip() == expected.strip(), code
+    run_page(page)
