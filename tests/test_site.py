@@ -1,6 +1,7 @@
 """The site leaves nothing out: every public name is in the reference, every page in the menu."""
 
 import re
+import subprocess
 from pathlib import Path
 from types import ModuleType
 
@@ -32,3 +33,18 @@ def test_every_public_name_is_in_the_reference(name: str) -> None:
 def test_every_page_is_in_the_menu() -> None:
     menu = set(re.findall(r"[\w/-]+\.md", (ROOT / "mkdocs.yml").read_text()))
     assert {page.relative_to(DOCS).as_posix() for page in DOCS.glob("**/*.md")} == menu
+
+
+def test_every_command_of_the_contributing_page_is_run_by_the_checks() -> None:
+    page = (ROOT / "CONTRIBUTING.md").read_text()
+    checks = (ROOT / ".ci" / "run").read_text()
+    commands = set(re.findall(r"^make [a-z-]+", page, re.M)) - {"make help"}
+    assert commands
+    assert commands <= set(re.findall(r"^make [a-z-]+", checks, re.M))
+
+
+def test_make_lists_every_command() -> None:
+    listed = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True)
+    phony = re.search(r"^\.PHONY: (.+)$", (ROOT / "Makefile").read_text(), re.M)
+    assert phony is not None
+    assert {line.split()[0] for line in listed.stdout.splitlines()} == set(phony[1].split())
