@@ -12,14 +12,17 @@ from marginmf.datasets.copies import dataset_path, keep_copy
 from marginmf.datasets.download import DownloadError, fetch, fetch_wheel_member
 from marginmf.datasets.entry import DatasetInfo
 from marginmf.datasets.facts import LabelsFacts, RatingsFacts
-from marginmf.datasets.features import read_features
+from marginmf.datasets.files.reader import (
+    iterate_pairs,
+    read_features,
+    read_pairs,
+    read_ratings,
+)
+from marginmf.datasets.files.write import write_columns
 from marginmf.datasets.loading import DatasetUnavailable, load_ratings
-from marginmf.datasets.pairs import iterate_pairs, read_pairs
-from marginmf.datasets.readers import read_ratings
 from marginmf.datasets.registry import dataset_info, dataset_names
 from marginmf.datasets.synthetic import SyntheticMatrix, make_matrix, make_ratings
 from marginmf.datasets.table import RatingsTable
-from marginmf.datasets.writers import write_columns
 
 if TYPE_CHECKING:
     from marginmf.datasets.labels import LabelsTable, load_labels, read_labels

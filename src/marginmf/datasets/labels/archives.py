@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 import numpy as np
 from scipy import sparse
 
-from marginmf.datasets.files.sources import Source
+from marginmf.datasets.files.source import Source
 from marginmf.datasets.labels.arff.labels import XmlFile, chooser, named_alike
 from marginmf.datasets.labels.arff_files import arff_table, given_xml
 from marginmf.datasets.labels.choice import IgnoredChoice, LabelsChoice, listed

@@ -4,7 +4,7 @@ from contextlib import suppress
 from os import PathLike
 from pathlib import Path
 
-from marginmf.datasets.files.sources import Source
+from marginmf.datasets.files.source import Source
 from marginmf.datasets.labels.arff.labels import Chooser, XmlFile, chooser, named_alike
 from marginmf.datasets.labels.arff.reader import read_relation
 from marginmf.datasets.labels.choice import IgnoredChoice, LabelsChoice, listed

@@ -6,10 +6,8 @@ from typing import Any
 import numpy as np
 
 from marginmf._utils.types import Float64Array
-from marginmf.datasets.files.arrow import require_pyarrow
-from marginmf.datasets.files.columnar import blocks_of, opened, schema_of
-from marginmf.datasets.files.kinds import Kind
-from marginmf.datasets.files.sources import Source
+from marginmf.datasets.files.arrow import open_columnar
+from marginmf.datasets.files.source import Source
 from marginmf.datasets.labels.choice import IgnoredChoice, LabelsChoice
 from marginmf.datasets.labels.table import LabelsTable
 from marginmf.datasets.labels.tabular import TableBlocks, TableColumns
@@ -18,20 +16,19 @@ BLOCK_VALUES = 1 << 22
 
 
 def read_columnar(
-    source: Source, kind: Kind, labels: LabelsChoice | None, ignore: IgnoredChoice
+    source: Source, labels: LabelsChoice | None, ignore: IgnoredChoice
 ) -> LabelsTable:
     """Read a file whose columns are numbers or truth values."""
-    require_pyarrow(f"Reading {source.where}, which is of the kind {kind.value},")
     n_rows = 0
-    with opened(source, kind) as file:
-        schema = schema_of(file, kind)
+    with open_columnar(source) as file:
+        schema = file.schema
         columns = TableColumns(
             schema.names, labels, ignore, source.where, index=_index_places(schema)
         )
         _refuse_types(schema, columns)
         table = TableBlocks(columns)
         most = max(1, BLOCK_VALUES // len(columns.names))
-        for block in blocks_of(file, kind, schema, columns.read, most):
+        for block in file.blocks(columns.read, most):
             values = _values(block, n_rows, columns)
             table.add(values, lambda row, before=n_rows: f"{source.where}, row {before + row + 1}")  # type: ignore[misc]
             n_rows += len(values)

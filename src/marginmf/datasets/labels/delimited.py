@@ -9,17 +9,20 @@ from typing import Any
 import numpy as np
 
 from marginmf._utils.types import Float64Array
-from marginmf.datasets.files.cells import parse_number
-from marginmf.datasets.files.delimited import SAMPLE_CHARACTERS, Row, iterate_rows, sniff_separator
-from marginmf.datasets.files.pieces import (
+from marginmf.datasets.files.convert import parse_number
+from marginmf.datasets.files.source import (
     OTHER_ENCODING,
-    Piece,
+    SAMPLE_CHARACTERS,
+    Chunk,
+    Row,
+    Source,
+    iterate_rows,
     likely_encoding,
     lines_of,
-    read_pieces,
+    read_chunks,
     skip_lines,
+    sniff_separator,
 )
-from marginmf.datasets.files.sources import Source
 from marginmf.datasets.labels.choice import IgnoredChoice, LabelsChoice
 from marginmf.datasets.labels.numbers import parse_matrix
 from marginmf.datasets.labels.table import LabelsTable
@@ -47,7 +50,7 @@ def read_delimited(
 def _read(
     source: Source, labels: LabelsChoice | None, ignore: IgnoredChoice, encoding: str
 ) -> LabelsTable:
-    samples = read_pieces(source, encoding, 4 * SAMPLE_CHARACTERS)
+    samples = read_chunks(source, encoding, 4 * SAMPLE_CHARACTERS)
     sample = next((one for one in samples if one.text.strip()), None)
     if sample is None:
         raise ValueError(f"{source.where} is empty; it needs lines of features and labels.")
@@ -60,7 +63,7 @@ def _read(
     index = [0] if _is_index(first[0], [row[0] for _, row in rows]) else []
     columns = TableColumns(names, labels, ignore, source.where, named, index)
     blocks = TableBlocks(columns)
-    pieces = skip_lines(read_pieces(source, encoding), number if named else 0)
+    pieces = skip_lines(read_chunks(source, encoding), number if named else 0)
     for lines, values in _values(pieces, separator, columns):
         blocks.add(values, lambda row, lines=lines: f"{source.where}, line {lines[row]}")  # type: ignore[misc]
     if not len(blocks):
@@ -69,7 +72,7 @@ def _read(
 
 
 def _first_rows(
-    pieces: Iterator[Piece], separator: str | None, where: str
+    pieces: Iterator[Chunk], separator: str | None, where: str
 ) -> list[tuple[int, Row]]:
     """Return some rows, and the numbers of their lines."""
     first = next(pieces)
@@ -102,7 +105,7 @@ def _is_index(name: str, cells: Sequence[str]) -> bool:
 
 
 def _values(
-    pieces: Iterator[Piece], separator: str | None, columns: TableColumns
+    pieces: Iterator[Chunk], separator: str | None, columns: TableColumns
 ) -> Iterator[tuple[Sequence[int], Float64Array]]:
     """Yield the numbers of lines, and the values of their columns."""
     width = len(columns.names)

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from scipy import io, sparse
 
-from marginmf.datasets.files.sources import Source
+from marginmf.datasets.files.source import Source
 from marginmf.datasets.labels.choice import listed
 from marginmf.datasets.labels.table import LabelsTable, joined_features, lean
 

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from os import PathLike
 
-from marginmf.datasets.files.kinds import COLUMNAR, Kind, ending, recognise
-from marginmf.datasets.files.pieces import likely_encoding
-from marginmf.datasets.files.sources import Source
+from marginmf.datasets.files.formats import JSON_LINES, ending, recognise
+from marginmf.datasets.files.source import Source, likely_encoding
 from marginmf.datasets.labels.archives import DAMAGED, read_archive
 from marginmf.datasets.labels.arff_files import read_arff
 from marginmf.datasets.labels.choice import (
@@ -130,12 +129,12 @@ def read_labels(
         _refuse_base(zero_based, source)
         _refuse_labels(labels, source)
         return _without(read_mat(source, not is_none(labels)), names_ignored(ignore))
-    kind = recognise(source)
-    if kind in COLUMNAR:
+    file_format = recognise(source)
+    if file_format.mark:
         _refuse_xml(xml, source)
         _refuse_base(zero_based, source)
-        return read_columnar(source, kind, labels, ignore)
-    if kind is Kind.JSON_LINES and ending(source.path.name) != ".arff":
+        return read_columnar(source, labels, ignore)
+    if file_format is JSON_LINES and ending(source.path.name) != ".arff":
         raise ValueError(
             f"{source.where} is JSON, which is not read for labels; write it as CSV or Parquet."
         )

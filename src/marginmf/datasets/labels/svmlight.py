@@ -4,8 +4,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from marginmf.datasets.files.pieces import OTHER_ENCODING, likely_encoding, read_pieces
-from marginmf.datasets.files.sources import Source
+from marginmf.datasets.files.source import OTHER_ENCODING, Source, likely_encoding, read_chunks
 from marginmf.datasets.labels import svmlight_columns
 from marginmf.datasets.labels.choice import LabelsChoice
 from marginmf.datasets.labels.svmlight_columns import Numbering, Sizes
@@ -91,7 +90,7 @@ class _Lines:
     def __init__(self, source: Source, encoding: str) -> None:
         self.sizes: Sizes | None = None
         self.blank_at_end: list[int] = []
-        self._pieces = read_pieces(source, encoding)
+        self._pieces = read_chunks(source, encoding)
 
     def __iter__(self) -> Iterator[tuple[list[int], list[str]]]:
         numbers: list[int] = []

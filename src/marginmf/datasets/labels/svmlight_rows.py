@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from marginmf._utils.types import Float64Array, IntArray
-from marginmf.datasets.files.blocks import Column
+from marginmf.datasets.files.reader import GrowingColumn
 from marginmf.datasets.labels.numbers import parse_numbers
 
 # Blanks and digits are those of ASCII, which are the ones that numbers are read with.
@@ -31,10 +31,10 @@ class SvmlightRows:
     def __init__(self, where: str) -> None:
         self.where = where
         self.n_blank = 0
-        self._lines = Column(np.int64)
-        self._label_counts, self._label_ids = Column(np.int64), Column(np.int32)
-        self._counts, self._places = Column(np.int64), Column(np.int32)
-        self._values = Column(np.float64)
+        self._lines = GrowingColumn(np.int64)
+        self._label_counts, self._label_ids = GrowingColumn(np.int64), GrowingColumn(np.int32)
+        self._counts, self._places = GrowingColumn(np.int64), GrowingColumn(np.int32)
+        self._values = GrowingColumn(np.float64)
 
     def __len__(self) -> int:
         return len(self._lines)
@@ -70,7 +70,7 @@ class SvmlightRows:
         columns = [self._lines, self._counts, self._label_counts]
         lines, counts, label_counts = (column.finish() for column in columns)
         kept = (counts > 0) | (label_counts > 0)
-        self._lines, self._counts, self._label_counts = (Column(np.int64) for _ in columns)
+        self._lines, self._counts, self._label_counts = (GrowingColumn(np.int64) for _ in columns)
         self._lines.add(lines[kept])
         self._counts.add(counts[kept])
         self._label_counts.add(label_counts[kept])

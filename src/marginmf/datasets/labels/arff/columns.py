@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 
 from marginmf._utils.types import BoolArray, Float64Array, IntArray
-from marginmf.datasets.files.cells import parse_number
+from marginmf.datasets.files.convert import parse_number
 from marginmf.datasets.labels.arff.header import Attribute
 from marginmf.datasets.labels.names import refuse_alike
 

@@ -4,15 +4,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from marginmf.datasets.files.pieces import (
+from marginmf.datasets.files.source import (
     OTHER_ENCODING,
-    Piece,
+    Chunk,
+    Source,
     likely_encoding,
     lines_of,
-    read_pieces,
+    read_chunks,
     skip_lines,
 )
-from marginmf.datasets.files.sources import Source
 from marginmf.datasets.labels.arff.blocks import Block, RowFault, dense_block, joined, sparse_block
 from marginmf.datasets.labels.arff.columns import Columns
 from marginmf.datasets.labels.arff.dense_rows import raw_rows
@@ -43,14 +43,14 @@ def read_relation(source: Source, choose: Chooser, ignore: IgnoredChoice = ()) -
 
 
 def _read(source: Source, choose: Chooser, ignore: IgnoredChoice, encoding: str) -> Relation:
-    header = read_header(lines_of(read_pieces(source, encoding)), source.where)
+    header = read_header(lines_of(read_chunks(source, encoding)), source.where)
     columns = Columns(
         header.attributes,
         choose(header),
         ignored_places(header.names, ignore, source.where),
         source.where,
     )
-    pieces = skip_lines(read_pieces(source, encoding), header.lines)
+    pieces = skip_lines(read_chunks(source, encoding), header.lines)
     blocks = list(_blocks(pieces, columns, source.where))
     if not blocks:
         raise ValueError(f"{source.where} has no rows after @data; add some.")
@@ -58,7 +58,7 @@ def _read(source: Source, choose: Chooser, ignore: IgnoredChoice, encoding: str)
     return Relation(columns, block.X, block.Y)
 
 
-def _blocks(pieces: Iterator[Piece], columns: Columns, where: str) -> Iterator[Block]:
+def _blocks(pieces: Iterator[Chunk], columns: Columns, where: str) -> Iterator[Block]:
     is_sparse: bool | None = None
     for numbers, lines in _lots(pieces):
         starts = [line.startswith("{") for line in lines]
@@ -76,7 +76,7 @@ def _blocks(pieces: Iterator[Piece], columns: Columns, where: str) -> Iterator[B
             raise ValueError(f"{where}, line {numbers[fault.row]}: {fault}.") from None
 
 
-def _lots(pieces: Iterator[Piece]) -> Iterator[tuple[list[int], list[str]]]:
+def _lots(pieces: Iterator[Chunk]) -> Iterator[tuple[list[int], list[str]]]:
     """Yield the numbers and the text of some rows at a time, without comments and blank lines."""
     for piece in pieces:
         numbers: list[int] = []

@@ -4,7 +4,7 @@ from contextlib import suppress
 
 import numpy as np
 
-from marginmf.datasets.files.cells import parse_number
+from marginmf.datasets.files.convert import parse_number
 from marginmf.datasets.labels.arff.blocks import RowFault
 from marginmf.datasets.labels.arff.columns import Column
 
