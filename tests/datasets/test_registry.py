@@ -1,3 +1,5 @@
+"""The entries say what one has to know, data folders agree with them, and so does the page."""
+
 import re
 import subprocess
 import sys
@@ -5,19 +7,16 @@ from pathlib import Path
 
 import pytest
 
+from marginmf.cli.printing import size
 from marginmf.datasets import (
     LabelsFacts,
-    RatingsTable,
     dataset_info,
     dataset_names,
     dataset_path,
     load_labels,
     load_ratings,
-    npz,
 )
-from marginmf.datasets.fingerprints import labels_fingerprint, ratings_fingerprint
-from marginmf.datasets.places import own_datasets
-from marginmf.datasets.verification import DIFFERS
+from marginmf.datasets.cache import DIFFERS, STORAGE, own_datasets
 
 CHAPTER_5 = (
     "cal500 emotions genbase plant978 medical langlog human3106 yahoo-education yahoo-science"
@@ -61,7 +60,7 @@ def test_what_a_data_folder_has_is_what_the_entries_say(data_root: Path) -> None
         assert table.name == name
         assert str(path) in table.source
         assert DIFFERS not in table.source
-        digest = (ratings_fingerprint if info.kind == "ratings" else labels_fingerprint)(table)
+        digest = STORAGE[info.kind].fingerprint(table)
         assert info.fingerprint == (None if name == "ml-latest-small" else digest), name
 
 
@@ -82,18 +81,6 @@ def test_books_have_numbers_that_are_texts(data_root: Path) -> None:
     assert all(isinstance(item, str) for item in table.items[:1000])
 
 
-def test_text_ids_survive_the_npz_form(tmp_path: Path) -> None:
-    table = RatingsTable("t", ["ann", "bob"], [7, 8], [1, 2.5], titles={7: "Ä", 8: "B"})
-    npz.write_npz(table, tmp_path / "t.npz")
-    again = npz.read_npz(tmp_path / "t.npz", "t")
-    assert again.pairs.tolist() == [["ann", 7], ["bob", 8]]
-    assert (again.titles, again.timestamps, again.ratings.tolist()) == (
-        {7: "Ä", 8: "B"},
-        None,
-        [1, 2.5],
-    )
-
-
 def test_importing_the_package_is_light() -> None:
     code = (
         "import sys, marginmf.datasets; "
@@ -103,3 +90,15 @@ def test_importing_the_package_is_light() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
     assert result.stdout.strip() == "[]"
+
+
+def test_the_page_lists_every_entry_as_it_is() -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "datasets.md").read_text()
+    rows = re.findall(r"^\| `.*$", page, re.MULTILINE)
+    expected = []
+    for name in [*dataset_names("ratings"), *dataset_names("labels")]:
+        info = dataset_info(name)
+        source = "download" if info.can_be_downloaded else "by hand"
+        source += f", {size(info.size)}" if info.size is not None else ""
+        expected.append(f"| `{name}` | {info.title} | {info.facts.words()} | {source} |")
+    assert rows == expected

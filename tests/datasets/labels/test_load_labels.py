@@ -14,8 +14,8 @@ from marginmf.datasets import (
     load_labels,
     read_labels,
 )
+from marginmf.datasets.cache import DIFFERS
 from marginmf.datasets.labels.npz import write_labels_npz
-from marginmf.datasets.verification import DIFFERS
 
 TABLE = LabelsTable("t", [[1.0, 2.0]], [[1, 0]], label_names=("p", "q"))
 

@@ -7,6 +7,7 @@ either gives exactly what the careful reader would give, or nothing.
 import csv
 import io
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain, islice
@@ -54,8 +55,10 @@ SHOWN_CHARACTERS = 40
 #: Cells of at most this many bytes are compared as numbers.
 KEY_BYTES = 8
 NEWLINE = ord("\n")
-#: What "::" becomes.
+#: What "::" and runs of blanks become.
 SPARE_SEPARATOR = "\x1f"
+RUN_OF_BLANKS = re.compile(r"[^\S\n]+")
+BLANK_AROUND_LINE = re.compile("^\x1f|\x1f$", re.MULTILINE)
 
 Columns = dict[str, Array]
 NumberedRow = tuple[int, Row]
@@ -77,7 +80,7 @@ def read_text_batches(source: Source, wanted: Wanted, encoding: str) -> Iterator
     layout = find_layout(first, f"{source.where}, line {number}", wanted)
     chunks = skip_lines(read_chunks(source, encoding), number if layout.header else 0)
     n_rows = 0
-    for batch in _delimited_batches(chunks, separator, len(first), layout, source.where):
+    for batch in split_batches(chunks, separator, len(first), layout, source.where):
         n_rows += len(batch)
         yield batch
     if not n_rows:
@@ -87,9 +90,10 @@ def read_text_batches(source: Source, wanted: Wanted, encoding: str) -> Iterator
         )
 
 
-def _delimited_batches(
+def split_batches(
     chunks: Iterator[Chunk], separator: str | None, width: int, layout: ColumnLayout, where: str
 ) -> Iterator[Batch]:
+    """Yield the rows of chunks of text, whose first line has `width` cells."""
     for chunk in chunks:
         batch = read_plain(chunk.text, separator, width, layout)
         if batch is None:  # from here on carefully: a quoted value may go on in the next chunk
@@ -141,19 +145,15 @@ def _too_narrow(line: int, row: Row, layout: ColumnLayout, where: str) -> ValueE
 
 def read_plain(text: str, separator: str | None, width: int, layout: ColumnLayout) -> Batch | None:
     """Return the rows of lines without quotes, `width` cells each; None for any other text."""
-    if separator is None or width < layout.width:
+    mark = separator if separator in (",", ";", "\t") else SPARE_SEPARATOR
+    plain = _with_one_separator(text, separator)
+    if plain is None or "\0" in plain or width < layout.width:
         return None
-    if '"' in text if len(separator) == 1 else SPARE_SEPARATOR in text:
-        return None
-    if len(separator) > 1:
-        text, separator = text.replace(separator, SPARE_SEPARATOR), SPARE_SEPARATOR
-    data = text.encode() + b"\n" * (not text.endswith("\n"))
-    if b"\0" in data:
-        return None
+    data = plain.encode() + b"\n" * (not plain.endswith("\n"))
     # A cell is looked at a little beyond its end.
     characters = np.frombuffer(data + bytes(KEY_BYTES), np.uint8)
     newlines = characters == NEWLINE
-    ends = np.flatnonzero(newlines | (characters == ord(separator)))
+    ends = np.flatnonzero(newlines | (characters == ord(mark)))
     if len(ends) != width * np.count_nonzero(newlines):
         return None
     if not newlines[ends[width - 1 :: width]].all():
@@ -168,6 +168,19 @@ def read_plain(text: str, separator: str | None, width: int, layout: ColumnLayou
         return make_batch(raw, _PlainCells())
     except CellError:
         return None  # the careful reader finds it again, and knows its line
+
+
+def _with_one_separator(text: str, separator: str | None) -> str | None:
+    """Return the text with one character between cells, or None where it is not plain."""
+    if separator is None:
+        text = RUN_OF_BLANKS.sub(SPARE_SEPARATOR, text)
+        around = f"\n{text}\n"
+        return (
+            None if f"\n{SPARE_SEPARATOR}" in around or f"{SPARE_SEPARATOR}\n" in around else text
+        )
+    if len(separator) == 1:
+        return None if '"' in text else text
+    return None if SPARE_SEPARATOR in text else text.replace(separator, SPARE_SEPARATOR)
 
 
 @dataclass(frozen=True)

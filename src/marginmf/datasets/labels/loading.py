@@ -1,8 +1,8 @@
 """Load a label dataset by name from the first source that has it."""
 
+from marginmf.datasets.cache import AnyPath
 from marginmf.datasets.labels.table import LabelsTable
 from marginmf.datasets.loading import load
-from marginmf.datasets.places import AnyPath
 
 
 def load_labels(

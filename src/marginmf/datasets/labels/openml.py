@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from marginmf.datasets.download.fetching import DownloadError, fetch
+from marginmf.datasets.download import DownloadError, fetch
 from marginmf.datasets.labels.reading import read_labels
 from marginmf.datasets.labels.table import LabelsTable
 
