@@ -183,6 +183,6 @@ def test_the_same_seed_gives_the_same_dataset() -> None:
         ({"random_state": "seed"}, "random_state='seed' cannot seed"),
     ],
 )
-def test_arguments_out_of_range_are_named(arguments, message) -> None:
+def test_label_arguments_out_of_range_are_named(arguments, message) -> None:
     with pytest.raises(ValueError, match=message):
         make_labels(**arguments)

@@ -38,10 +38,6 @@ class Encoded:
     def __len__(self) -> int:
         return len(self.codes)
 
-    def take(self, rows: IntArray) -> "Encoded":
-        """Return the ids of some rows."""
-        return Encoded(self.values, self.codes[rows])
-
 
 #: Whole numbers are an array; anything else is `Encoded`.
 IdBatch = Int64Array | Encoded

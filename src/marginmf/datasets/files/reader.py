@@ -9,7 +9,6 @@ from typing import Any, TypeVar
 import numpy as np
 
 from marginmf._utils.ids import as_objects
-from marginmf._utils.types import Array, Float64Array
 from marginmf.datasets.files.columns import Wanted
 from marginmf.datasets.files.convert import Batch, Encoded, IdBatch, Int64Array
 from marginmf.datasets.files.formats import TEXT, recognise
@@ -20,9 +19,6 @@ from marginmf.datasets.files.source import (
     read_decoded,
 )
 from marginmf.datasets.table import Columns, IdArray, RatingsTable, as_pairs
-
-#: A full column grows by one part in this many.
-GROWTH = 8
 
 AnyPath = str | PathLike[str]
 Result = TypeVar("Result")
@@ -90,8 +86,7 @@ def read_ratings(
     """
     source = Source(path)
     rows = _Rows(source, Wanted(user, item, rating))
-    users, items, ratings, timestamps = rows.gather(rows.join)
-    assert ratings is not None
+    users, items, ratings, timestamps = rows.read_columns()
     return RatingsTable(
         source.path.name,
         users,
@@ -144,8 +139,7 @@ def read_pairs(
     [['ann', 50], ['bob', 7]]
     """
     rows = _Rows(Source(path, "pairs"), Wanted(user, item, rated=False))
-    users, items, *_ = rows.gather(rows.join)
-    return as_pairs(users, items)
+    return as_pairs(*rows.read_columns()[:2])
 
 
 def iterate_pairs(
@@ -256,28 +250,20 @@ class _Rows:
             self._encoding = OTHER_ENCODING
             return consume(self.batches())
 
-    def join(
-        self, batches: Iterable[Batch]
-    ) -> tuple[IdArray, IdArray, Float64Array | None, Int64Array | None]:
-        """Return the whole columns: users, items, ratings and times, if there are any."""
-        users, items = _IdColumn(self.untyped), _IdColumn(self.untyped)
-        ratings = GrowingColumn(np.float64) if self._wanted.rated else None
-        times: GrowingColumn | None = GrowingColumn(np.int64)
-        for batch in batches:
-            users.add(batch.users)
-            items.add(batch.items)
-            if ratings is not None:
-                ratings.add(batch.ratings)
-            if times is not None and batch.timestamps is not None:
-                times.add(batch.timestamps)
-            else:
-                times = None  # what is not a time in one row is not one in any
-        return (
-            users.finish(),
-            items.finish(),
-            None if ratings is None else ratings.finish(),
-            None if times is None else times.finish(),
-        )
+    def read_columns(self) -> list[Any]:
+        """Return users, items, ratings and times, with None for what there is none of."""
+
+        def join(batches: Iterator[Batch]) -> list[Any]:
+            read = list(batches)
+            numbers = ([batch.ratings for batch in read], [batch.timestamps for batch in read])
+            return [
+                _join_ids([batch.users for batch in read], self.untyped),
+                _join_ids([batch.items for batch in read], self.untyped),
+                # What is not a time in one row is not one in any.
+                *(None if any(c is None for c in col) else np.concatenate(col) for col in numbers),
+            ]
+
+        return self.gather(join)
 
 
 def _pair_chunks(rows: _Rows, size: int) -> Iterator[IdArray]:
@@ -320,59 +306,16 @@ def _encode(numbers: Int64Array, untyped: bool) -> Encoded:
     return Encoded(list(map(str, listed)) if untyped else listed, codes)
 
 
-class GrowingColumn:
-    """A column of numbers that grows in its own memory, so that there is never a second copy."""
-
-    def __init__(self, dtype: type[np.generic]) -> None:
-        self._array = np.empty(0, dtype=dtype)
-        self._length = 0
-
-    def add(self, values: Any) -> None:
-        """Add the numbers of some rows."""
-        start, self._length = self._length, self._length + len(values)
-        if self._length > len(self._array):
-            # No views of the array leave this class, so that its memory may move.
-            self._array.resize(self._length + self._length // GROWTH, refcheck=False)
-        self._array[start : self._length] = values
-
-    def finish(self) -> Array:
-        """Return the whole column, and keep nothing."""
-        whole, self._array = self._array, self._array[:0]
-        whole.resize(self._length, refcheck=False)
-        return whole
-
-
-class _IdColumn:
-    """A column of ids: numbers, or indices into one vocabulary, which needs less memory.
-
-    In a file without types, whole numbers are numbers only if all of the column are.
-    """
-
-    def __init__(self, untyped: bool) -> None:
-        self._untyped = untyped
-        self._numbers = GrowingColumn(np.int64)
-        self._codes: GrowingColumn | None = None
-        # An id that is looked up for the first time gets the next index.
-        self._vocabulary: dict[Any, int] = defaultdict(count().__next__)
-
-    def add(self, batch: IdBatch) -> None:
-        if isinstance(batch, np.ndarray):
-            if self._codes is None:
-                self._numbers.add(batch)
-                return
-            batch = _encode(batch, self._untyped)
-        if self._codes is None:
-            self._codes = GrowingColumn(np.int32)
-            self._add_encoded(_encode(self._numbers.finish(), self._untyped), self._codes)
-        self._add_encoded(batch, self._codes)
-
-    def _add_encoded(self, batch: Encoded, codes: GrowingColumn) -> None:
-        indices = map(self._vocabulary.__getitem__, batch.values)
-        codes.add(np.fromiter(indices, np.int32, len(batch.values))[batch.codes])
-
-    def finish(self) -> IdArray:
-        """Return the whole column, and keep nothing."""
-        if self._codes is None:
-            return self._numbers.finish()
-        names: IdArray = as_objects(self._vocabulary)[self._codes.finish()]
-        return names
+def _join_ids(batches: list[IdBatch], untyped: bool) -> IdArray:
+    """Return one column; in a file without types, numbers among names are names too."""
+    if all(isinstance(batch, np.ndarray) for batch in batches):
+        return np.concatenate(batches)  # type: ignore[arg-type]
+    # An id that is looked up for the first time gets the next index.
+    vocabulary: dict[Any, int] = defaultdict(count().__next__)
+    codes = []
+    for batch in batches:
+        encoded = _encode(batch, untyped) if isinstance(batch, np.ndarray) else batch
+        indices = map(vocabulary.__getitem__, encoded.values)
+        codes.append(np.fromiter(indices, np.int32, len(encoded.values))[encoded.codes])
+    ids: IdArray = as_objects(vocabulary)[np.concatenate(codes)]
+    return ids

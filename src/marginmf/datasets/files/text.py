@@ -29,6 +29,7 @@ from marginmf.datasets.files.convert import (
     TIME_DIGITS,
     Batch,
     CellError,
+    Encoded,
     IdBatch,
     Int64Array,
     TextCells,
@@ -209,6 +210,14 @@ class _PlainColumn:
             power *= 10
         return numbers
 
+    def convert(self, function: Callable[..., Any], *rest: Any) -> Any:
+        """Return what a function makes of the distinct cells, for every line."""
+        cells, codes = self.distinct()
+        found = function(cells, *rest)
+        if isinstance(found, Encoded):
+            return Encoded(found.values, found.codes[codes])
+        return None if found is None else found[codes]
+
     def distinct(self) -> tuple[list[str], IntArray]:
         """Return the distinct cells, and for each line the index of its own."""
         lengths = self.ends - self.starts
@@ -219,7 +228,7 @@ class _PlainColumn:
                 keys = np.where(lengths > k, longer, keys)
             values = np.unique(keys)
             cells = [key.to_bytes(KEY_BYTES, "big").lstrip(b"\0") for key in values.tolist()]
-            return [cell.decode() for cell in cells], np.searchsorted(values, keys)
+            return [cell.decode() for cell in cells], np.searchsorted(values, keys).astype(np.int32)
         data = self.characters.tobytes()
         bounds = zip(self.starts.tolist(), self.ends.tolist(), strict=True)
         column = [data[start:end] for start, end in bounds]
@@ -233,30 +242,18 @@ class _PlainCells:
 
     def ids(self, column: _PlainColumn, what: str) -> IdBatch:
         numbers = column.digits(leading_zeros=False)
-        if numbers is not None:
-            return numbers
-        cells, codes = column.distinct()
-        found = TextCells().ids(cells, what)
-        return found[codes] if isinstance(found, np.ndarray) else found.take(codes)
+        return column.convert(TextCells().ids, what) if numbers is None else numbers
 
     def ratings(self, column: _PlainColumn) -> Float64Array:
-        cells, codes = column.distinct()
-        return TextCells().ratings(cells)[codes]
+        return column.convert(TextCells().ratings)
 
     def times(self, column: _PlainColumn) -> Int64Array:
-        times = self.maybe_times(column)
-        if times is None:
-            cells, codes = column.distinct()
-            times = TextCells().times(cells)[codes]
-        return times
+        numbers = column.digits(leading_zeros=True)
+        return column.convert(TextCells().times) if numbers is None else numbers
 
     def maybe_times(self, column: _PlainColumn) -> Int64Array | None:
         numbers = column.digits(leading_zeros=True)
-        if numbers is not None:
-            return numbers
-        cells, codes = column.distinct()
-        times = TextCells().maybe_times(cells)
-        return None if times is None else times[codes]
+        return column.convert(TextCells().maybe_times) if numbers is None else numbers
 
 
 def read_text_columns(source: Source, encoding: str) -> Columns:
