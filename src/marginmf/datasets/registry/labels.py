@@ -22,13 +22,13 @@ MATLAB = (
 
 
 def _read(path: Path) -> Any:
-    from marginmf.datasets.labels.reading import read_labels
+    from marginmf.datasets.labels.read import read_labels
 
     return read_labels(path)
 
 
 def _read_yeast(members: Mapping[str, bytes]) -> Any:
-    from marginmf.datasets.labels.river import read_yeast
+    from marginmf.datasets.labels.archives import read_yeast
 
     return read_yeast(members)
 
