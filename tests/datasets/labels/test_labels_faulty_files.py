@@ -53,7 +53,7 @@ SVMLIGHT_FAULTS: dict[str, tuple[str, dict[str, Any], str]] = {
     "feature 0": (
         "1 1:1\n3 0:1\n",
         {"zero_based": False},
-        "line 2: there is a feature 0, but with zero_based=False features are counted from 1",
+        "line 2: the feature 0 does not go with zero_based=False, where features are counted",
     ),
     "beyond the names": (
         "1 1:1\n1 5:1\n",
@@ -108,7 +108,7 @@ TEXT_FAULTS: dict[str, tuple[str, dict[str, Any], str]] = {
         {},
         r"does not say which of its columns are labels; say so with labels=n .* are 'a', 'b'",
     ),
-    "no rows": ("a,b\n", {"labels": 1}, "has no rows; add some"),
+    "no rows": ("a,b\n", {"labels": 1}, "has no rows after its line of names; add some"),
     "no names": ("1,0\n", {"labels": ["b"]}, "has no line of names; say with labels=n"),
     "word": (
         "a,b\n1,0\nx,0\n",

@@ -14,14 +14,9 @@ from xml.etree import ElementTree
 
 from scipy import sparse
 
-from marginmf.datasets.files.pieces import (
-    OTHER_ENCODING,
-    Piece,
-    likely_encoding,
-    lines_of,
-    read_pieces,
-    skip_lines,
-)
+from marginmf.datasets.files.pieces import OTHER_ENCODING, likely_encoding, lines_of, skip_lines
+from marginmf.datasets.files.pieces import Piece as Chunk
+from marginmf.datasets.files.pieces import read_pieces as read_chunks
 from marginmf.datasets.files.sources import Source
 from marginmf.datasets.labels.arff_header import ArffColumns, ArffHeader, read_header
 from marginmf.datasets.labels.arff_rows import Matrices, RowError, read_rows
@@ -180,11 +175,11 @@ def _read(
     source: Source, rule: LabelsRule, ignore: IgnoredChoice, origin: str | None, encoding: str
 ) -> LabelsTable:
     where = source.where
-    header = read_header(lines_of(read_pieces(source, encoding)), where)
+    header = read_header(lines_of(read_chunks(source, encoding)), where)
     labels = rule.find_labels(header, where)
     ignored = find_ignored(header.names, ignore, where)
     columns = ArffColumns(header.attributes, labels, ignored, where)
-    chunks = skip_lines(read_pieces(source, encoding), header.n_lines)
+    chunks = skip_lines(read_chunks(source, encoding), header.n_lines)
     blocks = list(_read_blocks(chunks, columns, where))
     if not blocks:
         raise ValueError(f"{where} has no rows after @data; add some.")
@@ -200,7 +195,7 @@ def _read(
     )
 
 
-def _read_blocks(chunks: Iterator[Piece], columns: ArffColumns, where: str) -> Iterator[Matrices]:
+def _read_blocks(chunks: Iterator[Chunk], columns: ArffColumns, where: str) -> Iterator[Matrices]:
     is_sparse: bool | None = None
     for numbers, lines in _split_chunks(chunks):
         is_sparse = lines[0].startswith("{") if is_sparse is None else is_sparse
@@ -210,7 +205,7 @@ def _read_blocks(chunks: Iterator[Piece], columns: ArffColumns, where: str) -> I
             raise ValueError(f"{where}, line {numbers[error.row]}: {error}.") from None
 
 
-def _split_chunks(chunks: Iterator[Piece]) -> Iterator[tuple[list[int], list[str]]]:
+def _split_chunks(chunks: Iterator[Chunk]) -> Iterator[tuple[list[int], list[str]]]:
     """Yield the numbers and texts of some lines at a time, without comments and blank lines."""
     for chunk in chunks:
         numbers: list[int] = []

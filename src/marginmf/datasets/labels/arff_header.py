@@ -11,7 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
-from marginmf._utils.types import Float64Array, IntArray
+from marginmf._utils.types import BoolArray, Float64Array, IntArray
 from marginmf.datasets.files.cells import parse_number
 from marginmf.datasets.labels.columns import NO_FEATURES, refuse_duplicates
 
@@ -176,30 +176,30 @@ def unquote(value: str) -> str:
 class ArffColumn:
     """An attribute and the columns that it becomes: `width` of them, from `start` on.
 
-    Its values are numbers that are taken as they are; or, where there are `codes`, the index of
-    each in the declaration, whose row of `codes` has the numbers of the columns.
+    Its values are numbers that are taken as they are; or, where it `is_coded`, the index of each
+    in the declaration, whose row of `codes` has the numbers of the columns.
     """
 
     attribute: Attribute
     is_label: bool
     start: int
-    codes: Float64Array | None = None
+    codes: Float64Array
+
+    @property
+    def is_coded(self) -> bool:
+        """Whether values are read as indices in the declaration."""
+        return len(self.codes) > 0
 
     @property
     def width(self) -> int:
         """Number of columns."""
-        return 1 if self.codes is None else self.codes.shape[1]
+        return int(self.codes.shape[1])
 
     @property
     def names(self) -> list[str]:
         """Names of the columns."""
         name = self.attribute.name
         return [name] if self.width == 1 else [f"{name}={one}" for one in self.attribute.values]
-
-    @cached_property
-    def declared(self) -> dict[str, int]:
-        """Index of each value in the declaration."""
-        return {value: index for index, value in enumerate(self.attribute.values)}
 
     def find_numbers(self, numbers: Float64Array) -> IntArray | None:
         """Return the index of each number in the declaration, or None if one is not declared."""
@@ -226,57 +226,54 @@ class ArffColumns:
         self.attributes = attributes
         self.by_index: dict[int, ArffColumn] = {}
         self.starts: IntArray = np.zeros(len(attributes), dtype=np.int64)
-        self.plain_features, self.plain_labels, self.binary = np.zeros(
-            (3, len(attributes)), dtype=bool
-        )
-        chosen, ignored, counts = set(labels), set(ignored), [0, 0]
+        flags: BoolArray = np.zeros((3, len(attributes)), dtype=bool)
+        self.plain_features, self.plain_labels, self.binary = flags
+        labels, ignored, counts = set(labels), set(ignored), [0, 0]
         for index, attribute in enumerate(attributes):
-            is_label = index in chosen
+            is_label = index in labels
             if not is_label and (index in ignored or len(attribute.values) > MOST_VALUES):
                 continue
             codes = _make_codes(attribute, is_label, where)
             column = ArffColumn(attribute, is_label, counts[is_label], codes)
             counts[is_label] += column.width
             self.by_index[index] = column
-            if codes is None:
+            if not column.is_coded:
                 self.starts[index] = column.start
-                (self.plain_labels if is_label else self.plain_features)[index] = True
+                flags[int(is_label), index] = True
                 self.binary[index] = is_label or attribute.kind == "nominal"
         self.n_features, self.n_labels = counts
         if not self.n_features:
             raise ValueError(f"{where} {NO_FEATURES}")
         columns = self.by_index.values()
-        self.coded = {k: column for k, column in self.by_index.items() if column.codes is not None}
-        self.label_names = tuple(one.attribute.name for one in columns if one.is_label)
-        self.feature_names = tuple(
-            name for one in columns if not one.is_label for name in one.names
-        )
+        self.coded = {k: column for k, column in self.by_index.items() if column.is_coded}
+        self.label_names = tuple(name for one in columns if one.is_label for name in one.names)
+        self.feature_names = tuple(n for one in columns if not one.is_label for n in one.names)
         self.left_out = [one.name for k, one in enumerate(attributes) if k not in self.by_index]
         named = ((one.attribute.line, name) for one in columns for name in one.names)
         refuse_duplicates(named, where, "columns of the lines")
 
 
-def _make_codes(attribute: Attribute, is_label: bool, where: str) -> Float64Array | None:
-    """Return the numbers that each declared value becomes; None where they are their own."""
+def _make_codes(attribute: Attribute, is_label: bool, where: str) -> Float64Array:
+    """Return the numbers that each declared value becomes; none where they are their own."""
     numbers = None if attribute.numbers is None else attribute.numbers.tolist()
     if attribute.kind == "numeric" or numbers in ([0.0], [0.0, 1.0]):
-        return None
+        return np.empty((0, 1))
     if numbers in ([1.0], [1.0, 0.0]):  # the first is what a sparse row leaves out
         return np.array(numbers)[:, None]
     words = tuple(value.lower() for value in attribute.values)
     for yes, no in YES_AND_NO:
         if words in ((yes, no), (no, yes)):
             return np.array([[float(word == yes)] for word in words])
+    here = f"{where}, line {attribute.line}"
     if is_label:
         declared = ", ".join(attribute.values[:4]) or attribute.kind
         raise ValueError(
-            f"{where}, line {attribute.line}: {attribute.name!r} is a label but takes the values "
-            f"{declared}; labels take 0 and 1."
+            f"{here}: {attribute.name!r} is a label but takes the values {declared}; labels take 0 "
+            f"and 1."
         )
     if attribute.kind != "nominal":
         raise ValueError(
-            f"{where}, line {attribute.line}: the attribute {attribute.name!r} is of type "
-            f"{attribute.kind}, which is no number; turn it into numbers, or leave it out with "
-            f"ignore=[{attribute.name!r}]."
+            f"{here}: the attribute {attribute.name!r} is of type {attribute.kind}, which is no "
+            f"number; turn it into numbers, or leave it out with ignore=[{attribute.name!r}]."
         )
     return np.eye(len(attribute.values))

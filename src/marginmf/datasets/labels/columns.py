@@ -1,4 +1,4 @@
-"""Columns of label files: which of them are labels, how they are called, and fast numbers."""
+"""Columns of label files: which of them are labels, what they are called, and fast numbers."""
 
 import warnings
 from collections.abc import Iterable, Sequence
@@ -46,9 +46,15 @@ def find_columns(names: Sequence[str], choice: LabelsChoice, where: str) -> list
     [1]
     """
     if isinstance(choice, Integral) and not isinstance(choice, bool):
-        count = int(choice)
-        if abs(count) < len(names) or str(count) not in names:
-            return _count_columns(len(names), count, where)
+        count, most = int(choice), len(names)
+        if 1 <= abs(count) < most:
+            return list(range(most - count, most) if count > 0 else range(-count))
+        if abs(count) < most or str(count) not in names:
+            raise ValueError(
+                f"{where}: labels={count} does not leave a label and a feature of its {most:,} "
+                f"column(s); give the number of the last columns that are labels, or a negative "
+                f"one for the first."
+            )
         choice = str(count)
     by_name: dict[str, list[int]] = {}
     for index, name in enumerate(names):
@@ -78,29 +84,35 @@ def find_ignored(names: Sequence[str], ignore: IgnoredChoice, where: str) -> lis
     >>> find_ignored(["a", "b", "c"], IfThere(("c", "d"), others=("a",)), "f.csv")
     [0, 2]
     """
-    if not isinstance(ignore, IfThere):
-        return find_columns(names, ignore, where)
-    there = set(names).intersection(ignore.names)
-    return find_columns(names, [*ignore.others, *there], where)
+    there = set(names).intersection(ignore.names) if isinstance(ignore, IfThere) else ()
+    return find_columns(names, [*required_names(ignore), *there], where)
+
+
+def required_names(ignore: IgnoredChoice) -> Sequence[str]:
+    """Return the names and patterns of ignored columns that the file must have."""
+    return _patterns(ignore.others if isinstance(ignore, IfThere) else ignore)
 
 
 def given_names(choice: LabelsChoice | IgnoredChoice | None) -> set[str]:
     """Return the names and patterns that the caller gave; none where columns are counted."""
     if isinstance(choice, IfThere):
         return {*choice.names, *choice.others}
-    if isinstance(choice, str):
-        return {choice}
-    return set(choice) if isinstance(choice, Sequence) else set()
-
-
-def required_names(ignore: IgnoredChoice) -> Sequence[str]:
-    """Return the ignored columns that the file must have."""
-    return _patterns(ignore.others if isinstance(ignore, IfThere) else ignore)
+    return set(_patterns(choice)) if isinstance(choice, Sequence) else set()
 
 
 def no_labels(labels: LabelsChoice | None) -> bool:
     """Tell whether all columns are features: the caller gave an empty list of labels."""
     return isinstance(labels, Sequence) and not labels
+
+
+def _patterns(choice: Any) -> Sequence[str]:
+    patterns = [choice] if isinstance(choice, str) else choice
+    if not isinstance(patterns, Sequence) or not all(isinstance(one, str) for one in patterns):
+        raise ValueError(
+            f"Columns are given as a count, as names, or as a pattern such as 'tag_*'; "
+            f"got {choice!r}."
+        )
+    return patterns
 
 
 def quote_names(names: Sequence[Any]) -> str:
@@ -149,10 +161,8 @@ def parse_numbers(text: str, separator: str, count: int) -> Float64Array | None:
     A blank as separator stands for any run of blanks, tabs and line ends; around any other one
     they are allowed.
 
-    >>> parse_numbers("1,2.5, -3e2", ",", 3)
-    array([   1. ,    2.5, -300. ])
-    >>> parse_numbers("1,,3", ",", 3) is None
-    True
+    >>> parse_numbers("1,2.5, -3e2", ",", 3), parse_numbers("1,,3", ",", 3)
+    (array([   1. ,    2.5, -300. ]), None)
     """
     if count == 0:
         return np.empty(0) if not text.strip() else None
@@ -171,10 +181,8 @@ def parse_matrix(lines: Sequence[str], separator: str | None, width: int) -> Flo
 
     None as separator stands for any run of blanks.
 
-    >>> parse_matrix(["1,2", "3,4"], ",", 2).tolist()
-    [[1.0, 2.0], [3.0, 4.0]]
-    >>> parse_matrix(["1,2,3", "4"], ",", 2) is None
-    True
+    >>> parse_matrix(["1,2", "3,4"], ",", 2).tolist(), parse_matrix(["1,2,3", "4"], ",", 2)
+    ([[1.0, 2.0], [3.0, 4.0]], None)
     """
     if separator is None:
         separator, lines = ",", [",".join(line.split()) for line in lines]
@@ -187,23 +195,3 @@ def parse_matrix(lines: Sequence[str], separator: str | None, width: int) -> Flo
         text, separator = text.replace(separator, ","), ","
     numbers = parse_numbers(text, separator, width * len(lines))
     return None if numbers is None else numbers.reshape(len(lines), width)
-
-
-def _count_columns(n_columns: int, count: int, where: str) -> list[int]:
-    if not 1 <= abs(count) < n_columns:
-        raise ValueError(
-            f"{where}: labels={count} does not leave a label and a feature of its {n_columns:,} "
-            f"column(s); give the number of the last columns that are labels, or a negative one "
-            f"for the first."
-        )
-    return list(range(n_columns - count, n_columns) if count > 0 else range(-count))
-
-
-def _patterns(choice: Any) -> Sequence[str]:
-    patterns = [choice] if isinstance(choice, str) else choice
-    if not isinstance(patterns, Sequence) or not all(isinstance(one, str) for one in patterns):
-        raise ValueError(
-            f"Columns are given as a count, as names, or as a pattern such as 'tag_*'; "
-            f"got {choice!r}."
-        )
-    return patterns

@@ -8,14 +8,15 @@ import io
 import math
 import re
 from collections.abc import Sequence
-from itertools import chain
+from itertools import chain, compress
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
-from marginmf._utils.types import Float64Array, IntArray
-from marginmf.datasets.files.pieces import OTHER_ENCODING, likely_encoding, read_pieces
+from marginmf._utils.types import IntArray
+from marginmf.datasets.files.pieces import OTHER_ENCODING, likely_encoding
+from marginmf.datasets.files.pieces import read_pieces as read_chunks
 from marginmf.datasets.files.sources import Source
 from marginmf.datasets.labels.columns import LabelsChoice, no_labels, refuse_duplicates
 from marginmf.datasets.labels.table import LabelsTable, all_finite, drop_features
@@ -32,7 +33,9 @@ START = re.compile(r"\d{1,9}(?:,\d{1,9})*+(?:\s|\Z)|\S*:", re.ASCII).match
 FEATURE = re.compile(r"\d{1,9}:[^\s:,]+", re.ASCII).fullmatch
 NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII).fullmatch
 IS_INDEX = re.compile(r"0|[1-9]\d{0,8}", re.ASCII).fullmatch
-MOST_FEATURES = 10**9
+#: Labels and features are below this: they have at most nine digits.
+MOST = 10**9
+TWICE = "is named twice; remove one of them"
 #: Names of more features than this would take more memory than they are worth.
 MOST_NAMED = 1 << 21
 
@@ -61,7 +64,7 @@ def read_svmlight(
     except UnicodeDecodeError:
         rows = _read_rows(source, OTHER_ENCODING)
     if rows.sizes is not None:  # such files count from 0, whatever their rows name
-        n_features = rows.sizes.n_features if _names(n_features) is None else n_features
+        n_features = rows.sizes[1] if _names(n_features) is None else n_features
         zero_based = zero_based is not False
     X, feature_names = _make_features(rows, n_features, zero_based, ignored)
     Y, label_names = _make_labels(rows, labels)
@@ -78,110 +81,92 @@ def read_svmlight(
     return drop_features(table, [one for one in ignored if one in known or not IS_INDEX(one)])
 
 
-class Sizes(NamedTuple):
-    """What the first line of a file of extreme classification says."""
-
-    n_samples: int
-    n_features: int
-    n_labels: int
-
-
 class SvmlightRows(NamedTuple):
-    """All rows of a file: the line of each, and the labels and features that it names.
-
-    Row ``r`` has the labels from ``label_starts[r]`` to ``label_starts[r + 1]``, and so on.
-    """
+    """All rows of a file: the line of each, and matrices with a column for every number."""
 
     where: str
-    sizes: Sizes | None
     lines: IntArray
-    label_starts: IntArray
-    labels: IntArray
-    feature_starts: IntArray
-    features: IntArray
-    values: Float64Array
+    features: Any
+    labels: Any
+    sizes: tuple[int, ...] | None
 
-    def locate(self, starts: IntArray, entry: Any) -> str:
-        """Return the file and the line of one of the labels or features, for messages."""
-        row = np.searchsorted(starts, int(entry), side="right") - 1
-        return f"{self.where}, line {int(self.lines[row])}"
+    def refuse(self, what: str, entry: Any, problem: str) -> ValueError:
+        """Return the error for a feature or a label, by its index among all stored ones."""
+        matrix = self.features if what == "feature" else self.labels
+        line = self.lines[np.searchsorted(matrix.indptr, int(entry), side="right") - 1]
+        return ValueError(
+            f"{self.where}, line {line}: the {what} {matrix.indices[entry]} {problem}."
+        )
 
 
 def _read_rows(source: Source, encoding: str) -> SvmlightRows:
-    sizes: Sizes | None = None
-    parsed: list[tuple[Any, ...]] = []
+    where = source.where
+    sizes: tuple[int, ...] | None = None
+    lines: list[int] = []
+    parsed: list[tuple[Any, Any]] = []
     blank: list[int] = []  # lines that are samples without labels and features if others follow
-    for chunk in read_pieces(source, encoding):
-        numbers: list[int] = []
-        texts: list[str] = []
-        lines = chunk.text.removesuffix("\n").split("\n")
-        for number, line in enumerate(lines, chunk.lines_before + 1):
+    for chunk in read_chunks(source, encoding):
+        texts: dict[int, str] = {}
+        split = chunk.text.removesuffix("\n").split("\n")
+        for number, line in enumerate(split, chunk.lines_before + 1):
             text = line.partition("#")[0].strip(BLANKS)
             if not text:
                 blank += [number] if "#" not in line else []
-            elif sizes is None and not parsed and not texts and (match := SIZES(text)):
-                sizes = Sizes(*map(int, match.groups()))
+            elif sizes is None and not lines and not texts and (match := SIZES(text)):
+                sizes = tuple(map(int, match.groups()))
                 blank.clear()
             else:
-                numbers += [*blank, number]
-                texts += [*[""] * len(blank), text]
+                texts |= {**dict.fromkeys(blank, ""), number: text}
                 blank.clear()
-        if texts:
-            parsed.append((numbers, *_parse(numbers, texts, source.where)))
-    missing = 0 if sizes is None else sizes.n_samples - sum(len(part[0]) for part in parsed)
+        lines += texts
+        parsed.append(_parse(texts, where))
+    missing = 0 if sizes is None else sizes[0] - len(lines)
     if 0 < missing <= len(blank):  # blank lines at the end are samples if the sizes count them
-        added = blank[:missing]
-        parsed.append((added, *_parse(added, [""] * missing, source.where)))
-    if not parsed:
-        raise ValueError(f"{source.where} has no rows; it needs lines such as 1,3 4:0.2 7:1.")
-    joined = (np.concatenate(parts) for parts in zip(*parsed, strict=True))
-    line_numbers, label_counts, labels, feature_counts, features, values = joined
-    named = (label_counts > 0) | (feature_counts > 0)
+        lines += blank[:missing]
+        parsed.append(_parse(dict.fromkeys(blank[:missing], ""), where))
+    if not lines:
+        raise ValueError(f"{where} has no rows; it needs lines such as 1,3 4:0.2 7:1.")
+    X, Y = (sparse.vstack(parts, format="csr") for parts in zip(*parsed, strict=True))
+    numbers = np.array(lines)
+    named = (np.diff(X.indptr) > 0) | (np.diff(Y.indptr) > 0)
     if missing < 0 and np.count_nonzero(~named) == -missing:  # and those between are not if not
-        line_numbers, label_counts = line_numbers[named], label_counts[named]
-        feature_counts = feature_counts[named]
-    if sizes is not None and sizes.n_samples != len(line_numbers):
+        numbers, X, Y = numbers[named], X[named], Y[named]
+    if sizes is not None and sizes[0] != len(numbers):
         raise ValueError(
-            f"{source.where} says in its first line that it has {sizes.n_samples:,} samples, but "
-            f"it has {len(line_numbers):,}; it is cut short or joined, so fetch or write it again."
+            f"{where} says in its first line that it has {sizes[0]:,} samples, but it has "
+            f"{len(numbers):,}; it is cut short or joined, so fetch or write it again."
         )
-    label_starts, feature_starts = (
-        np.concatenate([[0], np.cumsum(counts)]) for counts in (label_counts, feature_counts)
-    )
-    return SvmlightRows(
-        source.where, sizes, line_numbers, label_starts, labels, feature_starts, features, values
-    )
+    return SvmlightRows(where, numbers, X, Y, sizes)
 
 
-def _parse(numbers: list[int], texts: list[str], where: str) -> tuple[Any, ...]:
-    """Return how many labels each line has, the labels, and likewise features, and values."""
-    loaded = _load(texts)
+def _parse(texts: dict[int, str], where: str) -> tuple[Any, Any]:
+    """Return the features and labels of lines, by their number; blank ones have neither."""
+    loaded = _load(list(texts.values()))
     if loaded is None:  # a slow second look, for the line at fault or the order of its features
-        here = [f"{where}, line {number}" for number in numbers]
-        loaded = _load([_sort_features(*one) for one in zip(texts, here, strict=True)])
+        loaded = _load([_sort_features(text, f"{where}, line {n}") for n, text in texts.items()])
         assert loaded is not None
     X, labels = loaded
-    label_counts, feature_counts = np.zeros((2, len(texts)), dtype=np.int64)
-    named = np.array(list(map(bool, texts)))
-    label_counts[named] = list(map(len, labels))
-    feature_counts[named] = np.diff(X.indptr)
-    ids = np.fromiter(chain.from_iterable(labels), np.float64).astype(np.int32)
-    return label_counts, ids, feature_counts, X.indices.astype(np.int32), X.data
+    counts = [len(found) if text else 0 for found, text in zip(labels, texts.values(), strict=True)]
+    ids = np.fromiter(chain.from_iterable(compress(labels, texts.values())), np.float64)
+    starts = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
+    return X, sparse.csr_array((np.ones(len(ids)), ids.astype(np.int64), starts), shape=X.shape)
 
 
 def _load(texts: list[str]) -> tuple[Any, list[tuple[float, ...]]] | None:
     """Parse lines with scikit-learn; None where it fails, or reads what is no number here."""
     from sklearn.datasets import load_svmlight_file
 
-    lines = list(filter(None, texts))
+    lines = [text or "0" for text in texts]
     text = "\n".join(lines)
     if "_" in text or "qid" in text or not all(map(START, lines)):
         return None  # Python takes 1_0 for ten, and scikit-learn leaves queries out
     try:
-        X, labels = load_svmlight_file(io.BytesIO(text.encode()), multilabel=True, zero_based=True)
+        X, labels = load_svmlight_file(
+            io.BytesIO(text.encode()), n_features=MOST, multilabel=True, zero_based=True
+        )
     except (ValueError, OverflowError):
         return None
-    return (X, labels) if all_finite(X) and X.shape[1] <= MOST_FEATURES else None
+    return (sparse.csr_array(X), labels) if all_finite(X) else None
 
 
 def _sort_features(text: str, here: str) -> str:
@@ -205,13 +190,10 @@ def _sort_features(text: str, here: str) -> str:
                 f"{here}: the value of {pair[:30]!r} is not a finite number; correct it."
             )
         if int(feature) in values:
-            raise _duplicate(here, "feature", feature)
+            raise ValueError(f"{here}: the feature {int(feature)} {TWICE}.")
         values[int(feature)] = value
-    return " ".join([head, *(f"{feature}:{values[feature]}" for feature in sorted(values))])
-
-
-def _duplicate(here: str, what: str, number: Any) -> ValueError:
-    return ValueError(f"{here}: the {what} {int(number)} is named twice; remove one of them.")
+    words = [head, *(f"{feature}:{values[feature]}" for feature in sorted(values))]
+    return " ".join(words).lstrip()
 
 
 def _make_features(
@@ -221,31 +203,29 @@ def _make_features(
     ignored: Sequence[str],
 ) -> tuple[Any, tuple[str, ...] | None]:
     """Return the features, and their names, which are their numbers unless they are given."""
-    numbers, starts = rows.features, rows.feature_starts
-    names = _names(n_features)
+    numbers, names = rows.features.indices, _names(n_features)
     if names is not None and all(map(IS_INDEX, names)):
         return _select_features(rows, names, ignored), names
     lowest = int(numbers.min(initial=1))
     base = int(lowest > 0 if zero_based is None else not zero_based)
     if lowest < base:
-        raise ValueError(
-            f"{rows.locate(starts, np.argmin(numbers))}: there is a feature 0, but with "
-            f"zero_based=False features are counted from 1; correct it, or leave zero_based= out."
+        raise rows.refuse(
+            "feature",
+            np.argmin(numbers),
+            "does not go with zero_based=False, where features are counted from 1; correct it, or "
+            "leave zero_based= out",
         )
     width = int(numbers.max(initial=base - 1)) + 1 - base
     known = n_features if names is None else len(names)
     if isinstance(known, int):
         if width > known:
-            first = int(np.argmax(numbers - base >= known))
-            raise ValueError(
-                f"{rows.locate(starts, first)}: the feature {int(numbers[first])} is beyond the "
-                f"{known:,} features, which are counted from {base}; correct it, or give the right "
-                f"n_features=."
-            )
+            problem = f"is beyond the {known:,} features, which are counted from {base}"
+            remedy = "correct it, or give the right n_features="
+            raise rows.refuse("feature", np.argmax(numbers - base >= known), f"{problem}; {remedy}")
         width = known
     if names is None and width <= MOST_NAMED:
         names = tuple(map(str, range(base, base + width)))
-    return _make_matrix(rows.values, numbers - base, starts, width), names
+    return _make_matrix(rows.features, numbers - base, width), names
 
 
 def _select_features(rows: SvmlightRows, names: tuple[str, ...], ignored: Sequence[str]) -> Any:
@@ -253,31 +233,28 @@ def _select_features(rows: SvmlightRows, names: tuple[str, ...], ignored: Sequen
 
     Between the lowest and the highest, rows may name others, such as the fit has left out.
     """
-    numbers, starts = rows.features, rows.feature_starts
+    numbers = rows.features.indices
     known = [int(name) for name in names]
     left_out = [int(name) for name in ignored if IS_INDEX(name)]
     strange = (numbers < min(known, default=0)) | (numbers > max(known, default=-1))
     strange &= ~np.isin(numbers, left_out)
     if strange.any():
-        first = int(np.argmax(strange))
-        raise ValueError(
-            f"{rows.locate(starts, first)}: the feature {int(numbers[first])} is none of the "
-            f"{len(names):,} features {names[0]} to {names[-1]}; correct it, or leave it out with "
-            f"ignore=['{int(numbers[first])}']."
-        )
+        first = np.argmax(strange)
+        problem = f"is none of the {len(names):,} features {names[0]} to {names[-1]}"
+        remedy = f"correct it, or leave it out with ignore=['{numbers[first]}']"
+        raise rows.refuse("feature", first, f"{problem}; {remedy}")
     columns = _find_numbers(numbers, names)
-    kept = columns >= 0
-    kept_starts = np.concatenate([[0], np.cumsum(kept)])[starts]
-    return _make_matrix(rows.values[kept], columns[kept], kept_starts, len(names))
+    rows.features.data[columns < 0] = 0  # which the matrix leaves out
+    return _make_matrix(rows.features, columns.clip(min=0), len(names))
 
 
 def _make_labels(rows: SvmlightRows, choice: LabelsChoice | None) -> tuple[Any, tuple[str, ...]]:
     """Return the labels and their names, which are their numbers unless they are given."""
-    ids, starts, sizes = rows.labels, rows.label_starts, rows.sizes
+    ids, sizes = rows.labels.indices, rows.sizes
     again = np.flatnonzero(ids[1:] == ids[:-1]) + 1  # they are sorted in each row
-    again = again[~np.isin(again, starts)]
+    again = again[~np.isin(again, rows.labels.indptr)]
     if len(again):
-        raise _duplicate(rows.locate(starts, again[0]), "label", ids[again[0]])
+        raise rows.refuse("label", again[0], TWICE)
     if (isinstance(choice, str) and choice) or (isinstance(choice, int) and choice < 1):
         raise ValueError(
             f"{rows.where}: the labels of an svmlight file are numbers; give labels= as how many "
@@ -293,21 +270,18 @@ def _make_labels(rows: SvmlightRows, choice: LabelsChoice | None) -> tuple[Any, 
         if all(map(IS_INDEX, names)):
             columns = _find_numbers(ids, names)
     elif sizes is not None:
-        names = tuple(map(str, range(sizes.n_labels)))
+        names = tuple(map(str, range(sizes[2])))
     else:  # those that occur
         known, columns = np.unique(ids, return_inverse=True)
         names = tuple(map(str, known.tolist()))
     wrong = (columns < 0) | (columns >= len(names))
     if wrong.any():
-        first = int(np.argmax(wrong))
+        first = np.argmax(wrong)
         problem = f"is beyond the {len(names):,} labels, which are counted from {base}"
         if columns[first] < 0:
             problem = f"is none of the {len(names):,} that are given"
-        raise ValueError(
-            f"{rows.locate(starts, first)}: the label {int(ids[first])} {problem}; correct it, or "
-            f"give the right labels=."
-        )
-    return _make_matrix(np.ones(len(ids)), columns, starts, len(names)), names
+        raise rows.refuse("label", first, f"{problem}; correct it, or give the right labels=")
+    return _make_matrix(rows.labels, columns, len(names)), names
 
 
 def _names(n_features: int | Sequence[str] | None) -> tuple[str, ...] | None:
@@ -323,9 +297,9 @@ def _find_numbers(numbers: IntArray, names: Sequence[str]) -> IntArray:
     return columns
 
 
-def _make_matrix(values: Float64Array, columns: IntArray, starts: IntArray, width: int) -> Any:
-    """Return a sparse matrix with sorted columns and without stored zeros."""
-    matrix = sparse.csr_array((values, columns, starts), shape=(len(starts) - 1, width))
-    matrix.sort_indices()
+def _make_matrix(matrix: Any, columns: IntArray, width: int) -> Any:
+    """Return a matrix of other columns, sorted and without stored zeros."""
+    matrix = sparse.csr_array((matrix.data, columns, matrix.indptr), (matrix.shape[0], width))
     matrix.eliminate_zeros()
+    matrix.sort_indices()
     return matrix

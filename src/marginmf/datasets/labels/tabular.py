@@ -16,14 +16,9 @@ from marginmf.datasets.files.cells import parse_number
 from marginmf.datasets.files.columnar import blocks_of, opened, schema_of
 from marginmf.datasets.files.delimited import SAMPLE_CHARACTERS, Row, iterate_rows, sniff_separator
 from marginmf.datasets.files.kinds import recognise
-from marginmf.datasets.files.pieces import (
-    OTHER_ENCODING,
-    Piece,
-    likely_encoding,
-    lines_of,
-    read_pieces,
-    skip_lines,
-)
+from marginmf.datasets.files.pieces import OTHER_ENCODING, likely_encoding, lines_of, skip_lines
+from marginmf.datasets.files.pieces import Piece as Chunk
+from marginmf.datasets.files.pieces import read_pieces as read_chunks
 from marginmf.datasets.files.sources import Source
 from marginmf.datasets.labels.columns import (
     NO_FEATURES,
@@ -115,7 +110,8 @@ class TableColumns:
             X.append(compress_features(values[:, self.features]))
             Y.append(sparse.csr_array(present.astype(np.int8)))
         if not X:
-            raise ValueError(f"{self.where} has no rows; add some.")
+            below = " after its line of names" if unit == "line" else ""
+            raise ValueError(f"{self.where} has no rows{below}; add some.")
         index = quote_names([self.names[k] for k in self.index])
         features, labels = (
             tuple(self.names[k] for k in chosen) for chosen in (self.features, self.labels)
@@ -144,7 +140,7 @@ def read_delimited(
 def _read_text(
     source: Source, labels: LabelsChoice | None, ignore: IgnoredChoice, encoding: str
 ) -> LabelsTable:
-    samples = read_pieces(source, encoding, 4 * SAMPLE_CHARACTERS)
+    samples = read_chunks(source, encoding, 4 * SAMPLE_CHARACTERS)
     sample = next((one for one in samples if one.text.strip()), None)
     if sample is None:
         raise ValueError(f"{source.where} is empty; it needs lines of features and labels.")
@@ -162,7 +158,7 @@ def _read_text(
     names = first if named else [f"column {k + 1}" for k in range(len(first))]
     index = [0] if _is_index(first[0], [row[0].strip() for row in rows]) else []
     columns = TableColumns(names, labels, ignore, source.where, named, index)
-    chunks = skip_lines(read_pieces(source, encoding), number if named else 0)
+    chunks = skip_lines(read_chunks(source, encoding), number if named else 0)
     return columns.make_table(source, _parse_chunks(chunks, separator, columns), "line")
 
 
@@ -185,7 +181,7 @@ def _is_index(name: str, cells: Sequence[str]) -> bool:
 
 
 def _parse_chunks(
-    chunks: Iterator[Piece], separator: str | None, columns: TableColumns
+    chunks: Iterator[Chunk], separator: str | None, columns: TableColumns
 ) -> Iterator[NumberedRows]:
     """Parse chunks quickly while they hold nothing but numbers, then cell by cell."""
     for chunk in chunks:
@@ -282,7 +278,6 @@ def _convert_blocks(
     blocks: Iterable[dict[int, Any]], columns: TableColumns
 ) -> Iterator[NumberedRows]:
     import pyarrow as pa
-    import pyarrow.compute as pc
 
     n_rows = 0
     for block in blocks:
@@ -290,18 +285,15 @@ def _convert_blocks(
         numbers = range(n_rows + 1, n_rows + length + 1)
         values = np.zeros((length, len(columns.names)))
         for k, column in block.items():
-            if pa.types.is_dictionary(column.type):
-                column = column.dictionary_decode()
-            if column.null_count:
-                row = pc.index(column.is_null(), True).as_py()
-                here = f"{columns.where}, row {numbers[row]}"
-                raise columns.refuse(here, k, "a value", "is missing")
-            values[:, k] = column.cast(pa.float64()).to_numpy(zero_copy_only=False)
-            finite = np.isfinite(values[:, k])
+            plain = column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+            values[:, k] = plain.cast(pa.float64()).to_numpy(zero_copy_only=False)
+            finite = np.isfinite(values[:, k])  # what is missing is not a number
             if not finite.all():
                 row = int(np.argmin(finite))
-                here = f"{columns.where}, row {numbers[row]}"
-                raise columns.refuse(here, k, f"{values[row, k]:g}", "is not a finite number")
+                value, problem = f"{values[row, k]:g}", "is not a finite number"
+                if not plain[row].is_valid:
+                    value, problem = "a value", "is missing"
+                raise columns.refuse(f"{columns.where}, row {numbers[row]}", k, value, problem)
         n_rows += length
         if length:
             yield numbers, values
