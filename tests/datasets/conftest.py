@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from marginmf.datasets import registry
-from marginmf.datasets.labels import openml
+from marginmf.datasets.labels import archives
 
 SENT_AT_ONCE = 1 << 14
 ChangeInfo = Callable[..., None]
@@ -29,7 +29,7 @@ def nowhere_to_download_from(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
     """No owner, no OpenML and no cache of the user's own, but those a test names."""
     monkeypatch.delenv("MARGINMF_OFFLINE", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "user cache"))
-    monkeypatch.setattr(openml, "DESCRIPTION", "http://127.0.0.1:1/{}")
+    monkeypatch.setattr(archives, "OPENML", "http://127.0.0.1:1/{}")
     for name, entry in registry.entries().items():
         if entry.address is not None:
             closed = dataclasses.replace(entry, address=f"http://127.0.0.1:1/{name}.zip")

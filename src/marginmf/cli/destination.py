@@ -85,7 +85,7 @@ def check_table(path: Path | None, what: str, also: Sequence[str] = ()) -> None:
     from marginmf.datasets.files.arrow import require_pyarrow
     from marginmf.datasets.files.formats import BY_ENDING, FORMATS
 
-    columnar = tuple(ending for ending, kind in BY_ENDING.items() if FORMATS[kind].mark)
+    columnar = tuple(ending for ending, kind in BY_ENDING.items() if FORMATS[kind].columnar)
     text = tuple(ending for ending in BY_ENDING if ending not in columnar)
     packed = (f"{ending}.gz" for ending in text)
     streams = not path.name.lower().endswith(tuple(also))

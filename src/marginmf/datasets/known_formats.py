@@ -221,13 +221,13 @@ def _refuse_archive(path: Path) -> RatingsTable:
 
 
 def _read_labels(path: Path) -> Any:
-    from marginmf.datasets.labels.reading import read_labels  # needs SciPy
+    from marginmf.datasets.labels.read import read_labels  # needs SciPy
 
     return read_labels(path)
 
 
 def _read_yeast(members: Mapping[str, bytes]) -> Any:
-    from marginmf.datasets.labels.river import read_yeast
+    from marginmf.datasets.labels.archives import read_yeast
 
     return read_yeast(members)
 

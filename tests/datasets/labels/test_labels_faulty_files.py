@@ -53,7 +53,7 @@ SVMLIGHT_FAULTS: dict[str, tuple[str, dict[str, Any], str]] = {
     "feature 0": (
         "1 1:1\n3 0:1\n",
         {"zero_based": False},
-        "line 2: there is a feature 0, but with zero_based=False features are counted from 1",
+        "line 2: the feature 0 does not go with zero_based=False, where features are counted",
     ),
     "beyond the names": (
         "1 1:1\n1 5:1\n",

@@ -11,7 +11,7 @@ from label_files import NAMED, as_svmlight, columns, dense
 from made_files import as_parquet, write
 
 from marginmf.datasets import LabelsTable, read_labels
-from marginmf.datasets.labels import delimited
+from marginmf.datasets.labels import tabular
 
 TABLE = LabelsTable(
     "t",
@@ -85,7 +85,7 @@ def test_quick_and_careful_text_are_read_alike(tmp_path: Path, monkeypatch) -> N
     text = "a,b,c,l,m\n" + "".join(",".join(map(repr, row)) + "\n" for row in rows)
     quick = read_labels(write(tmp_path, text.encode(), "made.csv"), labels=2)
     quotes = text.replace("a,b", '"a",b') + f'"{rows[0][0]!r}",0,0,1,1\n'
-    monkeypatch.setattr(delimited, "LOT_CELLS", 35)  # several lots
+    monkeypatch.setattr(tabular, "BLOCK_VALUES", 35)  # several blocks
     careful = read_labels(write(tmp_path, quotes.encode(), "made.csv"), labels=2)
     np.testing.assert_array_equal(quick.X, careful.X[:-1])
     np.testing.assert_array_equal(dense(quick.Y), dense(careful.Y)[:-1])
@@ -111,9 +111,7 @@ def test_columnar_files_may_hold_other_numbers(tmp_path: Path) -> None:
 
 
 def test_wide_files_are_read_some_rows_at_a_time(tmp_path: Path, monkeypatch) -> None:
-    from marginmf.datasets.labels import columnar
-
-    monkeypatch.setattr(columnar, "BLOCK_VALUES", 8)
+    monkeypatch.setattr(tabular, "BLOCK_VALUES", 8)
     path = write(tmp_path, as_parquet(columns(TABLE)), "made.parquet")
     np.testing.assert_array_equal(read_labels(path, labels=2).X, TABLE.X)
 

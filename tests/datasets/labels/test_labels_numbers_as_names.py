@@ -169,3 +169,17 @@ def test_a_number_may_be_the_name_of_a_column(tmp_path: Path) -> None:
     assert read(tmp_path, text, "made.csv", labels=2).label_names == ("2010", "2011")
     with pytest.raises(ValueError, match="labels=2012 does not leave a label and a feature"):
         read(tmp_path, text, "made.csv", labels=2012)
+
+
+def test_svmlight_zeros_that_are_written_move_no_other_value(tmp_path: Path) -> None:
+    text = "1 1:0 2:5\n2 1:3 2:0 3:4\n1 3:7\n"
+    names = ["1", "2", "3"]
+    table = read(tmp_path, text, "made.svm", n_features=names)
+    assert table.X.toarray().tolist() == [[0, 5, 0], [3, 0, 4], [0, 0, 7]]
+    assert table.X.nnz == 4
+
+
+def test_svmlight_features_may_be_written_in_any_order(tmp_path: Path) -> None:
+    table = read(tmp_path, "2 3:1 1:2\n\n 2:4 1:.5 # no label\n", "made.svm")
+    assert table.X.toarray().tolist() == [[2, 0, 1], [0, 0, 0], [0.5, 4, 0]]
+    assert table.Y.toarray().tolist() == [[1], [0], [0]]

@@ -9,8 +9,8 @@ import pytest
 from label_files import dense
 
 from marginmf.datasets import DatasetUnavailable, dataset_info, load_labels, read_labels
-from marginmf.datasets.labels import openml
 from marginmf.datasets.registry import OpenMLCopy
+from marginmf.datasets.labels import archives
 
 IDS = {
     "emotions": 40589,
@@ -38,7 +38,7 @@ def as_openml(data_root: Path, name: str) -> tuple[bytes, str]:
 @pytest.fixture
 def served(loopback: Any, data_root: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.delenv("MARGINMF_DATA", raising=False)
-    monkeypatch.setattr(openml, "DESCRIPTION", loopback.address + "/data/{}")
+    monkeypatch.setattr(archives, "OPENML", loopback.address + "/data/{}")
     arff, targets = as_openml(data_root, "emotions")
     about = {"url": loopback.serve("/emotions.arff", arff), "default_target_attribute": targets}
     loopback.serve("/data/40589", json.dumps({"data_set_description": about}).encode())

@@ -34,6 +34,11 @@ class Format(NamedTuple):
     write: Callable[[IO[Any], Iterable[Columns]], None]
     mark: bytes = b""
 
+    @property
+    def columnar(self) -> bool:
+        """Whether files hold whole columns in binary form, for which pyarrow is needed."""
+        return bool(self.mark)
+
 
 def _delimited(ending: str, separator: str) -> Format:
     write = partial(text.write_delimited, separator=separator)
@@ -104,7 +109,7 @@ def _binary_file(source: Source, named: str) -> ValueError:
         return ValueError(
             f"{source.where} is a Feather file of the old version 1; write it again as version 2."
         )
-    if named in BY_ENDING and FORMATS[BY_ENDING[named]].mark:
+    if named in BY_ENDING and FORMATS[BY_ENDING[named]].columnar:
         return ValueError(
             f"{source.where} is called a file of kind {FORMATS[BY_ENDING[named]].name} but is none,"
             f" or is damaged; write it again."

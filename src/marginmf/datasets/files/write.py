@@ -88,7 +88,7 @@ def write_columns(
     stream = _bytes_below(sys.stdout if isinstance(target, str | PathLike) else target)
     kind = _checked(kind or "csv")
     batches = _Batches(columns)
-    if not FORMATS[kind].mark:
+    if not FORMATS[kind].columnar:
         FORMATS[kind].write(stream, batches)
     elif isinstance(stream, TextIOBase):
         raise ValueError(f"A file of kind {kind} is bytes, which a stream of text cannot take.")
@@ -108,7 +108,7 @@ def _kind_of(path: Path, kind: str | None) -> str:
             f"The name {path.name!r} does not say what kind of file to write; let it end in one of "
             f"{', '.join(BY_ENDING)}, or give kind=."
         )
-    if FORMATS[kind].mark and path.name.lower().endswith(".gz"):
+    if FORMATS[kind].columnar and path.name.lower().endswith(".gz"):
         raise ValueError(f"A file of kind {kind} is not compressed with gzip: leave .gz out.")
     return kind
 

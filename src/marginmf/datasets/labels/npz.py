@@ -15,8 +15,8 @@ from scipy import sparse
 
 from marginmf._utils.files import atomic_write
 from marginmf._utils.types import Array
-from marginmf.datasets.labels.names import refuse_alike
-from marginmf.datasets.labels.table import LabelsTable
+from marginmf.datasets.labels.columns import refuse_duplicates
+from marginmf.datasets.labels.table import LabelsTable, all_finite
 
 PARTS = ("data", "indices", "indptr", "shape")
 
@@ -41,7 +41,7 @@ def write_labels_npz(table: LabelsTable, path: Path) -> None:
 def read_labels_npz(
     file: BinaryIO, where: str, name: str, needs_labels: bool = True
 ) -> LabelsTable:
-    """Read a table, and say what is wrong with a file that holds none."""
+    """Read a table, or raise an error that tells what is wrong with the file."""
     try:
         with np.load(file, allow_pickle=False) as archive:
             arrays = {key: archive[key] for key in archive.files}
@@ -62,12 +62,11 @@ def _table(arrays: Mapping[str, Array], where: str, name: str, needs_labels: boo
     X = _matrix(arrays, "X")
     without = not needs_labels and not {"Y", "Y_data"} & arrays.keys()
     Y = sparse.csr_array((X.shape[0], 0)) if without else _matrix(arrays, "Y")
-    values = X.data if sparse.issparse(X) else X
-    if values.dtype.kind not in "fiub" or not np.isfinite(values).all():
+    if not all_finite(X):
         raise ValueError("the features are not all finite numbers; correct them")
     features, labels = arrays.get("feature_names"), arrays.get("label_names")
     for what, names in (("features", features), ("labels", labels)):
-        refuse_alike(enumerate(map(str, () if names is None else names), 1), "its names", what)
+        refuse_duplicates(enumerate(map(str, () if names is None else names), 1), "its names", what)
     return LabelsTable(
         name,
         X,
@@ -96,5 +95,5 @@ def _matrix(arrays: Mapping[str, Array], letter: str) -> Any:
         raise ValueError(f"it has neither {letter} nor {missing[0]}, but {there}")
     data, indices, indptr, shape = (arrays[key] for key in keys)
     matrix = sparse.csr_array((data, indices, indptr), shape=tuple(shape.tolist()))
-    matrix.check_format(full_check=True)  # a place outside the matrix would be read all the same
+    matrix.check_format(full_check=True)  # an index outside the matrix would be read all the same
     return matrix

@@ -1,33 +1,44 @@
 """Read a user's own file of features and labels, whatever its kind."""
 
 import re
-import zipfile
 from collections.abc import Sequence
-from dataclasses import replace
 from os import PathLike
 
 from marginmf.datasets.files.formats import JSON_LINES, ending, recognise
-from marginmf.datasets.files.source import Source, likely_encoding
-from marginmf.datasets.labels.archives import DAMAGED, read_archive
-from marginmf.datasets.labels.arff_files import read_arff
-from marginmf.datasets.labels.choice import (
+from marginmf.datasets.files.source import likely_encoding
+from marginmf.datasets.files.source import Source
+from marginmf.datasets.labels.archives import open_archive, read_archive
+from marginmf.datasets.labels.arff import read_arff
+from marginmf.datasets.labels.columns import (
     IgnoredChoice,
     LabelsChoice,
-    is_none,
-    label_places,
-    names_ignored,
+    no_labels,
+    required_names,
 )
-from marginmf.datasets.labels.columnar import read_columnar
-from marginmf.datasets.labels.delimited import read_delimited
 from marginmf.datasets.labels.mat import looks_like_mat, read_mat
 from marginmf.datasets.labels.npz import read_labels_npz
 from marginmf.datasets.labels.svmlight import looks_like_svmlight, read_svmlight
-from marginmf.datasets.labels.svmlight_columns import IS_NUMBER, Numbering
-from marginmf.datasets.labels.table import LabelsTable
+from marginmf.datasets.labels.table import LabelsTable, drop_features
+from marginmf.datasets.labels.tabular import read_columnar, read_delimited
 
 ZIP_MARKS = (b"PK\x03\x04", b"PK\x05\x06")
 ARFF = re.compile(r"(?:\s|%[^\n]*\n)*@(?:relation|attribute|data)\b", re.IGNORECASE)
 SVMLIGHT_ENDINGS = (".svm", ".svmlight", ".libsvm")
+#: The options that go with each form of file, and why the others do not.
+OPTIONS: dict[str, tuple[str, ...]] = {
+    "archive": ("labels", "xml"),
+    "arff": ("labels", "xml"),
+    "columnar": ("labels",),
+    "delimited": ("labels",),
+    "mat": (),
+    "npz": (),
+    "svmlight": ("labels", "zero_based"),
+}
+REFUSED = {
+    "xml": "is not an ARFF file, and only those have labels that an XML file names",
+    "zero_based": "is not an svmlight file, and only those have numbers that count from 0 or 1",
+    "labels": "is a file of arrays, which says itself which labels it has",
+}
 
 
 def read_labels(
@@ -121,99 +132,42 @@ def read_labels(
     (('tempo', 'loud'), ('calm', 'sad'))
     """
     source = Source(path, "labels")
+    form = _find_form(source)
+    given = {"labels": None if no_labels(labels) else labels, "xml": xml, "zero_based": zero_based}
+    for option, why in REFUSED.items():
+        if given[option] is not None and option not in OPTIONS[form]:
+            raise ValueError(f"{source.where} {why}; leave {option}= out.")
+    if form == "npz":
+        with source.open() as file:
+            table = read_labels_npz(file, source.where, source.path.stem, not no_labels(labels))
+        return drop_features(table, required_names(ignore))
+    if form == "mat":
+        return drop_features(read_mat(source, not no_labels(labels)), required_names(ignore))
+    if form == "archive":
+        return read_archive(source, labels, xml, ignore)
+    if form == "arff":
+        return read_arff(source, labels, xml, ignore)
+    if form == "svmlight":
+        return read_svmlight(source, labels, n_features, zero_based, required_names(ignore))
+    read = read_columnar if form == "columnar" else read_delimited
+    return read(source, labels, ignore)
+
+
+def _find_form(source: Source) -> str:
+    """Return which reader a file is for, or raise an error if there is none."""
     if source.head.startswith(ZIP_MARKS):
-        _refuse_base(zero_based, source)
-        return _zipped(source, labels, xml, ignore)
+        with open_archive(source) as archive:  # NumPy's files are archives too
+            return "npz" if all(n.endswith(".npy") for n in archive.namelist()) else "archive"
     if looks_like_mat(source):
-        _refuse_xml(xml, source)
-        _refuse_base(zero_based, source)
-        _refuse_labels(labels, source)
-        return _without(read_mat(source, not is_none(labels)), names_ignored(ignore))
-    file_format = recognise(source)
-    if file_format.mark:
-        _refuse_xml(xml, source)
-        _refuse_base(zero_based, source)
-        return read_columnar(source, labels, ignore)
-    if file_format is JSON_LINES and ending(source.path.name) != ".arff":
+        return "mat"
+    kind, name = recognise(source), ending(source.path.name)
+    if kind.columnar:
+        return "columnar"
+    if kind is JSON_LINES and name != ".arff":
         raise ValueError(
             f"{source.where} is JSON, which is not read for labels; write it as CSV or Parquet."
         )
     text = source.head.decode(likely_encoding(source), errors="ignore").replace("\r\n", "\n")
-    name = ending(source.path.name)
     if name == ".arff" or ARFF.match(text):
-        _refuse_base(zero_based, source)
-        return read_arff(source, labels, xml, ignore)
-    _refuse_xml(xml, source)
-    if name in SVMLIGHT_ENDINGS or looks_like_svmlight(text):
-        # What no row names is 0, so a number that is not there can be left out as well.
-        without = names_ignored(ignore)
-        table = read_svmlight(source, labels, Numbering(n_features, zero_based, without))
-        known = set(table.feature_names or ())
-        return _without(table, [one for one in without if one in known or not IS_NUMBER(one)])
-    _refuse_base(zero_based, source)
-    return read_delimited(source, labels, ignore)
-
-
-def _zipped(
-    source: Source,
-    labels: LabelsChoice | None,
-    xml: str | PathLike[str] | None,
-    ignore: IgnoredChoice,
-) -> LabelsTable:
-    """Read an archive, which NumPy's files are too."""
-    if source.compressed:
-        raise ValueError(f"{source.where} is a zip file inside gzip; unpack it first.")
-    with source.open() as file:
-        try:
-            with zipfile.ZipFile(file) as archive:
-                arrays = all(name.endswith(".npy") for name in archive.namelist())
-        except DAMAGED as error:
-            raise ValueError(
-                f"{source.where} is a damaged zip file ({error}); fetch it again."
-            ) from error
-    if arrays:
-        _refuse_xml(xml, source)
-        _refuse_labels(labels, source)
-        with source.open() as file:
-            table = read_labels_npz(file, source.where, source.path.stem, not is_none(labels))
-        return _without(table, names_ignored(ignore))
-    return read_archive(source, labels, xml, ignore)
-
-
-def _without(table: LabelsTable, ignored: Sequence[str]) -> LabelsTable:
-    """Leave features out of a table whose labels stand apart from them."""
-    if not ignored:
-        return table
-    where = table.source.removeprefix("read from ")
-    names = table.feature_names
-    if names is None:
-        raise ValueError(f"{where}: its features have no names; leave ignore= out.")
-    left_out = set(label_places(names, ignored, where))
-    kept = [place for place in range(len(names)) if place not in left_out]
-    if not kept:
-        raise ValueError(f"{where} has labels but no features; it needs both.")
-    return replace(table, X=table.X[:, kept], feature_names=tuple(names[k] for k in kept))
-
-
-def _refuse_labels(labels: LabelsChoice | None, source: Source) -> None:
-    if labels is not None and not is_none(labels):
-        raise ValueError(
-            f"{source.where} says itself which labels it has; leave labels= out for a file of "
-            f"arrays."
-        )
-
-
-def _refuse_xml(xml: str | PathLike[str] | None, source: Source) -> None:
-    if xml is not None:
-        raise ValueError(
-            f"{source.where} is not an ARFF file, and only those have labels that an XML file "
-            f"names; leave xml= out."
-        )
-
-
-def _refuse_base(zero_based: bool | None, source: Source) -> None:
-    if zero_based is not None:
-        raise ValueError(
-            f"{source.where} is not an svmlight file, and only those have numbers that count from "
-            f"0 or 1; leave zero_based= out."
-        )
+        return "arff"
+    return "svmlight" if name in SVMLIGHT_ENDINGS or looks_like_svmlight(text) else "delimited"
