@@ -5,7 +5,7 @@ import gzip
 import io
 import re
 import zipfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
@@ -93,15 +93,11 @@ def read_movielens_100k(path: Path) -> RatingsTable:
     table = _ratings(path, "u.data", "\t")
     if not has_member(path):  # the file of ratings alone
         return table
-    films = _rows(path, "u.item", "|")
-    genres = [_genres_marked(row[5:]) for row in films]
-    years = [_year(row[1], row[2]) for row in films]
-    return replace(
-        table,
-        titles=_titles(films),
-        item_features=_item_features([row[0] for row in films], genres, years),
-        user_features=_people(path, "u.user", "|", age=1, gender=2),
-    )
+    films = [
+        (row[0], row[1], _marked_genres(row[5:]), _year(row[1], row[2]))
+        for row in _rows(path, "u.item", "|")
+    ]
+    return _described(table, films, _people(path, "u.user", "|", age=1, gender=2))
 
 
 def read_movielens_1m(path: Path) -> RatingsTable:
@@ -122,18 +118,14 @@ def read_movielens_csv(path: Path) -> RatingsTable:
 
 def read_movielens_100k_wheel(members: Mapping[str, bytes]) -> RatingsTable:
     """MovieLens 100K as recbole carries it: a typed header, and the year apart from the title."""
-    ratings, items, users = _wheel_files(members)
-    films = [line.split("\t") for line in _lines(items)]
-    titles = {
-        int(film): f"{title} ({year})" if year.isdigit() else title
-        for film, title, year, *_ in films
-    }
-    return replace(
-        _read_numbers(io.BytesIO(ratings.partition(b"\n")[2]), "ml-100k", "\t"),
-        titles=titles,
-        item_features=_wheel_films(list(titles), films),
-        user_features=_user_features([line.split("\t") for line in _lines(users)]),
-    )
+    ratings, items, people = _wheel_files(members)
+    lines = "\n".join(map("\t".join, ratings)).encode()
+    films = [
+        (film, f"{title} ({year})" if year.isdigit() else title, genres, _year(title, year))
+        for film, title, year, genres in items
+    ]
+    table = _read_numbers(io.BytesIO(lines), "ml-100k", "\t")
+    return _described(table, films, _user_features(people))
 
 
 def read_movielens_1m_wheel(members: Mapping[str, bytes]) -> RatingsTable:
@@ -141,19 +133,19 @@ def read_movielens_1m_wheel(members: Mapping[str, bytes]) -> RatingsTable:
     ratings, items, people = _wheel_files(members)
     unused = set(map(int, UNUSED_1M.split()))
     numbers = [number for number in range(1, LAST_ID_1M + 1) if number not in unused]
-    films = [line.split("\t") for line in _lines(items)]
-    film_number = dict(zip([film[0] for film in films], numbers, strict=True))
-    cells = "\t".join(_lines(ratings)).split("\t")
-    return RatingsTable(
+    film_number = dict(zip([film[0] for film in items], numbers, strict=True))
+    table = RatingsTable(
         "ml-1m",
-        np.array([int(cell.removeprefix(PREFIX_1M)) for cell in cells[0::4]], np.int64),
-        np.array([film_number[cell] for cell in cells[1::4]], np.int64),
-        np.array(list(map(float, cells[2::4]))),
-        np.array(list(map(int, cells[3::4])), np.int64),
-        titles={number: title.strip() for title, number in film_number.items()},
-        item_features=_wheel_films(numbers, films),
-        user_features=_user_features([line.split("\t") for line in _lines(people)]),
+        np.array([int(row[0].removeprefix(PREFIX_1M)) for row in ratings], np.int64),
+        np.array([film_number[row[1]] for row in ratings], np.int64),
+        np.array([float(row[2]) for row in ratings]),
+        np.array([int(row[3]) for row in ratings], np.int64),
     )
+    films = [
+        (number, title, genres, _year(plain, year))
+        for number, (title, plain, year, genres) in zip(numbers, items, strict=True)
+    ]
+    return _described(table, films, _user_features(people))
 
 
 def read_jester(path: Path) -> RatingsTable:
@@ -275,13 +267,11 @@ def _read_numbers(file: BinaryIO, where: str, separator: str | None) -> RatingsT
 def _with_films(
     path: Path, table: RatingsTable, member: str, separator: str, encoding: str = "latin-1"
 ) -> RatingsTable:
-    """Add titles, genres and years from a list of films: an id, a title, and its genres."""
+    """Add what a list of films says, of which each has an id, a title with a year, and genres."""
     if not has_member(path):  # the file of ratings alone
         return table
-    films = _rows(path, member, separator, encoding)
-    genres, years = [row[2].strip() for row in films], [_year(row[1]) for row in films]
-    features = _item_features([row[0] for row in films], genres, years)
-    return replace(table, titles=_titles(films), item_features=features)
+    rows = _rows(path, member, separator, encoding)
+    return _described(table, [(row[0], row[1], row[2].strip(), _year(row[1])) for row in rows])
 
 
 def _rows(path: Path, member: str, separator: str, encoding: str = "latin-1") -> list[list[str]]:
@@ -292,16 +282,31 @@ def _rows(path: Path, member: str, separator: str, encoding: str = "latin-1") ->
     return [row for row in split if any(cell.strip() for cell in row)]
 
 
-def _titles(films: list[list[str]]) -> dict[int, str]:
-    return {int(row[0]): row[1].strip() for row in films}
+def _wheel_files(members: Mapping[str, bytes]) -> list[list[list[str]]]:
+    """Return the rows of ratings, films and people, without their headers."""
+    files = {PurePosixPath(name).suffix: data for name, data in members.items()}
+    lines = [
+        files[ending].decode().replace("\r\n", "\n").rstrip("\n").split("\n")[1:]
+        for ending in (".inter", ".item", ".user")
+    ]
+    ratings, films, people = ([line.split("\t") for line in file] for file in lines)
+    # As the archives write genres, not with blanks between them.
+    return [ratings, [[*row[:3], "|".join(row[3].split())] for row in films], people]
 
 
-def _item_features(ids: Iterable[int | str], genres: list[str], years: list[float]) -> Columns:
-    return {
-        "item": np.array(list(map(int, ids)), np.int64),
+def _described(
+    table: RatingsTable, films: Sequence[tuple[Any, str, str, float]], people: Columns | None = None
+) -> RatingsTable:
+    """Add titles, genres and years by the ids of films, and features of users."""
+    ids, titles, genres, years = zip(*films, strict=True)
+    numbers = list(map(int, ids))
+    features = {
+        "item": np.array(numbers, np.int64),
         "genres": np.array(genres, np.str_),
         "year": np.array(years, np.float64),
     }
+    named = dict(zip(numbers, map(str.strip, titles), strict=True))
+    return replace(table, titles=named, item_features=features, user_features=people)
 
 
 def _people(path: Path, member: str, separator: str, age: int, gender: int) -> Columns | None:
@@ -321,19 +326,7 @@ def _user_features(rows: list[list[str]], age: int = 1, gender: int = 2) -> Colu
     }
 
 
-def _wheel_files(members: Mapping[str, bytes]) -> list[bytes]:
-    """Return the files of ratings, items and users."""
-    by_ending = {PurePosixPath(name).suffix: data for name, data in members.items()}
-    return [by_ending[ending] for ending in (".inter", ".item", ".user")]
-
-
-def _wheel_films(ids: list[int], films: list[list[str]]) -> Columns:
-    """Return features where genres have blanks between them, and years a column."""
-    genres = ["|".join(row[3].split()) for row in films]
-    return _item_features(ids, genres, [_year(row[1], row[2]) for row in films])
-
-
-def _genres_marked(marks: list[str]) -> str:
+def _marked_genres(marks: list[str]) -> str:
     """Return the genres of a film that have a 1, as the later archives write them."""
     marked = zip(GENRES_100K.split(), marks, strict=True)
     return "|".join(genre for genre, mark in marked if mark.strip() == "1")
@@ -347,8 +340,3 @@ def _year(title: str, other: str = "") -> float:
     """
     found = re.findall(r"\((\d{4})\)", title) or re.findall(r"\b(\d{4})\b", other)
     return float(found[-1]) if found else np.nan
-
-
-def _lines(data: bytes) -> list[str]:
-    """Split a UTF-8 text into lines and drop its header."""
-    return data.decode("utf-8").replace("\r\n", "\n").rstrip("\n").split("\n")[1:]

@@ -19,7 +19,7 @@ NOUNS = {"ratings": "ratings dataset", "labels": "label dataset", None: "dataset
 
 
 class _Facts:
-    """Counts by the names of their fields; one that is None is not known, and is not checked."""
+    """Counts, by the names of their fields; one that is None is not known, and is not checked."""
 
     counted: ClassVar[dict[str, str]]
 
@@ -34,7 +34,10 @@ class _Facts:
             expected, there = getattr(self, name), getattr(found, name)
             if expected is not None and there != expected:
                 return f"It has {there:,} {what} where {title} has {expected:,}."
-        return None
+        return self._other_difference(found, title)
+
+    def _other_difference(self, found: Any, title: str) -> str | None:
+        raise NotImplementedError
 
 
 @dataclass(frozen=True)
@@ -48,11 +51,7 @@ class RatingsFacts(_Facts):
     'It has 2 ratings where Films has 1,000.'
     """
 
-    counted: ClassVar[dict[str, str]] = {
-        "n_ratings": "ratings",
-        "n_users": "users",
-        "n_items": "items",
-    }
+    counted = {"n_ratings": "ratings", "n_users": "users", "n_items": "items"}  # noqa: RUF012
 
     n_ratings: int | None = None
     n_users: int | None = None
@@ -64,19 +63,21 @@ class RatingsFacts(_Facts):
     def of(cls, table: Any) -> Self:
         """Return what a table of ratings contains."""
         levels = tuple(table.levels.tolist())
-        return cls(
-            len(table),
-            table.n_users,
-            table.n_items,
-            levels if len(levels) <= MOST_LEVELS else None,
-            (levels[0], levels[-1]) if levels else None,
-        )
+        listed = levels if len(levels) <= MOST_LEVELS else None
+        bounds = (levels[0], levels[-1]) if levels else None
+        return cls(len(table), table.n_users, table.n_items, listed, bounds)
 
-    def difference(self, found: Any, title: str) -> str | None:
-        """Say in a sentence what differs first, if anything does."""
-        counts = super().difference(found, title)
-        if counts is not None:
-            return counts
+    def words(self) -> str:
+        """Return the facts in one line."""
+        words = self.count_words()
+        if self.levels:
+            first, last = self.levels[0], self.levels[-1]
+            words.append(f"{len(self.levels)} levels from {first:g} to {last:g}")
+        elif self.bounds:
+            words.append(f"between {self.bounds[0]:g} and {self.bounds[1]:g}")
+        return ", ".join(words)
+
+    def _other_difference(self, found: Any, title: str) -> str | None:
         if self.levels is not None and found.levels != self.levels:
             return f"It has the ratings {found.levels} where {title} has {self.levels}."
         if self.bounds is not None and found.bounds is not None:
@@ -88,17 +89,6 @@ class RatingsFacts(_Facts):
                     f"and {high:g}."
                 )
         return None
-
-    def words(self) -> str:
-        """Return the facts in one line."""
-        words = self.count_words()
-        if self.levels:
-            words.append(
-                f"{len(self.levels)} levels from {self.levels[0]:g} to {self.levels[-1]:g}"
-            )
-        elif self.bounds:
-            words.append(f"between {self.bounds[0]:g} and {self.bounds[1]:g}")
-        return ", ".join(words)
 
 
 @dataclass(frozen=True)
@@ -112,11 +102,7 @@ class LabelsFacts(_Facts):
     'It has 1.500 labels a row where Songs has 1.869.'
     """
 
-    counted: ClassVar[dict[str, str]] = {
-        "n_samples": "rows",
-        "n_features": "features",
-        "n_labels": "labels",
-    }
+    counted = {"n_samples": "rows", "n_features": "features", "n_labels": "labels"}  # noqa: RUF012
 
     n_samples: int | None = None
     n_features: int | None = None
@@ -128,22 +114,16 @@ class LabelsFacts(_Facts):
         """Return what a table of labels contains."""
         return cls(table.n_samples, table.n_features, table.n_labels, table.cardinality)
 
-    def difference(self, found: Any, title: str) -> str | None:
-        """Say in a sentence what differs first, if anything does."""
-        counts = super().difference(found, title)
-        if counts is not None:
-            return counts
+    def words(self) -> str:
+        """Return the facts in one line."""
+        mean = () if self.cardinality is None else (f"{self.cardinality:.3f} a row",)
+        return ", ".join([*self.count_words(), *mean])
+
+    def _other_difference(self, found: Any, title: str) -> str | None:
         expected, there = self.cardinality, found.cardinality
         if expected is None or there is None or abs(expected - there) < CARDINALITY_TOLERANCE:
             return None
         return f"It has {there:.3f} labels a row where {title} has {expected:.3f}."
-
-    def words(self) -> str:
-        """Return the facts in one line."""
-        words = self.count_words()
-        if self.cardinality is not None:
-            words.append(f"{self.cardinality:.3f} a row")
-        return ", ".join(words)
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ import pytest
 from label_files import dense
 
 from marginmf.datasets import DatasetUnavailable, dataset_info, load_labels, read_labels
-from marginmf.datasets.registry import OpenMLCopy
 from marginmf.datasets.labels import archives
+from marginmf.datasets.registry import OpenMLCopy
 
 IDS = {
     "emotions": 40589,

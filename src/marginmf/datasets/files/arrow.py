@@ -1,6 +1,6 @@
 """Parquet, Arrow and Feather files, read and written: the only module that needs pyarrow."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import IO, Any
 
@@ -155,28 +155,29 @@ def _refuse_nested(schema: Any, positions: dict[str, int], where: str) -> None:
 class ArrowValues:
     """The meaning of Arrow's columns: numbers and texts at once, the rest as `TypedValues`."""
 
+    def __init__(self) -> None:
+        import pyarrow.compute as compute
+        from pyarrow import types
+
+        self._compute, self._types = compute, types
+
     def ids(self, column: Any, what: str) -> IdBatch:
         """Return whole numbers if all values are, else texts and numbers as they are."""
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
-        column = _complete(column, f"{what} id")
-        if _fits_int64(column.type):
-            return _int64(column)
-        if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+        column = self._complete(column, f"{what} id")
+        if self._fits_int64(column.type):
+            return _as_int64(column)
+        if self._types.is_string(column.type) or self._types.is_large_string(column.type):
             encoded = column.dictionary_encode()
-            if not pc.any(pc.equal(pc.utf8_trim_whitespace(encoded.dictionary), "")).as_py():
-                # Through NumPy, which is ten times as quick as Arrow's own ``to_pylist``.
-                values = encoded.dictionary.to_numpy(zero_copy_only=False).tolist()
+            # Through NumPy, which is ten times as quick as Arrow's own ``to_pylist``.
+            values = encoded.dictionary.to_numpy(zero_copy_only=False).tolist()
+            if all(map(str.strip, values)):
                 return Encoded(values, encoded.indices.to_numpy())
         return TypedValues().ids(column.to_pylist(), what)
 
     def ratings(self, column: Any) -> Float64Array:
         """Return finite numbers."""
-        import pyarrow as pa
-
-        column = _complete(column, "rating")
-        if pa.types.is_integer(column.type) or pa.types.is_floating(column.type):
+        column = self._complete(column, "rating")
+        if self._types.is_integer(column.type) or self._types.is_floating(column.type):
             numbers: Float64Array = column.to_numpy(zero_copy_only=False).astype(np.float64)
             if np.isfinite(numbers).all():
                 return numbers
@@ -184,74 +185,48 @@ class ArrowValues:
 
     def times(self, column: Any) -> Int64Array:
         """Return seconds since 1970."""
-        import pyarrow as pa
-
-        column = _complete(column, "timestamp")
-        if _fits_int64(column.type):
-            return _int64(column)
-        if pa.types.is_timestamp(column.type):
-            return _int64(column) // TICKS_PER_SECOND[column.type.unit]
-        if pa.types.is_date(column.type):
-            return _int64(column.cast(pa.date32()).cast(pa.int32())) * DAY
+        column = self._complete(column, "timestamp")
+        if self._fits_int64(column.type):
+            return _as_int64(column)
+        if self._types.is_timestamp(column.type):
+            return _as_int64(column) // TICKS_PER_SECOND[column.type.unit]
+        if self._types.is_date(column.type):
+            return _as_int64(column.cast("date32").cast("int32")) * DAY
         return TypedValues().times(column.to_pylist())
 
     def maybe_times(self, column: Any) -> Int64Array | None:
         """Return the values if all are whole numbers."""
-        import pyarrow as pa
-
-        if column.null_count or not pa.types.is_integer(column.type):
+        if column.null_count or not self._types.is_integer(column.type):
             return None
         return TypedValues().maybe_times(column.to_pylist())
 
+    def _complete(self, column: Any, what: str) -> Any:
+        """Return a column, its dictionary resolved, in which no value is missing."""
+        if self._types.is_dictionary(column.type):
+            column = column.dictionary_decode()
+        if column.null_count:
+            row = self._compute.index(column.is_null(), True).as_py()
+            raise CellError(row, f"the {what} is missing", "fill it in")
+        return column
 
-def _complete(column: Any, what: str) -> Any:
-    """Return a column, its dictionary resolved, in which no value is missing."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
-    if column.null_count:
-        row = pc.index(column.is_null(), True).as_py()
-        raise CellError(row, f"the {what} is missing", "fill it in")
-    return column
-
-
-def _fits_int64(type_: Any) -> bool:
-    import pyarrow as pa
-
-    return bool(pa.types.is_integer(type_) and not pa.types.is_uint64(type_))
+    def _fits_int64(self, type_: Any) -> bool:
+        return bool(self._types.is_integer(type_) and not self._types.is_uint64(type_))
 
 
-def _int64(column: Any) -> Int64Array:
-    import pyarrow as pa
-
-    numbers: Int64Array = column.cast(pa.int64()).to_numpy(zero_copy_only=False)
+def _as_int64(column: Any) -> Int64Array:
+    numbers: Int64Array = column.cast("int64").to_numpy(zero_copy_only=False)
     return numbers
 
 
-def write_parquet(file: IO[Any], batches: Iterable[Columns]) -> None:
-    """Write a Parquet file, one row group a batch."""
-    require_pyarrow("Writing Parquet")
+def write_columnar(file: IO[Any], batches: Iterable[Columns], mark: bytes) -> None:
+    """Write a file of the kind that begins with `mark`; Arrow files are Feather version 2 too."""
+    ipc = require_pyarrow(f"Writing {NAMES[mark].partition(' ')[0]}").ipc
     from pyarrow import parquet
 
-    _write(file, batches, parquet.ParquetWriter)
-
-
-def write_arrow(file: IO[Any], batches: Iterable[Columns]) -> None:
-    """Write an Arrow file, which is Feather version 2 too."""
-    _write(file, batches, require_pyarrow("Writing Arrow").ipc.new_file)
-
-
-def write_arrow_stream(file: IO[Any], batches: Iterable[Columns]) -> None:
-    """Write a stream of Arrow batches."""
-    _write(file, batches, require_pyarrow("Writing Arrow").ipc.new_stream)
-
-
-def _write(file: IO[Any], batches: Iterable[Columns], open_writer: Callable[..., Any]) -> None:
+    writers = {ARROW_MARK: ipc.new_file, STREAM_MARK: ipc.new_stream}
     records = _record_batches(batches)
     first = next(records)
-    with open_writer(file, first.schema) as writer:
+    with writers.get(mark, parquet.ParquetWriter)(file, first.schema) as writer:
         writer.write_batch(first)
         for record in records:
             writer.write_batch(record)

@@ -45,9 +45,10 @@ def _delimited(ending: str, separator: str) -> Format:
     return Format("text", (ending,), text.read_text_batches, text.read_text_columns, write)
 
 
-def _columnar(mark: bytes, write: Callable[..., None], *endings: str) -> Format:
-    name, batches = arrow.NAMES[mark], arrow.read_columnar_batches
-    return Format(name, endings, batches, arrow.read_columnar_columns, write, mark)
+def _columnar(mark: bytes, *endings: str) -> Format:
+    batches, columns = arrow.read_columnar_batches, arrow.read_columnar_columns
+    write = partial(arrow.write_columnar, mark=mark)
+    return Format(arrow.NAMES[mark], endings, batches, columns, write, mark)
 
 
 #: By the word for each that `write_columns` takes.
@@ -61,9 +62,9 @@ FORMATS: dict[str, Format] = {
         text.read_json_columns,
         text.write_json_lines,
     ),
-    "parquet": _columnar(arrow.PARQUET_MARK, arrow.write_parquet, ".parquet", ".pq"),
-    "arrow": _columnar(arrow.ARROW_MARK, arrow.write_arrow, ".arrow", ".feather", ".ipc"),
-    "arrows": _columnar(arrow.STREAM_MARK, arrow.write_arrow_stream, ".arrows"),
+    "parquet": _columnar(arrow.PARQUET_MARK, ".parquet", ".pq"),
+    "arrow": _columnar(arrow.ARROW_MARK, ".arrow", ".feather", ".ipc"),
+    "arrows": _columnar(arrow.STREAM_MARK, ".arrows"),
 }
 TEXT, JSON_LINES, PARQUET = FORMATS["csv"], FORMATS["jsonl"], FORMATS["parquet"]
 #: By the ending of a file's name, without ``.gz``; any other name is that of a text file.

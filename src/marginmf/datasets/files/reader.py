@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from marginmf._utils.ids import as_objects
+from marginmf._utils.types import Array
 from marginmf.datasets.files.columns import Wanted
 from marginmf.datasets.files.convert import Batch, Encoded, IdBatch, Int64Array
 from marginmf.datasets.files.formats import TEXT, recognise
@@ -250,20 +251,15 @@ class _Rows:
             self._encoding = OTHER_ENCODING
             return consume(self.batches())
 
-    def read_columns(self) -> list[Any]:
-        """Return users, items, ratings and times, with None for what there is none of."""
-
-        def join(batches: Iterator[Batch]) -> list[Any]:
-            read = list(batches)
-            numbers = ([batch.ratings for batch in read], [batch.timestamps for batch in read])
-            return [
-                _join_ids([batch.users for batch in read], self.untyped),
-                _join_ids([batch.items for batch in read], self.untyped),
-                # What is not a time in one row is not one in any.
-                *(None if any(c is None for c in col) else np.concatenate(col) for col in numbers),
-            ]
-
-        return self.gather(join)
+    def read_columns(self) -> tuple[IdArray, IdArray, Any, Any]:
+        """Return users, items, ratings and times; None for what the file has not."""
+        batches = self.gather(list)
+        return (
+            _join_ids([batch.users for batch in batches], self.untyped),
+            _join_ids([batch.items for batch in batches], self.untyped),
+            _join_numbers([batch.ratings for batch in batches]),
+            _join_numbers([batch.timestamps for batch in batches]),
+        )
 
 
 def _pair_chunks(rows: _Rows, size: int) -> Iterator[IdArray]:
@@ -319,3 +315,8 @@ def _join_ids(batches: list[IdBatch], untyped: bool) -> IdArray:
         codes.append(np.fromiter(indices, np.int32, len(encoded.values))[encoded.codes])
     ids: IdArray = as_objects(vocabulary)[np.concatenate(codes)]
     return ids
+
+
+def _join_numbers(columns: list[Any]) -> Array | None:
+    """Return one column, or None: what is not a time in one row is not one in any."""
+    return None if any(column is None for column in columns) else np.concatenate(columns)

@@ -245,7 +245,8 @@ class _PlainCells:
         return column.convert(TextCells().ids, what) if numbers is None else numbers
 
     def ratings(self, column: _PlainColumn) -> Float64Array:
-        return column.convert(TextCells().ratings)
+        numbers: Float64Array = column.convert(TextCells().ratings)
+        return numbers
 
     def times(self, column: _PlainColumn) -> Int64Array:
         numbers = column.digits(leading_zeros=True)

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from os import PathLike
 
 from marginmf.datasets.files.formats import JSON_LINES, ending, recognise
-from marginmf.datasets.files.source import likely_encoding
-from marginmf.datasets.files.source import Source
+from marginmf.datasets.files.source import Source, likely_encoding
 from marginmf.datasets.labels.archives import open_archive, read_archive
 from marginmf.datasets.labels.arff import read_arff
 from marginmf.datasets.labels.columns import (

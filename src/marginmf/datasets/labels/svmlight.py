@@ -15,9 +15,7 @@ import numpy as np
 from scipy import sparse
 
 from marginmf._utils.types import IntArray
-from marginmf.datasets.files.source import OTHER_ENCODING, likely_encoding
-from marginmf.datasets.files.source import read_chunks
-from marginmf.datasets.files.source import Source
+from marginmf.datasets.files.source import OTHER_ENCODING, Source, likely_encoding, read_chunks
 from marginmf.datasets.labels.columns import LabelsChoice, no_labels, refuse_duplicates
 from marginmf.datasets.labels.table import LabelsTable, all_finite, drop_features
 

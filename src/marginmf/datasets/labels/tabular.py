@@ -13,11 +13,19 @@ from scipy import sparse
 from marginmf._utils.types import Float64Array
 from marginmf.datasets.files.arrow import open_columnar
 from marginmf.datasets.files.convert import parse_number
-from marginmf.datasets.files.source import SAMPLE_CHARACTERS, Row, iterate_rows, sniff_separator
-from marginmf.datasets.files.source import OTHER_ENCODING, likely_encoding, lines_of, skip_lines
-from marginmf.datasets.files.source import Chunk
-from marginmf.datasets.files.source import read_chunks
-from marginmf.datasets.files.source import Source
+from marginmf.datasets.files.source import (
+    OTHER_ENCODING,
+    SAMPLE_CHARACTERS,
+    Chunk,
+    Row,
+    Source,
+    iterate_rows,
+    likely_encoding,
+    lines_of,
+    read_chunks,
+    skip_lines,
+    sniff_separator,
+)
 from marginmf.datasets.labels.columns import (
     NO_FEATURES,
     IfThere,
