@@ -17,7 +17,7 @@ from marginmf.datasets.files.reader import (
     read_ratings,
 )
 from marginmf.datasets.files.write import write_columns
-from marginmf.datasets.loading import DatasetUnavailable, load_ratings
+from marginmf.datasets.loading import DatasetUnavailable, load_labels, load_ratings
 from marginmf.datasets.registry import (
     DatasetInfo,
     LabelsFacts,
@@ -29,10 +29,10 @@ from marginmf.datasets.synthetic import SyntheticMatrix, make_labels, make_matri
 from marginmf.datasets.table import RatingsTable
 
 if TYPE_CHECKING:
-    from marginmf.datasets.labels import LabelsTable, load_labels, read_labels
+    from marginmf.datasets.labels import LabelsTable, read_labels
 
 #: Imported when they are used, because they need SciPy.
-_LABELS = ("LabelsTable", "load_labels", "read_labels")
+_LABELS = ("LabelsTable", "read_labels")
 
 __all__ = [
     "DatasetInfo",

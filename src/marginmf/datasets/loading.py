@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from marginmf._utils.files import acquire_lock, leftovers
 from marginmf.datasets import download
@@ -35,6 +35,9 @@ from marginmf.datasets.registry import (
     unknown_name,
 )
 from marginmf.datasets.table import RatingsTable
+
+if TYPE_CHECKING:
+    from marginmf.datasets.labels.table import LabelsTable
 
 OFFLINE = "MARGINMF_OFFLINE"
 # Short, because a machine that cannot reach the owner's site still has mirrors to try.
@@ -93,6 +96,51 @@ def load_ratings(
     RatingsTable('ml-100k': 100,000 ratings of 1,682 items by 943 users, levels 1 to 5; ...)
     """
     table: RatingsTable = load("ratings", name, data_dir, cache_dir, offline, progress)
+    return table
+
+
+def load_labels(
+    name: str,
+    *,
+    data_dir: AnyPath | None = None,
+    cache_dir: AnyPath | None = None,
+    offline: bool = False,
+    progress: bool = True,
+) -> "LabelsTable":
+    """Load a label dataset by its name, downloading it the first time.
+
+    The sources, in order: the data folder (``labels/<name>.npz``, else ``original/<name>.zip``,
+    an archive of ARFF files as MULAN publishes them); the cache; a collection of zip files;
+    mirrors. Whatever the source, the counts of rows, features and labels are checked. What was
+    downloaded goes into the cache, after its terms were shown on standard error.
+
+    Parameters
+    ----------
+    name : str
+        Such as ``"yeast"``; see `dataset_names` and `dataset_info`. A data folder may have
+        others.
+    data_dir, cache_dir, offline, progress
+        As for `load_ratings`.
+
+    Returns
+    -------
+    LabelsTable
+        Features and labels. Copies may differ in the order of rows and in digits; then `source`
+        says so.
+
+    Raises
+    ------
+    ValueError
+        If the name is not known.
+    DatasetUnavailable
+        If no source has the dataset, or there is no such folder.
+
+    Examples
+    --------
+    >>> load_labels("yeast")  # doctest: +SKIP
+    LabelsTable('yeast': 2,417 samples, 103 features (dense), 14 labels, 4.237 a sample; ...)
+    """
+    table: LabelsTable = load("labels", name, data_dir, cache_dir, offline, progress)
     return table
 
 

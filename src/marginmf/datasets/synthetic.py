@@ -103,14 +103,8 @@ def make_matrix(
     >>> bool((matrix.ratings == np.clip(np.rint(product), 1, 5)).all())
     True
     """
-    for name, value, least in (
-        ("n_users", n_users, 1),
-        ("n_items", n_items, 1),
-        ("n_factors", n_factors, 1),
-        ("n_levels", n_levels, 2),
-        ("max_rounds", max_rounds, 1),
-    ):
-        check_whole(name, value, least)
+    _check_whole(1, n_users=n_users, n_items=n_items, n_factors=n_factors, max_rounds=max_rounds)
+    _check_whole(2, n_levels=n_levels)
     if n_factors > min(n_users, n_items):
         raise ValueError(
             f"n_factors must be at most the smaller side of the matrix, "
@@ -216,10 +210,10 @@ def _nearest_levels(U: FloatArray, V: FloatArray, n_levels: int) -> FloatArray:
     return np.clip(np.rint(U @ V.T), 1, n_levels)
 
 
-def check_whole(name: str, value: object, least: int) -> None:
-    """Raise ValueError unless an argument is a whole number of at least `least`."""
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
-        raise ValueError(f"{name} must be a whole number of at least {least}; got {value!r}.")
+def _check_whole(least: int, **arguments: object) -> None:
+    for name, value in arguments.items():
+        if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
+            raise ValueError(f"{name} must be a whole number of at least {least}; got {value!r}.")
 
 
 def _check_levels(ratings: npt.NDArray[np.int64], n_levels: int, where: str, remedy: str) -> None:
@@ -291,14 +285,9 @@ def make_labels(
 
     from marginmf.datasets.labels.table import LabelsTable
 
-    for name, value in (
-        ("n_samples", n_samples),
-        ("n_features", n_features),
-        ("n_labels", n_labels),
-        ("n_factors", n_factors),
-        ("features_per_sample", 1 if features_per_sample is None else features_per_sample),
-    ):
-        check_whole(name, value, 1)
+    words_drawn = 1 if features_per_sample is None else features_per_sample
+    _check_whole(1, n_samples=n_samples, n_features=n_features, n_labels=n_labels)
+    _check_whole(1, n_factors=n_factors, features_per_sample=words_drawn)
     if not isinstance(noise, Real) or not 0 <= noise <= 1:
         raise ValueError(f"noise must be a share from 0 to 1; got {noise!r}.")
     most = MOST_FREQUENT * n_labels
