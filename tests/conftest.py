@@ -27,7 +27,7 @@ def data_root() -> Path:
 @pytest.fixture(scope="session")
 def movielens_100k() -> RatingsTable:
     """MovieLens 100K from a data folder, or from the cache where a demo has left it."""
-    for folder in data_folders():
-        if folder.is_dir() and dataset_path("ml-100k", data_dir=folder) is not None:
+    for folder in [*filter(Path.is_dir, data_folders()), None]:
+        if dataset_path("ml-100k", data_dir=folder) is not None:
             return load_ratings("ml-100k", data_dir=folder, offline=True)
     pytest.skip("no MovieLens 100K: run 'marginmf datasets get ml-100k', or set MARGINMF_DATA")

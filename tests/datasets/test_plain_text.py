@@ -60,7 +60,7 @@ def files(draw: st.DrawFn) -> bytes:
     return whole.replace("\n", end).encode(encoding, errors="replace")
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(content=files(), chunk=st.integers(5, 90))
 @example(content=b"1,2,3\n" * 9 + b"a,2,3\n", chunk=20)
 @example(content=b"1,2,3\n\xef\xbb\xbf7,2,3\n", chunk=6)

@@ -62,23 +62,15 @@ def test_what_a_data_folder_has_is_what_the_entries_say(data_root: Path) -> None
         assert DIFFERS not in table.source
         digest = STORAGE[info.kind].fingerprint(table)
         assert info.fingerprint == (None if name == "ml-latest-small" else digest), name
+        if name == "eachmovie-sample":  # it is divided
+            assert sorted([*table.train_idx, *table.test_idx]) == list(range(len(table)))
+        if name == "book-crossing":  # its numbers are texts
+            assert all(isinstance(item, str) for item in table.items[:1000])
 
 
 def test_a_data_folder_has_nothing_that_no_entry_describes(data_root: Path) -> None:
     for kind in ("ratings", "labels"):
         assert set(own_datasets(kind, data_root)) <= set(dataset_names(kind))
-
-
-def test_the_sample_of_eachmovie_is_divided(data_root: Path) -> None:
-    table = load_ratings("eachmovie-sample", data_dir=data_root)
-    assert table.train_idx is not None
-    assert table.test_idx is not None
-    assert sorted([*table.train_idx, *table.test_idx]) == list(range(len(table)))
-
-
-def test_books_have_numbers_that_are_texts(data_root: Path) -> None:
-    table = load_ratings("book-crossing", data_dir=data_root)
-    assert all(isinstance(item, str) for item in table.items[:1000])
 
 
 def test_importing_the_package_is_light() -> None:

@@ -32,8 +32,8 @@ def get(
 ) -> None:
     """Download datasets, check them, and keep them in the cache.
 
-    A dataset that is here already is checked again. A download that was interrupted goes on from
-    where it broke off. With --from, a file that you have is checked and kept instead.
+    A dataset that is here already is checked again. With --from, a file that you have is checked
+    and kept instead.
     """
     from marginmf.cli.datasets.words import whereabouts
     from marginmf.cli.printing import to_json
