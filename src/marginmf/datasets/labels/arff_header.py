@@ -181,6 +181,7 @@ class ArffColumn:
     """
 
     attribute: Attribute
+    index: int
     is_label: bool
     start: int
     codes: Float64Array
@@ -210,10 +211,9 @@ class ArffColumn:
 
 
 class ArffColumns:
-    """The columns that are read, by the index of their attribute; others are left out.
+    """The columns that are read, of `features` and of `labels`; other attributes are left out.
 
-    Of each attribute, `starts` has the column of what is taken as it is, `plain_features` and
-    `plain_labels` whether it is such a feature or label, and `binary` whether it must be 0 or 1.
+    `binary` tells of each attribute whether it must be the number 0 or 1.
     """
 
     def __init__(
@@ -225,31 +225,26 @@ class ArffColumns:
     ) -> None:
         self.attributes = attributes
         self.by_index: dict[int, ArffColumn] = {}
-        self.starts: IntArray = np.zeros(len(attributes), dtype=np.int64)
-        flags: BoolArray = np.zeros((3, len(attributes)), dtype=bool)
-        self.plain_features, self.plain_labels, self.binary = flags
-        labels, ignored, counts = set(labels), set(ignored), [0, 0]
+        self.binary: BoolArray = np.zeros(len(attributes), dtype=bool)
+        labels, ignored, widths = set(labels), set(ignored), [0, 0]
         for index, attribute in enumerate(attributes):
             is_label = index in labels
             if not is_label and (index in ignored or len(attribute.values) > MOST_VALUES):
                 continue
             codes = _make_codes(attribute, is_label, where)
-            column = ArffColumn(attribute, is_label, counts[is_label], codes)
-            counts[is_label] += column.width
+            column = ArffColumn(attribute, index, is_label, widths[is_label], codes)
+            widths[is_label] += column.width
             self.by_index[index] = column
-            if not column.is_coded:
-                self.starts[index] = column.start
-                flags[int(is_label), index] = True
-                self.binary[index] = is_label or attribute.kind == "nominal"
-        self.n_features, self.n_labels = counts
-        if not self.n_features:
-            raise ValueError(f"{where} {NO_FEATURES}")
-        columns = self.by_index.values()
-        self.coded = {k: column for k, column in self.by_index.items() if column.is_coded}
-        self.label_names = tuple(name for one in columns if one.is_label for name in one.names)
-        self.feature_names = tuple(n for one in columns if not one.is_label for n in one.names)
+            nominal = is_label or attribute.kind == "nominal"
+            self.binary[index] = nominal and not column.is_coded
+        columns = list(self.by_index.values())
+        self.features = [column for column in columns if not column.is_label]
+        self.labels = [column for column in columns if column.is_label]
+        self.coded = [column for column in columns if column.is_coded]
         self.left_out = [one.name for k, one in enumerate(attributes) if k not in self.by_index]
-        named = ((one.attribute.line, name) for one in columns for name in one.names)
+        if not self.features:
+            raise ValueError(f"{where} {NO_FEATURES}")
+        named = ((column.attribute.line, name) for column in columns for name in column.names)
         refuse_duplicates(named, where, "columns of the lines")
 
 

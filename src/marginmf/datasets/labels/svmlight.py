@@ -116,7 +116,8 @@ def _read_rows(source: Source, encoding: str) -> SvmlightRows:
                 sizes = tuple(map(int, match.groups()))
                 blank.clear()
             else:
-                texts |= {**dict.fromkeys(blank, ""), number: text}
+                texts |= dict.fromkeys(blank, "")
+                texts[number] = text
                 blank.clear()
         lines += texts
         parsed.append(_parse(texts, where))
