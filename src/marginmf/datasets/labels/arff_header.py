@@ -84,22 +84,24 @@ def read_header(lines: Iterable[str], where: str) -> ArffHeader:
         line = line.strip()
         if not line or line.startswith("%"):
             continue
-        here = f"{where}, line {number}"
         keyword = line.split(maxsplit=1)[0].lower()
         rest = line[len(keyword) :].strip()
-        if keyword == "@data":
-            if not attributes:
-                raise ValueError(f"{here}: @data comes before any @attribute; declare some.")
-            return ArffHeader(relation, tuple(attributes), number)
-        if keyword == "@relation":
-            relation = unquote(rest)
-        elif keyword == "@attribute":
-            attributes.append(_parse_attribute(rest, number, here))
-        else:
-            raise ValueError(
-                f"{here}: {line[:SHOWN]!r} is not a line of an ARFF header; it needs @relation, "
-                f"@attribute or @data, and comments begin with %."
-            )
+        try:
+            if keyword == "@relation":
+                relation = unquote(rest)
+            elif keyword == "@attribute":
+                attributes.append(_parse_attribute(rest, number))
+            elif keyword != "@data":
+                raise ValueError(
+                    f"{line[:SHOWN]!r} is not a line of an ARFF header; it needs @relation, "
+                    f"@attribute or @data, and comments begin with %"
+                )
+            elif attributes:
+                return ArffHeader(relation, tuple(attributes), number)
+            else:
+                raise ValueError("@data comes before any @attribute; declare some")
+        except ValueError as error:
+            raise ValueError(f"{where}, line {number}: {error}.") from None
     if not number:
         raise ValueError(f"{where} is empty; an ARFF file has a header and rows.")
     raise ValueError(
@@ -108,33 +110,29 @@ def read_header(lines: Iterable[str], where: str) -> ArffHeader:
     )
 
 
-def _parse_attribute(text: str, number: int, here: str) -> Attribute:
+def _parse_attribute(text: str, line: int) -> Attribute:
     match = ATTRIBUTE.fullmatch(text)
     if match is None or not match[2]:
-        raise ValueError(
-            f"{here}: {text[:SHOWN]!r} is not a name and a type; write @attribute name numeric, "
-            f"or @attribute name {{0,1}}."
-        )
+        example = "write @attribute name numeric, or @attribute name {0,1}"
+        raise ValueError(f"{text[:SHOWN]!r} is not a name and a type; {example}")
     name, kind = unquote(match[1]), match[2].strip()
     if kind.startswith("{"):
         if not kind.endswith("}"):
-            raise ValueError(
-                f"{here}: the values of {name!r} have no closing brace; complete the line."
-            )
+            raise ValueError(f"the values of {name!r} have no closing brace; complete the line")
         try:
             values = split_values(kind[1:-1])
         except ValueError as error:
-            raise ValueError(f"{here}: in the values of {name!r}, {error}.") from None
+            raise ValueError(f"in the values of {name!r}, {error}") from None
         if not values:
-            raise ValueError(f"{here}: the attribute {name!r} has no values; name some.")
-        return Attribute(name, "nominal", tuple(values), number)
+            raise ValueError(f"the attribute {name!r} has no values; name some")
+        return Attribute(name, "nominal", tuple(values), line)
     word = kind.split()[0].lower()
     if word not in NUMERIC + OTHER_KINDS:
         raise ValueError(
-            f"{here}: the attribute {name!r} has the type {kind[:SHOWN]!r}, which is none that can "
-            f"be read; make it numeric or {{0,1}}."
+            f"the attribute {name!r} has the type {kind[:SHOWN]!r}, which is none that can be "
+            f"read; make it numeric or {{0,1}}"
         )
-    return Attribute(name, "numeric" if word in NUMERIC else word, (), number)
+    return Attribute(name, "numeric" if word in NUMERIC else word, (), line)
 
 
 def split_values(text: str) -> list[str]:

@@ -125,11 +125,13 @@ def _read_sparse(lines: list[str], columns: ArffColumns) -> Any:
         first = np.argmax(beyond)
         problem = f"the index {indices[first]} is beyond the header's {width:,} attributes, which"
         raise RowError(rows[first], f"{problem} are counted from 0; correct it")
-    keys = np.sort(rows * width + indices)
-    again = keys[1:][keys[1:] == keys[:-1]]
-    if len(again):
-        row, index = divmod(again[0], width)
-        raise RowError(row, f"the index {index} is named twice; remove one of them")
+    keys = rows * width + indices
+    if (keys[1:] <= keys[:-1]).any():  # not in order, and so perhaps not distinct
+        keys.sort()
+        again = keys[1:][keys[1:] == keys[:-1]]
+        if len(again):
+            row, index = divmod(again[0], width)
+            raise RowError(row, f"the index {index} is named twice; remove one of them")
     wrong = columns.binary[indices] & (raw != 0) & (raw != 1)
     if wrong.any():
         first = np.argmax(wrong)
