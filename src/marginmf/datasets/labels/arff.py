@@ -194,8 +194,8 @@ def _read(
         source.path.name,
         stack_features(X),
         sparse.vstack(Y, format="csr"),
-        feature_names=columns.feature_names,
-        label_names=columns.label_names,
+        feature_names=tuple(name for column in columns.features for name in column.names),
+        label_names=tuple(name for column in columns.labels for name in column.names),
         source=f"read from {origin or where}{without}",
     )
 

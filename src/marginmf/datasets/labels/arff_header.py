@@ -84,22 +84,24 @@ def read_header(lines: Iterable[str], where: str) -> ArffHeader:
         line = line.strip()
         if not line or line.startswith("%"):
             continue
-        here = f"{where}, line {number}"
         keyword = line.split(maxsplit=1)[0].lower()
         rest = line[len(keyword) :].strip()
-        if keyword == "@data":
-            if not attributes:
-                raise ValueError(f"{here}: @data comes before any @attribute; declare some.")
-            return ArffHeader(relation, tuple(attributes), number)
-        if keyword == "@relation":
-            relation = unquote(rest)
-        elif keyword == "@attribute":
-            attributes.append(_parse_attribute(rest, number, here))
-        else:
-            raise ValueError(
-                f"{here}: {line[:SHOWN]!r} is not a line of an ARFF header; it needs @relation, "
-                f"@attribute or @data, and comments begin with %."
-            )
+        try:
+            if keyword == "@relation":
+                relation = unquote(rest)
+            elif keyword == "@attribute":
+                attributes.append(_parse_attribute(rest, number))
+            elif keyword != "@data":
+                raise ValueError(
+                    f"{line[:SHOWN]!r} is not a line of an ARFF header; it needs @relation, "
+                    f"@attribute or @data, and comments begin with %"
+                )
+            elif attributes:
+                return ArffHeader(relation, tuple(attributes), number)
+            else:
+                raise ValueError("@data comes before any @attribute; declare some")
+        except ValueError as error:
+            raise ValueError(f"{where}, line {number}: {error}.") from None
     if not number:
         raise ValueError(f"{where} is empty; an ARFF file has a header and rows.")
     raise ValueError(
@@ -108,33 +110,29 @@ def read_header(lines: Iterable[str], where: str) -> ArffHeader:
     )
 
 
-def _parse_attribute(text: str, number: int, here: str) -> Attribute:
+def _parse_attribute(text: str, line: int) -> Attribute:
     match = ATTRIBUTE.fullmatch(text)
     if match is None or not match[2]:
-        raise ValueError(
-            f"{here}: {text[:SHOWN]!r} is not a name and a type; write @attribute name numeric, "
-            f"or @attribute name {{0,1}}."
-        )
+        example = "write @attribute name numeric, or @attribute name {0,1}"
+        raise ValueError(f"{text[:SHOWN]!r} is not a name and a type; {example}")
     name, kind = unquote(match[1]), match[2].strip()
     if kind.startswith("{"):
         if not kind.endswith("}"):
-            raise ValueError(
-                f"{here}: the values of {name!r} have no closing brace; complete the line."
-            )
+            raise ValueError(f"the values of {name!r} have no closing brace; complete the line")
         try:
             values = split_values(kind[1:-1])
         except ValueError as error:
-            raise ValueError(f"{here}: in the values of {name!r}, {error}.") from None
+            raise ValueError(f"in the values of {name!r}, {error}") from None
         if not values:
-            raise ValueError(f"{here}: the attribute {name!r} has no values; name some.")
-        return Attribute(name, "nominal", tuple(values), number)
+            raise ValueError(f"the attribute {name!r} has no values; name some")
+        return Attribute(name, "nominal", tuple(values), line)
     word = kind.split()[0].lower()
     if word not in NUMERIC + OTHER_KINDS:
         raise ValueError(
-            f"{here}: the attribute {name!r} has the type {kind[:SHOWN]!r}, which is none that can "
-            f"be read; make it numeric or {{0,1}}."
+            f"the attribute {name!r} has the type {kind[:SHOWN]!r}, which is none that can be "
+            f"read; make it numeric or {{0,1}}"
         )
-    return Attribute(name, "numeric" if word in NUMERIC else word, (), number)
+    return Attribute(name, "numeric" if word in NUMERIC else word, (), line)
 
 
 def split_values(text: str) -> list[str]:
@@ -181,6 +179,7 @@ class ArffColumn:
     """
 
     attribute: Attribute
+    index: int
     is_label: bool
     start: int
     codes: Float64Array
@@ -210,10 +209,9 @@ class ArffColumn:
 
 
 class ArffColumns:
-    """The columns that are read, by the index of their attribute; others are left out.
+    """The columns that are read, of `features` and of `labels`; other attributes are left out.
 
-    Of each attribute, `starts` has the column of what is taken as it is, `plain_features` and
-    `plain_labels` whether it is such a feature or label, and `binary` whether it must be 0 or 1.
+    `binary` tells of each attribute whether it must be the number 0 or 1.
     """
 
     def __init__(
@@ -225,31 +223,26 @@ class ArffColumns:
     ) -> None:
         self.attributes = attributes
         self.by_index: dict[int, ArffColumn] = {}
-        self.starts: IntArray = np.zeros(len(attributes), dtype=np.int64)
-        flags: BoolArray = np.zeros((3, len(attributes)), dtype=bool)
-        self.plain_features, self.plain_labels, self.binary = flags
-        labels, ignored, counts = set(labels), set(ignored), [0, 0]
+        self.binary: BoolArray = np.zeros(len(attributes), dtype=bool)
+        labels, ignored, widths = set(labels), set(ignored), [0, 0]
         for index, attribute in enumerate(attributes):
             is_label = index in labels
             if not is_label and (index in ignored or len(attribute.values) > MOST_VALUES):
                 continue
             codes = _make_codes(attribute, is_label, where)
-            column = ArffColumn(attribute, is_label, counts[is_label], codes)
-            counts[is_label] += column.width
+            column = ArffColumn(attribute, index, is_label, widths[is_label], codes)
+            widths[is_label] += column.width
             self.by_index[index] = column
-            if not column.is_coded:
-                self.starts[index] = column.start
-                flags[int(is_label), index] = True
-                self.binary[index] = is_label or attribute.kind == "nominal"
-        self.n_features, self.n_labels = counts
-        if not self.n_features:
-            raise ValueError(f"{where} {NO_FEATURES}")
-        columns = self.by_index.values()
-        self.coded = {k: column for k, column in self.by_index.items() if column.is_coded}
-        self.label_names = tuple(name for one in columns if one.is_label for name in one.names)
-        self.feature_names = tuple(n for one in columns if not one.is_label for n in one.names)
+            nominal = is_label or attribute.kind == "nominal"
+            self.binary[index] = nominal and not column.is_coded
+        columns = list(self.by_index.values())
+        self.features = [column for column in columns if not column.is_label]
+        self.labels = [column for column in columns if column.is_label]
+        self.coded = [column for column in columns if column.is_coded]
         self.left_out = [one.name for k, one in enumerate(attributes) if k not in self.by_index]
-        named = ((one.attribute.line, name) for one in columns for name in one.names)
+        if not self.features:
+            raise ValueError(f"{where} {NO_FEATURES}")
+        named = ((column.attribute.line, name) for column in columns for name in column.names)
         refuse_duplicates(named, where, "columns of the lines")
 
 

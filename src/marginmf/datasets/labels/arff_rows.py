@@ -49,35 +49,49 @@ def read_rows(lines: list[str], columns: ArffColumns, is_sparse: bool) -> Matric
     if other is not None:
         this, those = ("dense", "sparse") if is_sparse else ("sparse", "dense")
         raise RowError(other, f"a {this} row among {those} ones; write all alike")
-    return _read_sparse(lines, columns) if is_sparse else _read_dense(lines, columns)
+    raw = (_read_sparse if is_sparse else _read_dense)(lines, columns)
+    X, Y = (_expand(raw, chosen) for chosen in (columns.features, columns.labels))
+    return X if is_sparse else compress_features(X), sparse.csr_array(Y).astype(np.int8)
 
 
-def _read_dense(lines: list[str], columns: ArffColumns) -> Matrices:
+def _expand(raw: Any, columns: list[ArffColumn]) -> Any:
+    """Return the columns that some attributes become."""
+    plain = [column for column in columns if not column.is_coded]
+    coded = [column for column in columns if column.is_coded]
+    result = raw[:, [column.index for column in plain]]
+    if not coded:
+        return result
+    blocks, order = [result], [column.start for column in plain]
+    for column in coded:
+        values = raw[:, [column.index]]
+        values = values.toarray() if sparse.issparse(raw) else values
+        blocks.append(column.codes[values[:, 0].astype(np.int64)])
+        order += range(column.start, column.start + column.width)
+    if sparse.issparse(raw):
+        result = sparse.hstack(list(map(sparse.csr_array, blocks)), format="csr")
+    else:
+        result = np.hstack(blocks)
+    return result[:, np.argsort(order)]
+
+
+def _read_dense(lines: list[str], columns: ArffColumns) -> Float64Array:
     raw = _dense_numbers(lines, columns)
     raw = _parse_dense(lines, columns) if raw is None else raw
     wrong = np.argwhere(columns.binary & (raw != 0) & (raw != 1))
     if len(wrong):
         row, index = wrong[0]
         raise RowError(row, _not_binary(columns.by_index[index], raw[row, index]))
-    X = np.empty((len(lines), columns.n_features))
-    Y = np.empty((len(lines), columns.n_labels))
-    for target, plain in ((X, columns.plain_features), (Y, columns.plain_labels)):
-        target[:, columns.starts[plain]] = raw[:, plain]
-    for index, column in columns.coded.items():
-        target = Y if column.is_label else X
-        codes = column.codes[raw[:, index].astype(np.int64)]
-        target[:, column.start : column.start + column.width] = codes
-    return compress_features(X), sparse.csr_array(Y.astype(np.int8))
+    return raw
 
 
 def _dense_numbers(lines: list[str], columns: ArffColumns) -> Float64Array | None:
     """Return the values of rows if all of them are numbers, and those of words declared."""
     raw = parse_matrix(lines, ",", len(columns.attributes))
-    for index, column in columns.coded.items():
-        found = None if raw is None else column.find_numbers(raw[:, index])
+    for column in columns.coded:
+        found = None if raw is None else column.find_numbers(raw[:, column.index])
         if raw is None or found is None:
             return None
-        raw[:, index] = found
+        raw[:, column.index] = found
     return raw
 
 
@@ -102,7 +116,7 @@ def _parse_dense(lines: list[str], columns: ArffColumns) -> Float64Array:
     return raw
 
 
-def _read_sparse(lines: list[str], columns: ArffColumns) -> Matrices:
+def _read_sparse(lines: list[str], columns: ArffColumns) -> Any:
     """Read rows that name some values; those they leave out are 0, or the first declared."""
     rows, indices, raw = _sparse_numbers(lines, columns) or _parse_sparse(lines, columns)
     width = len(columns.attributes)
@@ -111,36 +125,20 @@ def _read_sparse(lines: list[str], columns: ArffColumns) -> Matrices:
         first = np.argmax(beyond)
         problem = f"the index {indices[first]} is beyond the header's {width:,} attributes, which"
         raise RowError(rows[first], f"{problem} are counted from 0; correct it")
-    keys = np.sort(rows * width + indices)
-    again = keys[1:][keys[1:] == keys[:-1]]
-    if len(again):
-        row, index = divmod(again[0], width)
-        raise RowError(row, f"the index {index} is named twice; remove one of them")
+    keys = rows * width + indices
+    if (keys[1:] <= keys[:-1]).any():  # not in order, and so perhaps not distinct
+        keys.sort()
+        again = keys[1:][keys[1:] == keys[:-1]]
+        if len(again):
+            row, index = divmod(again[0], width)
+            raise RowError(row, f"the index {index} is named twice; remove one of them")
     wrong = columns.binary[indices] & (raw != 0) & (raw != 1)
     if wrong.any():
         first = np.argmax(wrong)
         raise RowError(rows[first], _not_binary(columns.by_index[indices[first]], raw[first]))
-    entries: list[list[Any]] = [[], []]
-    for is_label, plain in enumerate((columns.plain_features, columns.plain_labels)):
-        named = plain[indices] & (raw != 0)
-        entries[is_label].append((raw[named], rows[named], columns.starts[indices[named]]))
-    for index, column in columns.coded.items():
-        codes = np.zeros(len(lines), dtype=np.int64)
-        codes[rows[indices == index]] = raw[indices == index].astype(np.int64)
-        values = column.codes[codes]
-        own, offsets = values.nonzero()
-        entries[column.is_label].append((values[own, offsets], own, offsets + column.start))
-    X, Y = (
-        _make_matrix(found, (len(lines), n_columns))
-        for found, n_columns in zip(entries, (columns.n_features, columns.n_labels), strict=True)
-    )
-    return X, Y.astype(np.int8)
-
-
-def _make_matrix(entries: list[Any], shape: tuple[int, int]) -> Any:
-    data, rows, columns = (np.concatenate(parts) for parts in zip(*entries, strict=True))
-    matrix = sparse.csr_array((data, (rows.astype(np.int32), columns.astype(np.int32))), shape)
-    matrix.sort_indices()
+    starts = np.searchsorted(rows, np.arange(len(lines) + 1))
+    matrix = sparse.csr_array((raw, indices, starts), shape=(len(lines), width))
+    matrix.eliminate_zeros()
     return matrix
 
 
@@ -153,8 +151,8 @@ def _sparse_numbers(lines: list[str], columns: ArffColumns) -> Triplets | None:
     if numbers is None or numbers[::2].max(initial=0) >= 2**53:
         return None
     indices, raw = numbers[::2].astype(np.int64), numbers[1::2]
-    for index, column in columns.coded.items():
-        named = indices == index
+    for column in columns.coded:
+        named = indices == column.index
         if named.any():
             found = column.find_numbers(raw[named])
             if found is None:

@@ -52,27 +52,31 @@ def read_labels_npz(
             f"again."
         ) from error
     try:
-        return _table(arrays, where, name, needs_labels)
+        return _make_table(arrays, where, name, needs_labels)
     except (ValueError, TypeError, IndexError) as error:
         reason = str(error).rstrip(".")
         raise ValueError(f"{where} does not hold a label dataset: {reason}.") from error
 
 
-def _table(arrays: Mapping[str, Array], where: str, name: str, needs_labels: bool) -> LabelsTable:
-    X = _matrix(arrays, "X")
+def _make_table(
+    arrays: Mapping[str, Array], where: str, name: str, needs_labels: bool
+) -> LabelsTable:
+    X = _read_matrix(arrays, "X")
     without = not needs_labels and not {"Y", "Y_data"} & arrays.keys()
-    Y = sparse.csr_array((X.shape[0], 0)) if without else _matrix(arrays, "Y")
+    Y = sparse.csr_array((X.shape[0], 0)) if without else _read_matrix(arrays, "Y")
     if not all_finite(X):
         raise ValueError("the features are not all finite numbers; correct them")
-    features, labels = arrays.get("feature_names"), arrays.get("label_names")
+    features, labels = (
+        tuple(map(str, arrays.get(f"{what}_names", ()))) for what in ("feature", "label")
+    )
     for what, names in (("features", features), ("labels", labels)):
-        refuse_duplicates(enumerate(map(str, () if names is None else names), 1), "its names", what)
+        refuse_duplicates(enumerate(names, 1), "its names", what)
     return LabelsTable(
         name,
         X,
         Y,
-        feature_names=None if features is None else tuple(map(str, features)),
-        label_names=() if labels is None else tuple(map(str, labels)),
+        feature_names=features if "feature_names" in arrays else None,
+        label_names=labels,
         train_idx=arrays.get("train_idx"),
         test_idx=arrays.get("test_idx"),
         source=f"read from {where}",
@@ -85,7 +89,7 @@ def taken_apart(letter: str, matrix: Any) -> dict[str, Array]:
     return {f"{letter}_{part}": array for part, array in zip(PARTS, parts, strict=True)}
 
 
-def _matrix(arrays: Mapping[str, Array], letter: str) -> Any:
+def _read_matrix(arrays: Mapping[str, Array], letter: str) -> Any:
     if letter in arrays:
         return arrays[letter]
     keys = [f"{letter}_{part}" for part in PARTS]

@@ -1,4 +1,4 @@
-"""Read a user's own file of features and labels, whatever its kind."""
+"""Read a user's own file of features and labels, in any of the formats that label sets have."""
 
 import re
 from collections.abc import Sequence
@@ -8,12 +8,7 @@ from marginmf.datasets.files.formats import JSON_LINES, ending, recognise
 from marginmf.datasets.files.source import Source, likely_encoding
 from marginmf.datasets.labels.archives import open_archive, read_archive
 from marginmf.datasets.labels.arff import read_arff
-from marginmf.datasets.labels.columns import (
-    IgnoredChoice,
-    LabelsChoice,
-    no_labels,
-    required_names,
-)
+from marginmf.datasets.labels.columns import IgnoredChoice, LabelsChoice, no_labels, required_names
 from marginmf.datasets.labels.mat import looks_like_mat, read_mat
 from marginmf.datasets.labels.npz import read_labels_npz
 from marginmf.datasets.labels.svmlight import looks_like_svmlight, read_svmlight
@@ -23,15 +18,11 @@ from marginmf.datasets.labels.tabular import read_columnar, read_delimited
 ZIP_MARKS = (b"PK\x03\x04", b"PK\x05\x06")
 ARFF = re.compile(r"(?:\s|%[^\n]*\n)*@(?:relation|attribute|data)\b", re.IGNORECASE)
 SVMLIGHT_ENDINGS = (".svm", ".svmlight", ".libsvm")
-#: The options that go with each form of file, and why the others do not.
-OPTIONS: dict[str, tuple[str, ...]] = {
-    "archive": ("labels", "xml"),
-    "arff": ("labels", "xml"),
-    "columnar": ("labels",),
-    "delimited": ("labels",),
-    "mat": (),
-    "npz": (),
-    "svmlight": ("labels", "zero_based"),
+#: The options that go with each format, and why they do not go with the others.
+OPTIONS = {
+    "labels": ("archive", "arff", "columnar", "delimited", "svmlight"),
+    "xml": ("archive", "arff"),
+    "zero_based": ("svmlight",),
 }
 REFUSED = {
     "xml": "is not an ARFF file, and only those have labels that an XML file names",
@@ -51,17 +42,15 @@ def read_labels(
 ) -> LabelsTable:
     r"""Read a file of samples with features and labels.
 
-    The kind of file is found by its content, and by its name where the content does not say:
+    The format is found by the content, and by the name where the content does not tell:
 
-    * ARFF, dense or sparse, also with ``.gz`` after it. The labels are named by the XML file of
-      MULAN, which is found beside the file, or counted by MEKA in the relation (``-C 6``); or they
-      are given as `labels`. They keep the order of the ARFF file.
-    * A zip archive of ARFF files with their XML file. Where there are files of training and test
-      rows, the table has the training rows, then the test rows, and says which are which.
-    * svmlight with several labels a line (``1,3 4:0.2 7:1``), also with the line of sizes that
-      files of extreme classification begin with. Labels and features are called by their numbers
-      as they are written. A blank line is a sample without labels and features; those at the end
-      of the file are none, unless the line of sizes counts them.
+    * ARFF, dense or sparse. Its labels are named by the XML file of MULAN beside it, counted by
+      MEKA in the relation (``-C 6``), or given as `labels`; they keep the order of the ARFF file.
+    * A zip archive of ARFF files and their XML file. A file of training rows and one of test rows
+      become one table, which says which rows are which.
+    * svmlight with several labels a line (``1,3 4:0.2 7:1``), also with the first line of sizes
+      of extreme classification. Labels and features are called by their numbers. A blank line is a
+      sample without labels and features; at the end of the file only if the sizes count it.
     * Delimited text, Parquet, Arrow or Feather, all of whose columns are numbers; `labels` says
       which of them are labels. The last three need the extra ``marginmf[io]``. A first line of
       text that counts three or more columns (``0,1,2`` or ``1,2,3``) holds names. An index of
@@ -71,6 +60,8 @@ def read_labels(
     * ``.mat`` of MATLAB up to version 7: matrices called ``data`` and ``target``, or ``X`` and
       ``Y``, with labels 0 and 1 or -1 and 1, a row or a column for each sample; or the same as
       ``train_data``, ``train_target``, ``test_data`` and ``test_target``.
+
+    Text may be compressed with gzip.
 
     Parameters
     ----------
@@ -88,8 +79,8 @@ def read_labels(
         Columns that are neither features nor labels, by name or pattern.
     n_features : int or sequence of str, optional
         How many features an svmlight file has, of which its rows may not name the last; or their
-        names, as for `labels`. With ``n_features=train.feature_names``, the columns of a test file
-        are those of `train`, whichever numbers it names.
+        names, as for `labels`. With ``n_features=train.feature_names``, a test file gets the
+        columns of `train`.
     zero_based : bool, optional
         Whether the features of an svmlight file count from 0. By default they do if one of them is
         0, or if there is a line of sizes; otherwise they count from 1.
@@ -104,9 +95,9 @@ def read_labels(
     FileNotFoundError
         If there is no such file.
     ValueError
-        If the file is empty, cut short or damaged, if it does not say which columns are labels, if
-        two columns have one name, if an argument does not go with the kind of file, or if a value
-        cannot be read; the message names the first line at fault and what to do.
+        If the file is damaged or does not say which columns are labels, if two columns have one
+        name, if an argument does not go with the format, or if a value cannot be read; the message
+        names the first line at fault and what to do.
     ImportError
         If the file needs pyarrow and it is not installed.
 
@@ -131,28 +122,28 @@ def read_labels(
     (('tempo', 'loud'), ('calm', 'sad'))
     """
     source = Source(path, "labels")
-    form = _find_form(source)
+    file_format = _find_format(source)
     given = {"labels": None if no_labels(labels) else labels, "xml": xml, "zero_based": zero_based}
     for option, why in REFUSED.items():
-        if given[option] is not None and option not in OPTIONS[form]:
+        if given[option] is not None and file_format not in OPTIONS[option]:
             raise ValueError(f"{source.where} {why}; leave {option}= out.")
-    if form == "npz":
+    if file_format == "npz":
         with source.open() as file:
             table = read_labels_npz(file, source.where, source.path.stem, not no_labels(labels))
         return drop_features(table, required_names(ignore))
-    if form == "mat":
+    if file_format == "mat":
         return drop_features(read_mat(source, not no_labels(labels)), required_names(ignore))
-    if form == "archive":
+    if file_format == "archive":
         return read_archive(source, labels, xml, ignore)
-    if form == "arff":
+    if file_format == "arff":
         return read_arff(source, labels, xml, ignore)
-    if form == "svmlight":
+    if file_format == "svmlight":
         return read_svmlight(source, labels, n_features, zero_based, required_names(ignore))
-    read = read_columnar if form == "columnar" else read_delimited
+    read = read_columnar if file_format == "columnar" else read_delimited
     return read(source, labels, ignore)
 
 
-def _find_form(source: Source) -> str:
+def _find_format(source: Source) -> str:
     """Return which reader a file is for, or raise an error if there is none."""
     if source.head.startswith(ZIP_MARKS):
         with open_archive(source) as archive:  # NumPy's files are archives too

@@ -61,7 +61,7 @@ def read_svmlight(
         rows = _read_rows(source, likely_encoding(source))
     except UnicodeDecodeError:
         rows = _read_rows(source, OTHER_ENCODING)
-    if rows.sizes is not None:  # such files count from 0, whatever their rows name
+    if rows.sizes is not None:  # such files count from 0, also where no row names a 0
         n_features = rows.sizes[1] if _names(n_features) is None else n_features
         zero_based = zero_based is not False
     X, feature_names = _make_features(rows, n_features, zero_based, ignored)
@@ -114,7 +114,8 @@ def _read_rows(source: Source, encoding: str) -> SvmlightRows:
                 sizes = tuple(map(int, match.groups()))
                 blank.clear()
             else:
-                texts |= {**dict.fromkeys(blank, ""), number: text}
+                texts |= dict.fromkeys(blank, "")
+                texts[number] = text
                 blank.clear()
         lines += texts
         parsed.append(_parse(texts, where))
@@ -171,24 +172,21 @@ def _sort_features(text: str, here: str) -> str:
     """Return a line with its features in order, or raise an error that tells what is wrong."""
     pairs = WORDS(text)
     head = "" if not pairs or ":" in pairs[0] else pairs.pop(0)
+    problem = ""
     if not LABELS(head):
-        raise ValueError(
-            f"{here}: {head[:30]!r} are not labels, which are whole numbers from 0 with commas "
-            f"between them, such as 1,3; correct it."
-        )
+        problem = f"{head[:30]!r} are not labels, which are whole numbers such as 1,3; correct it"
+        raise ValueError(f"{here}: {problem}.")
     values: dict[int, str] = {}
     for pair in pairs:
-        if not FEATURE(pair):
-            raise ValueError(
-                f"{here}: {pair[:30]!r} is not a feature and its value, such as 4:0.2; correct it."
-            )
         feature, _, value = pair.partition(":")
-        if not NUMBER(value) or not math.isfinite(float(value)):
-            raise ValueError(
-                f"{here}: the value of {pair[:30]!r} is not a finite number; correct it."
-            )
-        if int(feature) in values:
-            raise ValueError(f"{here}: the feature {int(feature)} {TWICE}.")
+        if not FEATURE(pair):
+            problem = f"{pair[:30]!r} is not a feature and its value, such as 4:0.2; correct it"
+        elif not NUMBER(value) or not math.isfinite(float(value)):
+            problem = f"the value of {pair[:30]!r} is not a finite number; correct it"
+        elif int(feature) in values:
+            problem = f"the feature {int(feature)} {TWICE}"
+        if problem:
+            raise ValueError(f"{here}: {problem}.")
         values[int(feature)] = value
     words = [head, *(f"{feature}:{values[feature]}" for feature in sorted(values))]
     return " ".join(words).lstrip()
@@ -270,8 +268,8 @@ def _make_labels(rows: SvmlightRows, choice: LabelsChoice | None) -> tuple[Any, 
     elif sizes is not None:
         names = tuple(map(str, range(sizes[2])))
     else:  # those that occur
-        known, columns = np.unique(ids, return_inverse=True)
-        names = tuple(map(str, known.tolist()))
+        known = np.unique(ids)
+        columns, names = np.searchsorted(known, ids), tuple(map(str, known.tolist()))
     wrong = (columns < 0) | (columns >= len(names))
     if wrong.any():
         first = np.argmax(wrong)

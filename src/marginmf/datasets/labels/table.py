@@ -67,13 +67,13 @@ class LabelsTable:
                 f"but their shapes are {X.shape} and {Y.shape}."
             )
         labels = self.label_names or [f"label{number + 1}" for number in range(Y.shape[1])]
-        fields: dict[str, Any] = {"X": X, "Y": Y, "label_names": _names(labels, Y, "label")}
+        fields: dict[str, Any] = {"X": X, "Y": Y, "label_names": _check_names(labels, Y, "label")}
         if self.feature_names is not None:
-            fields["feature_names"] = _names(self.feature_names, X, "feature")
+            fields["feature_names"] = _check_names(self.feature_names, X, "feature")
         for part in ("train_idx", "test_idx"):
             rows = getattr(self, part)
             if rows is not None:
-                fields[part] = _rows(rows, X.shape[0], part)
+                fields[part] = _check_rows(rows, X.shape[0], part)
         for field, value in fields.items():
             object.__setattr__(self, field, value)  # the way to fill in a frozen dataclass
 
@@ -104,10 +104,9 @@ class LabelsTable:
 
     def subset(self, rows: Any) -> "LabelsTable":
         """Return some samples, by index or by a mask; the owner's split is left out."""
-        chosen = np.asarray(rows)
-        if chosen.dtype == bool:
-            chosen = np.flatnonzero(chosen)
-        chosen = _rows(chosen, self.n_samples, "rows")
+        mask = np.asarray(rows)
+        chosen = np.flatnonzero(mask) if mask.dtype == bool else mask
+        chosen = _check_rows(chosen, self.n_samples, "rows")
         return replace(self, X=self.X[chosen], Y=self.Y[chosen], train_idx=None, test_idx=None)
 
     def __len__(self) -> int:
@@ -119,9 +118,7 @@ class LabelsTable:
             f"{_count(self.n_samples, 'sample')}, {_count(self.n_features, 'feature')} "
             f"({form}), {_count(self.n_labels, 'label')}, {self.cardinality:.4g} a sample"
         )
-        if self.source:
-            text += f"; {self.source}"
-        return f"LabelsTable({self.name!r}: {text})"
+        return f"LabelsTable({self.name!r}: {text}{f'; {self.source}' if self.source else ''})"
 
 
 def compress_features(X: Array) -> Any:
@@ -177,16 +174,16 @@ def _features(X: Any) -> Any:
     if sparse.issparse(X):
         X = _compact(sparse.csr_array(X))
         X.sum_duplicates()
-        return X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
-    X = np.asarray(X)
+    else:
+        X = np.asarray(X)
     return X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
 
 
 def _indicators(Y: Any) -> Any:
     Y = sparse.csr_array(Y if sparse.issparse(Y) else np.atleast_2d(np.asarray(Y)))
-    if Y.nnz and not np.isin(Y.data, (0, 1)).all():
-        wrong = Y.data[~np.isin(Y.data, (0, 1))][0]
-        raise ValueError(f"The labels of a LabelsTable are 0 or 1, but one of them is {wrong}.")
+    wrong = Y.data[~np.isin(Y.data, (0, 1))]
+    if len(wrong):
+        raise ValueError(f"The labels of a LabelsTable are 0 or 1, but one of them is {wrong[0]}.")
     Y = _compact(Y.astype(np.int64))
     Y.sum_duplicates()
     Y.eliminate_zeros()
@@ -201,25 +198,22 @@ def _compact(matrix: Any) -> Any:
     return sparse.csr_array(parts, shape=matrix.shape)
 
 
-def _names(names: Sequence[str], matrix: Any, what: str) -> tuple[str, ...]:
-    listed = tuple(map(str, names))
-    if len(listed) != matrix.shape[1]:
-        raise ValueError(
-            f"There are {len(listed)} {what} names for {_count(matrix.shape[1], what)}."
-        )
-    return listed
+def _check_names(names: Sequence[str], matrix: Any, what: str) -> tuple[str, ...]:
+    if len(names) != matrix.shape[1]:
+        n_columns = _count(matrix.shape[1], what)
+        raise ValueError(f"There are {len(names)} {what} names for {n_columns}.")
+    return tuple(map(str, names))
 
 
-def _rows(rows: Any, n_samples: int, what: str) -> Indexes:
+def _check_rows(rows: Any, n_samples: int, what: str) -> Indexes:
     chosen = np.asarray(rows)
     if chosen.ndim != 1 or (chosen.size and chosen.dtype.kind not in "iu"):
         raise ValueError(f"{what} must be a list of whole numbers, the indices of rows.")
-    if chosen.size and not 0 <= int(chosen.min()) <= int(chosen.max()) < n_samples:
-        raise ValueError(
-            f"{what} names row {int(chosen.max())}, but the rows are 0 to {n_samples - 1}."
-            if int(chosen.min()) >= 0
-            else f"{what} names row {int(chosen.min())}; rows are counted from 0."
-        )
+    lowest, highest = (int(chosen.min()), int(chosen.max())) if chosen.size else (0, -1)
+    if lowest < 0:
+        raise ValueError(f"{what} names row {lowest}; rows are counted from 0.")
+    if highest >= n_samples:
+        raise ValueError(f"{what} names row {highest}, but the rows are 0 to {n_samples - 1}.")
     return chosen.astype(np.int64)
 
 

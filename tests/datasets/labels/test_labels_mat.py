@@ -12,7 +12,11 @@ from scipy.io import savemat
 from marginmf.datasets import read_labels
 
 X = np.array([[0.5, 1, 2], [3, 4, 5], [6, 7, 8], [9, 1, 2], [1, 2, 3]])
+
+
 Y = np.array([[1, 0], [0, 1], [1, 1], [0, 0], [1, 0]])
+
+
 SIGNS = 2 * Y - 1
 
 
@@ -106,21 +110,3 @@ def test_arguments_of_other_kinds_are_refused(tmp_path: Path) -> None:
     for arguments in ({"labels": 2}, {"xml": path}, {"zero_based": True}, {"ignore": ["a"]}):
         with pytest.raises(ValueError, match=r"leave .*= out"):
             read_labels(path, **arguments)
-
-
-@pytest.mark.parametrize(("count", "expected"), [(2, "first"), (-2, "last")])
-def test_mekas_count_is_of_the_first_or_of_the_last(
-    tmp_path: Path, count: int, expected: str
-) -> None:
-    labels = [f"@attribute {expected}{k} {{0,1}}" for k in range(2)]
-    features = ["@attribute x numeric", "@attribute y numeric", "@attribute z numeric"]
-    order = [*labels, *features] if count > 0 else [*features, *labels]
-    rows = [
-        [*y, *x] if count > 0 else [*x, *y] for x, y in zip(X.tolist(), Y.tolist(), strict=True)
-    ]
-    lines = [f"@relation 'songs: -C {count}'", *order, "@data"]
-    lines += [",".join(map(str, row)) for row in rows]
-    (tmp_path / "songs.arff").write_text("\n".join(lines))
-    table = read_labels(tmp_path / "songs.arff")
-    assert table.label_names == (f"{expected}0", f"{expected}1")
-    np.testing.assert_array_equal(dense(table.Y), Y)
