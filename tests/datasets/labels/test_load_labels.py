@@ -19,10 +19,10 @@ from marginmf.datasets import (
     load_labels,
     read_labels,
 )
-from marginmf.datasets.entry import OpenMLCopy
+from marginmf.datasets.cache import DIFFERS
 from marginmf.datasets.labels import archives
 from marginmf.datasets.labels.npz import write_labels_npz
-from marginmf.datasets.verification import DIFFERS
+from marginmf.datasets.registry import OpenMLCopy
 
 TABLE = LabelsTable("t", [[1.0, 2.0]], [[1, 0]], label_names=("p", "q"))
 

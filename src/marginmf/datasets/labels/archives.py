@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 import numpy as np
 
 from marginmf.datasets.download import DownloadError, fetch
-from marginmf.datasets.files.sources import Source
+from marginmf.datasets.files.source import Source
 from marginmf.datasets.labels.arff import LabelsXml, make_rule, read_arff, read_relation
 from marginmf.datasets.labels.columns import IgnoredChoice, LabelsChoice, quote_names
 from marginmf.datasets.labels.table import LabelsTable, stack_parts

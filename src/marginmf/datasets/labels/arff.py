@@ -14,10 +14,15 @@ from xml.etree import ElementTree
 
 from scipy import sparse
 
-from marginmf.datasets.files.pieces import OTHER_ENCODING, likely_encoding, lines_of, skip_lines
-from marginmf.datasets.files.pieces import Piece as Chunk
-from marginmf.datasets.files.pieces import read_pieces as read_chunks
-from marginmf.datasets.files.sources import Source
+from marginmf.datasets.files.source import (
+    OTHER_ENCODING,
+    Chunk,
+    Source,
+    likely_encoding,
+    lines_of,
+    read_chunks,
+    skip_lines,
+)
 from marginmf.datasets.labels.arff_header import ArffColumns, ArffHeader, read_header
 from marginmf.datasets.labels.arff_rows import Matrices, RowError, read_rows
 from marginmf.datasets.labels.columns import (

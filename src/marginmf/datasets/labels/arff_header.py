@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 
 from marginmf._utils.types import BoolArray, Float64Array, IntArray
-from marginmf.datasets.files.cells import parse_number
+from marginmf.datasets.files.convert import parse_number
 from marginmf.datasets.labels.columns import NO_FEATURES, refuse_duplicates
 
 QUOTED = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""

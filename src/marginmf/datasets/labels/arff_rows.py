@@ -11,7 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from marginmf._utils.types import Float64Array, IntArray
-from marginmf.datasets.files.cells import parse_number
+from marginmf.datasets.files.convert import parse_number
 from marginmf.datasets.labels.arff_header import (
     QUOTED,
     ArffColumn,

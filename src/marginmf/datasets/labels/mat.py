@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from scipy import io, sparse
 
-from marginmf.datasets.files.sources import Source
+from marginmf.datasets.files.source import Source
 from marginmf.datasets.labels.columns import quote_names
 from marginmf.datasets.labels.table import LabelsTable, all_finite, compress_features, stack_parts
 

@@ -4,9 +4,8 @@ import re
 from collections.abc import Sequence
 from os import PathLike
 
-from marginmf.datasets.files.kinds import COLUMNAR, Kind, ending, recognise
-from marginmf.datasets.files.pieces import likely_encoding
-from marginmf.datasets.files.sources import Source
+from marginmf.datasets.files.formats import JSON_LINES, ending, recognise
+from marginmf.datasets.files.source import Source, likely_encoding
 from marginmf.datasets.labels.archives import open_archive, read_archive
 from marginmf.datasets.labels.arff import read_arff
 from marginmf.datasets.labels.columns import IgnoredChoice, LabelsChoice, no_labels, required_names
@@ -152,9 +151,9 @@ def _find_format(source: Source) -> str:
     if looks_like_mat(source):
         return "mat"
     kind, name = recognise(source), ending(source.path.name)
-    if kind in COLUMNAR:
+    if kind.columnar:
         return "columnar"
-    if kind is Kind.JSON_LINES and name != ".arff":
+    if kind is JSON_LINES and name != ".arff":
         raise ValueError(
             f"{source.where} is JSON, which is not read for labels; write it as CSV or Parquet."
         )

@@ -15,9 +15,7 @@ import numpy as np
 from scipy import sparse
 
 from marginmf._utils.types import IntArray
-from marginmf.datasets.files.pieces import OTHER_ENCODING, likely_encoding
-from marginmf.datasets.files.pieces import read_pieces as read_chunks
-from marginmf.datasets.files.sources import Source
+from marginmf.datasets.files.source import OTHER_ENCODING, Source, likely_encoding, read_chunks
 from marginmf.datasets.labels.columns import LabelsChoice, no_labels, refuse_duplicates
 from marginmf.datasets.labels.table import LabelsTable, all_finite, drop_features
 

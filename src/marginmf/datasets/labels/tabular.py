@@ -11,15 +11,21 @@ import numpy as np
 from scipy import sparse
 
 from marginmf._utils.types import Float64Array
-from marginmf.datasets.files.arrow import require_pyarrow
-from marginmf.datasets.files.cells import parse_number
-from marginmf.datasets.files.columnar import blocks_of, opened, schema_of
-from marginmf.datasets.files.delimited import SAMPLE_CHARACTERS, Row, iterate_rows, sniff_separator
-from marginmf.datasets.files.kinds import recognise
-from marginmf.datasets.files.pieces import OTHER_ENCODING, likely_encoding, lines_of, skip_lines
-from marginmf.datasets.files.pieces import Piece as Chunk
-from marginmf.datasets.files.pieces import read_pieces as read_chunks
-from marginmf.datasets.files.sources import Source
+from marginmf.datasets.files.arrow import open_columnar
+from marginmf.datasets.files.convert import parse_number
+from marginmf.datasets.files.source import (
+    OTHER_ENCODING,
+    SAMPLE_CHARACTERS,
+    Chunk,
+    Row,
+    Source,
+    iterate_rows,
+    likely_encoding,
+    lines_of,
+    read_chunks,
+    skip_lines,
+    sniff_separator,
+)
 from marginmf.datasets.labels.columns import (
     NO_FEATURES,
     IfThere,
@@ -240,16 +246,12 @@ def read_columnar(
     source: Source, labels: LabelsChoice | None, ignore: IgnoredChoice
 ) -> LabelsTable:
     """Read a Parquet, Arrow or Feather file whose columns are numbers or truth values."""
-    kind = recognise(source)
-    require_pyarrow(f"Reading {source.where}, which is of the kind {kind.value},")
-    with opened(source, kind) as file:
-        schema = schema_of(file, kind)
+    with open_columnar(source) as file:
+        schema = file.schema
         index = _find_index(schema)
         columns = TableColumns(schema.names, labels, ignore, source.where, index=index)
         _refuse_types(schema, columns)
-        blocks = blocks_of(
-            file, kind, schema, columns.read, max(1, BLOCK_VALUES // len(columns.names))
-        )
+        blocks = file.blocks(columns.read, max(1, BLOCK_VALUES // len(columns.names)))
         return columns.make_table(source, _convert_blocks(blocks, columns), "row")
 
 

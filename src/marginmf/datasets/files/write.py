@@ -1,4 +1,4 @@
-"""Write columns to a file or to standard output, batch by batch."""
+"""Write columns to a file or to standard output, in batches."""
 
 import gzip
 import shutil
@@ -16,17 +16,8 @@ import numpy as np
 from marginmf._utils.files import atomic_write
 from marginmf._utils.ids import as_objects
 from marginmf._utils.types import Array
-from marginmf.datasets.files.columnar_writers import COLUMNAR_WRITERS
-from marginmf.datasets.files.kinds import ending
-from marginmf.datasets.files.text_writers import TEXT_WRITERS
+from marginmf.datasets.files.formats import BY_ENDING, FORMATS, ending
 
-KINDS = (*TEXT_WRITERS, *COLUMNAR_WRITERS)
-ENDINGS = {f".{kind}": kind for kind in KINDS} | {
-    ".ndjson": "jsonl",
-    ".pq": "parquet",
-    ".feather": "arrow",
-    ".ipc": "arrow",
-}
 STANDARD_OUTPUT = "-"
 
 Batch = dict[str, Array]
@@ -89,56 +80,47 @@ def write_columns(
     """
     if isinstance(target, str | PathLike) and str(target) != STANDARD_OUTPUT:
         path = Path(target)
-        kind = _kind(path, kind)
+        kind = _kind_of(path, kind)
         batches = _Batches(columns)
-        with _opened(path) as file:
-            _write(file, batches, kind)
+        with _open_whole(path) as file:
+            FORMATS[kind].write(file, batches)
         return batches.n_rows
-    stream = sys.stdout if isinstance(target, str | PathLike) else target
-    kind = _known(kind or "csv")
+    stream = _bytes_below(sys.stdout if isinstance(target, str | PathLike) else target)
+    kind = _checked(kind or "csv")
     batches = _Batches(columns)
-    if kind in TEXT_WRITERS:
-        _write(_bytes_of(stream), batches, kind)
-    elif isinstance(_bytes_of(stream), TextIOBase):
+    if not FORMATS[kind].columnar:
+        FORMATS[kind].write(stream, batches)
+    elif isinstance(stream, TextIOBase):
         raise ValueError(f"A file of kind {kind} is bytes, which a stream of text cannot take.")
     else:
-        # A pipe cannot say where it is, which these writers ask.
+        # These writers ask for their position, which a pipe does not know.
         with TemporaryFile() as file:
-            _write(file, batches, kind)
+            FORMATS[kind].write(file, batches)
             file.seek(0)
-            shutil.copyfileobj(file, _bytes_of(stream))
+            shutil.copyfileobj(file, stream)
     return batches.n_rows
 
 
-def _write(file: IO[Any], batches: Iterable[Batch], kind: str) -> None:
-    if kind in COLUMNAR_WRITERS:
-        COLUMNAR_WRITERS[kind](file, batches)
-        return
-    for text in TEXT_WRITERS[kind](batches):
-        file.write(text if isinstance(file, TextIOBase) else text.encode())
-        file.flush()
-
-
-def _kind(path: Path, kind: str | None) -> str:
-    kind = ENDINGS.get(ending(path.name)) if kind is None else _known(kind)
+def _kind_of(path: Path, kind: str | None) -> str:
+    kind = BY_ENDING.get(ending(path.name)) if kind is None else _checked(kind)
     if kind is None:
         raise ValueError(
             f"The name {path.name!r} does not say what kind of file to write; let it end in one of "
-            f"{', '.join(ENDINGS)}, or give kind=."
+            f"{', '.join(BY_ENDING)}, or give kind=."
         )
-    if kind in COLUMNAR_WRITERS and path.name.lower().endswith(".gz"):
+    if FORMATS[kind].columnar and path.name.lower().endswith(".gz"):
         raise ValueError(f"A file of kind {kind} is not compressed with gzip: leave .gz out.")
     return kind
 
 
-def _known(kind: str) -> str:
-    if kind not in KINDS:
-        raise ValueError(f"There is no kind of file {kind!r} to write; kinds are {list(KINDS)}.")
+def _checked(kind: str) -> str:
+    if kind not in FORMATS:
+        raise ValueError(f"There is no kind of file {kind!r} to write; kinds are {list(FORMATS)}.")
     return kind
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[IO[Any]]:
+def _open_whole(path: Path) -> Iterator[IO[Any]]:
     """Open a file that appears when it is whole, compressed if its name says so."""
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder; name a file in it.")
@@ -153,7 +135,7 @@ def _opened(path: Path) -> Iterator[IO[Any]]:
                 yield packed  # type: ignore[misc]
 
 
-def _bytes_of(stream: IO[Any]) -> IO[Any]:
+def _bytes_below(stream: IO[Any]) -> IO[Any]:
     """Return the stream of bytes below a stream of text, if there is one."""
     if isinstance(stream, TextIOBase):
         stream.flush()

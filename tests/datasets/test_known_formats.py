@@ -8,11 +8,15 @@ import numpy as np
 import pytest
 
 from marginmf.datasets import RatingsFacts, dataset_info, keep_copy, load_ratings, registry
-from marginmf.datasets.bookcrossing import read_dump
-from marginmf.datasets.eachmovie import read_votes
-from marginmf.datasets.jester import read_jester
-from marginmf.datasets.movielens import read_10m, read_100k, read_csv_archive
-from marginmf.datasets.number_columns import read_columns
+from marginmf.datasets.files import source
+from marginmf.datasets.known_formats import (
+    read_bookcrossing,
+    read_eachmovie,
+    read_jester,
+    read_movielens_10m,
+    read_movielens_100k,
+    read_movielens_csv,
+)
 
 VOTES = "1\t10\t0.2\t1\t2/25/97 1:00:00\n1\t11\t1\t1\t2/25/97 1:00:01\n7\t10\t0\t.5\t\n"
 
@@ -34,7 +38,7 @@ def vote_files(folder: Path) -> list[Path]:
 
 def test_votes_become_six_levels(tmp_path: Path) -> None:
     for path in vote_files(tmp_path):
-        table = read_votes(path)
+        table = read_eachmovie(path)
         assert table.users.tolist() == [1, 1, 7]
         assert table.items.tolist() == [10, 11, 10]
         assert table.ratings.tolist() == [2, 6, 1]
@@ -44,7 +48,7 @@ def test_votes_become_six_levels(tmp_path: Path) -> None:
 def test_each_score_has_its_level(tmp_path: Path, score: float) -> None:
     path = tmp_path / "Vote.txt"
     path.write_text(f"person,movie,score,weight,date\n3,4,{score!r},1,1997\n")
-    assert read_votes(path).ratings.tolist() == [round(score * 5) + 1]
+    assert read_eachmovie(path).ratings.tolist() == [round(score * 5) + 1]
 
 
 @pytest.mark.parametrize(
@@ -60,7 +64,7 @@ def test_what_is_no_vote_is_told(tmp_path: Path, text: str, said: str) -> None:
     path = tmp_path / "Vote.txt"
     path.write_text(text)
     with pytest.raises(ValueError, match=said):
-        read_votes(path)
+        read_eachmovie(path)
 
 
 def test_a_copy_of_ones_own_is_taken_in_and_found_by_name(tmp_path: Path, change_info) -> None:
@@ -79,7 +83,7 @@ def test_a_copy_that_is_something_else_is_refused(tmp_path: Path) -> None:
     path.write_text(VOTES)
     with pytest.raises(ValueError, match="is not EachMovie: It has 3 ratings where EachMovie has"):
         keep_copy("eachmovie", path, cache_dir=tmp_path)
-    with pytest.raises(ValueError, match="is not Jester, dataset 2: It is not 3 numbers a line"):
+    with pytest.raises(ValueError, match="is not Jester, dataset 2: It has 3 ratings where"):
         keep_copy("jester", path, cache_dir=tmp_path)
     with pytest.raises(FileNotFoundError, match=r"There is no file .*absent"):
         keep_copy("eachmovie", tmp_path / "absent", cache_dir=tmp_path)
@@ -116,13 +120,13 @@ def test_books_keep_their_isbns(tmp_path: Path) -> None:
         archive.write(plain, "BX-Book-Ratings.csv")
         archive.writestr("BX-Books.csv", "")
     for path in (plain, packed):
-        table = read_dump(path)
+        table = read_bookcrossing(path)
         assert table.users.tolist() == [276725, 276726, 2]
         assert table.items.tolist() == ["034545104X", "0 15é;5", '"7"']
         assert table.ratings.tolist() == [0, 5, 10]
     plain.write_text('"User-ID";"ISBN";"Book-Rating"\n"1";"2"\n')
     with pytest.raises(ValueError, match=r"line 2: \['1', '2'\] is not a user, an ISBN"):
-        read_dump(plain)
+        read_bookcrossing(plain)
 
 
 def test_the_archive_of_ten_million_has_halves_of_stars(tmp_path: Path) -> None:
@@ -133,7 +137,7 @@ def test_the_archive_of_ten_million_has_halves_of_stars(tmp_path: Path) -> None:
             "ml-10M100K__movies_dot_dat": "7::Café: Sabrina (1995)::A|B\n122::Boomerang::Drama\n",
         },
     )
-    table = read_10m(path)
+    table = read_movielens_10m(path)
     assert (table.pairs.tolist(), table.ratings.tolist()) == ([[1, 122], [2, 7]], [5, 3.5])
     assert table.timestamps is not None
     assert table.timestamps.tolist() == [838985046, 838985047]
@@ -146,7 +150,7 @@ def test_the_archive_of_ten_million_has_halves_of_stars(tmp_path: Path) -> None:
 
 def test_an_archive_without_a_file_of_users_has_none_of_their_features(tmp_path: Path) -> None:
     marks = "|".join("0" * 5 + "1" + "0" * 13)
-    table = read_100k(
+    table = read_movielens_100k(
         zipped(
             tmp_path / "ml-100k.zip",
             u_dot_data="1\t9\t5\t881250949\n",
@@ -165,22 +169,36 @@ def test_an_archive_without_a_file_of_users_has_none_of_their_features(tmp_path:
 def test_the_archives_since_2015_are_read_from_the_file_alone_too(tmp_path: Path) -> None:
     path = tmp_path / "ratings.csv"
     path.write_text("userId,movieId,rating,timestamp\r\n1,296,5.0,1147880044\r\n1,306,3.5,5\r\n")
-    table = read_csv_archive(path)
+    table = read_movielens_csv(path)
     assert (table.pairs.tolist(), table.titles) == ([[1, 296], [1, 306]], None)
-    assert dataset_info("ml-25m").read is dataset_info("ml-32m").read is read_csv_archive
+    assert dataset_info("ml-25m").read is dataset_info("ml-32m").read is read_movielens_csv
 
 
-def test_large_columns_are_read_in_pieces(tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr("marginmf.datasets.number_columns.PIECE", 10)
-    expected = np.arange(400.0).reshape(-1, 4) / 4
-    path = tmp_path / "numbers"
-    path.write_text("\n".join("::".join(map(repr, row)) for row in expected.tolist()))
-    with path.open("rb") as file:
-        np.testing.assert_array_equal(read_columns(file, 4, b"::"), expected)
-    for wrong in ("1,2\n3\n", "1,x\n", "1,2,3\n"):
-        path.write_text(wrong)
-        with path.open("rb") as file, pytest.raises(ValueError, match="not 2 numbers a line with"):
-            read_columns(file, 2, b",")
+def test_large_files_are_read_in_chunks(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(source, "CHUNK_BYTES", 10)
+    path = tmp_path / "ratings.dat"
+    path.write_text("".join(f"{k}::{k % 7}::{k % 5 / 2}::{k * 10}\n" for k in range(100)))
+    table = read_movielens_10m(path)
+    assert table.users.tolist() == list(range(100))
+    assert table.ratings.tolist() == [k % 5 / 2 for k in range(100)]
+    assert table.timestamps is not None
+    assert table.timestamps.tolist() == [k * 10 for k in range(100)]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("1::2::3::4\n1::2::3\n", r"line 2: 3 column\(s\) found where 4 are needed"),
+        ("1::2::x::4\n", "line 1: the rating 'x' is not a number"),
+        ("ann::2::3::4\n", "does not hold ratings with whole numbers for ids"),
+        ("", "does not hold ratings"),
+    ],
+)
+def test_what_is_no_rating_is_told(tmp_path: Path, text: str, said: str) -> None:
+    path = tmp_path / "ratings.dat"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=said):
+        read_movielens_10m(path)
 
 
 def test_no_package_index_is_named_anywhere() -> None:
