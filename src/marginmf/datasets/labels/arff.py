@@ -7,6 +7,7 @@ sparse files, and liac-arff is slow and unmaintained.
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import NamedTuple
@@ -15,12 +16,11 @@ from xml.etree import ElementTree
 from scipy import sparse
 
 from marginmf.datasets.files.source import (
-    OTHER_ENCODING,
     Chunk,
     Source,
-    likely_encoding,
     lines_of,
     read_chunks,
+    read_decoded,
     skip_lines,
 )
 from marginmf.datasets.labels.arff_header import ArffColumns, ArffHeader, read_header
@@ -170,10 +170,7 @@ def read_relation(
     source: Source, rule: LabelsRule, ignore: IgnoredChoice, origin: str | None = None
 ) -> LabelsTable:
     """Read a file; the table's source says that it was read from `origin`."""
-    try:
-        return _read(source, rule, ignore, origin, likely_encoding(source))
-    except UnicodeDecodeError:
-        return _read(source, rule, ignore, origin, OTHER_ENCODING)
+    return read_decoded(source, partial(_read, source, rule, ignore, origin))
 
 
 def _read(

@@ -8,6 +8,7 @@ import io
 import math
 import re
 from collections.abc import Sequence
+from functools import partial
 from itertools import chain, compress
 from typing import Any, NamedTuple
 
@@ -15,7 +16,7 @@ import numpy as np
 from scipy import sparse
 
 from marginmf._utils.types import IntArray
-from marginmf.datasets.files.source import OTHER_ENCODING, Source, likely_encoding, read_chunks
+from marginmf.datasets.files.source import Source, read_chunks, read_decoded
 from marginmf.datasets.labels.columns import LabelsChoice, no_labels, refuse_duplicates
 from marginmf.datasets.labels.table import LabelsTable, all_finite, drop_features
 
@@ -57,10 +58,7 @@ def read_svmlight(
     ignored: Sequence[str],
 ) -> LabelsTable:
     """Read a file; see `read_labels` for the parameters."""
-    try:
-        rows = _read_rows(source, likely_encoding(source))
-    except UnicodeDecodeError:
-        rows = _read_rows(source, OTHER_ENCODING)
+    rows = read_decoded(source, partial(_read_rows, source))
     if rows.sizes is not None:  # such files count from 0, also where no row names a 0
         n_features = rows.sizes[1] if _names(n_features) is None else n_features
         zero_based = zero_based is not False
@@ -120,7 +118,7 @@ def _read_rows(source: Source, encoding: str) -> SvmlightRows:
         lines += texts
         parsed.append(_parse(texts, where))
     missing = 0 if sizes is None else sizes[0] - len(lines)
-    if 0 < missing <= len(blank):  # blank lines at the end are samples if the sizes count them
+    if 0 < missing <= len(blank):  # blank lines at the end are samples if the header counts them
         lines += blank[:missing]
         parsed.append(_parse(dict.fromkeys(blank[:missing], ""), where))
     if not lines:
@@ -128,7 +126,7 @@ def _read_rows(source: Source, encoding: str) -> SvmlightRows:
     X, Y = (sparse.vstack(parts, format="csr") for parts in zip(*parsed, strict=True))
     numbers = np.array(lines)
     named = (np.diff(X.indptr) > 0) | (np.diff(Y.indptr) > 0)
-    if missing < 0 and np.count_nonzero(~named) == -missing:  # and those between are not if not
+    if missing < 0 and np.count_nonzero(~named) == -missing:  # others are not if it leaves them out
         numbers, X, Y = numbers[named], X[named], Y[named]
     if sizes is not None and sizes[0] != len(numbers):
         raise ValueError(

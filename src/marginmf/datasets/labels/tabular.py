@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from itertools import chain, islice
 from typing import Any
 
@@ -14,15 +15,14 @@ from marginmf._utils.types import Float64Array
 from marginmf.datasets.files.arrow import open_columnar
 from marginmf.datasets.files.convert import parse_number
 from marginmf.datasets.files.source import (
-    OTHER_ENCODING,
     SAMPLE_CHARACTERS,
     Chunk,
     Row,
     Source,
     iterate_rows,
-    likely_encoding,
     lines_of,
     read_chunks,
+    read_decoded,
     skip_lines,
     sniff_separator,
 )
@@ -137,10 +137,7 @@ def read_delimited(
     source: Source, labels: LabelsChoice | None, ignore: IgnoredChoice
 ) -> LabelsTable:
     """Read a text whose columns are numbers, with or without a line of names."""
-    try:
-        return _read_text(source, labels, ignore, likely_encoding(source))
-    except UnicodeDecodeError:
-        return _read_text(source, labels, ignore, OTHER_ENCODING)
+    return read_decoded(source, partial(_read_text, source, labels, ignore))
 
 
 def _read_text(
