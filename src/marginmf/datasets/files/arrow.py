@@ -19,14 +19,13 @@ from marginmf.datasets.files.convert import (
     make_batch,
 )
 from marginmf.datasets.files.source import Source
+from marginmf.datasets.table import Columns
 
 PARQUET_MARK, ARROW_MARK, STREAM_MARK = b"PAR1", b"ARROW1\0\0", b"\xff\xff\xff\xff"
 NAMES = {PARQUET_MARK: "Parquet", ARROW_MARK: "Arrow", STREAM_MARK: "Arrow stream"}
 BATCH_ROWS = 1 << 18
 DAY = 86_400
 TICKS_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
-
-Columns = dict[str, Array]
 
 
 def require_pyarrow(what: str) -> Any:

@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 
 from marginmf._utils.types import Array
 from marginmf.datasets.files.source import Row
+from marginmf.datasets.table import Columns
 
 # Names in the form of `plain_name`, in order of preference.
 _NAMES = {
@@ -142,9 +143,9 @@ def refuse_narrow(layout: ColumnLayout, names: Row, where: str) -> None:
         )
 
 
-def name_columns(columns: Iterable[tuple[str, Array]], where: str) -> dict[str, Array]:
+def name_columns(columns: Iterable[tuple[str, Array]], where: str) -> Columns:
     """Return columns by their names, without those that have none."""
-    named: dict[str, Array] = {}
+    named: Columns = {}
     for name, column in columns:
         if name in named:
             raise ValueError(f"{where}: two columns are called {name!r}; rename one of them.")

@@ -70,23 +70,19 @@ class CellError(ValueError):
         )
 
 
-class Converter(Protocol):
-    """Converts the raw columns of a format; raises `CellError`."""
+class _Converter(Protocol):
+    """Converts the raw columns of a format; raises `CellError`.
 
-    def ids(self, column: Any, what: str, /) -> IdBatch:
-        """Return ids."""
+    `maybe_times` returns None unless all are whole numbers of no more than `TIME_DIGITS`.
+    """
 
-    def ratings(self, column: Any, /) -> Float64Array:
-        """Return finite numbers."""
-
-    def times(self, column: Any, /) -> Int64Array:
-        """Return seconds since 1970."""
-
-    def maybe_times(self, column: Any, /) -> Int64Array | None:
-        """Return the column if it holds only whole numbers of no more than `TIME_DIGITS`."""
+    def ids(self, column: Any, what: str, /) -> IdBatch: ...
+    def ratings(self, column: Any, /) -> Float64Array: ...
+    def times(self, column: Any, /) -> Int64Array: ...
+    def maybe_times(self, column: Any, /) -> Int64Array | None: ...
 
 
-def make_batch(raw: Mapping[str, Any], converter: Converter) -> Batch:
+def make_batch(raw: Mapping[str, Any], converter: _Converter) -> Batch:
     """Convert the raw columns of some rows; of several errors, the one of the first row counts."""
     errors: list[CellError] = []
 

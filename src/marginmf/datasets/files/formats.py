@@ -8,13 +8,12 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import IO, Any, NamedTuple
 
-from marginmf._utils.types import Array
 from marginmf.datasets.files import arrow, text
 from marginmf.datasets.files.columns import Wanted
 from marginmf.datasets.files.convert import Batch
 from marginmf.datasets.files.source import UTF_16_MARKS, Source
+from marginmf.datasets.table import Columns
 
-Columns = dict[str, Array]
 OLD_FEATHER = b"FEA1"
 # A brace alone does not make JSON: ids such as {3F25-04E0} begin with one too.
 JSON_OBJECT = re.compile(r'\s*\{\s*(["}]|\Z)')

@@ -49,6 +49,7 @@ from marginmf.datasets.files.source import (
     skip_lines,
     sniff_separator,
 )
+from marginmf.datasets.table import Columns
 
 #: Rows to convert at once where they are Python objects.
 BATCH_ROWS = 1 << 13
@@ -61,7 +62,6 @@ SPARE_SEPARATOR = "\x1f"
 RUN_OF_BLANKS = re.compile(r"[^\S\n]+")
 BLANK_AROUND_LINE = re.compile("^\x1f|\x1f$", re.MULTILINE)
 
-Columns = dict[str, Array]
 NumberedRow = tuple[int, Row]
 
 

@@ -17,10 +17,9 @@ from marginmf._utils.files import atomic_write
 from marginmf._utils.ids import as_objects
 from marginmf._utils.types import Array
 from marginmf.datasets.files.formats import BY_ENDING, FORMATS, ending
+from marginmf.datasets.table import Columns
 
 STANDARD_OUTPUT = "-"
-
-Batch = dict[str, Array]
 
 
 def write_columns(
@@ -150,7 +149,7 @@ class _Batches:
         self._given = [columns] if isinstance(columns, Mapping) else columns
         self.n_rows = 0
 
-    def __iter__(self) -> Iterator[Batch]:
+    def __iter__(self) -> Iterator[Columns]:
         names: list[str] | None = None
         for given in self._given:
             batch = {name: _as_column(name, values) for name, values in given.items()}
