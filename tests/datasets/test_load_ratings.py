@@ -291,15 +291,6 @@ def test_an_archive_that_is_not_the_owners_is_refused(
 
 
 @pytest.mark.usefixtures("served")
-def test_what_a_killed_download_left_is_removed(tmp_path: Path) -> None:
-    left = tmp_path / "downloads" / ".ml-100k.zip.0123456789ab.part"
-    left.parent.mkdir()
-    left.write_bytes(b"half of it")
-    load_ratings(cache_dir=tmp_path)
-    assert kept_files(tmp_path) == [tmp_path / "ratings" / "ml-100k.npz"]
-
-
-@pytest.mark.usefixtures("served")
 def test_a_cache_that_cannot_be_written_costs_a_warning_not_the_data(
     original: RatingsTable, tmp_path: Path
 ) -> None:

@@ -3,22 +3,21 @@
 import os
 import sys
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from marginmf._utils.files import acquire_lock, leftovers
+from marginmf._utils.files import acquire_lock
 from marginmf.datasets import download
 from marginmf.datasets.cache import (
     DATA_FOLDER,
     STORAGE,
     AnyPath,
     LocalCopy,
-    cache_folder,
     cached_path,
     data_folder,
     local_copies,
@@ -42,7 +41,6 @@ if TYPE_CHECKING:
 OFFLINE = "MARGINMF_OFFLINE"
 # Short, because a machine that cannot reach the owner's site still has mirrors to try.
 OWNER_TIMEOUT = 15.0
-DOWNLOADS = "downloads"
 
 
 class DatasetUnavailable(OSError):  # noqa: N818, a state of the world more than an error
@@ -230,13 +228,16 @@ def _download_once(
     info: DatasetInfo, cache_dir: AnyPath | None, progress: bool, failures: list[str]
 ) -> Any:
     """Download a dataset and keep it; or wait for another process that does so already."""
-    cache, cached = cache_folder(cache_dir), cached_path(info, cache_dir)
-    with _one_process(cache / DOWNLOADS / f"{info.name}.lock") as waited:
+    cached = cached_path(info, cache_dir)
+    with ExitStack() as stack:
+        waited = False
+        with suppress(OSError):  # nothing can be kept there, so no other process can have kept it
+            waited = stack.enter_context(acquire_lock(cached.with_suffix(".lock")))
         if waited and cached.is_file():
             table = _read_first(local_copies(info, None, cache_dir)[-1:], info, [])
             if table is not None:
                 return table
-        table = _download(info, cache, progress, failures)
+        table = _download(info, progress, failures)
         try:
             STORAGE[info.kind].write(table, cached)
         except OSError as error:
@@ -248,51 +249,33 @@ def _download_once(
     return table
 
 
-@contextmanager
-def _one_process(lock: Path) -> Iterator[bool]:
-    """Keep other processes out during the block; yields whether one was there before."""
-    with ExitStack() as stack:
-        try:
-            waited = stack.enter_context(acquire_lock(lock))
-        except OSError:  # nothing can be kept here, so no other process can have kept it either
-            waited = False
-        yield waited
-
-
-def _download(info: DatasetInfo, cache: Path, progress: bool, failures: list[str]) -> Any:
+def _download(info: DatasetInfo, progress: bool, failures: list[str]) -> Any:
     """Return the table from the first source that has it, verified."""
     print(f"{info.title}: {info.terms}\nTo cite it: {info.citation}", file=sys.stderr)
-    with _download_folder(cache) as folder:
-        sources: list[tuple[str, Callable[[Path, bool], Any]]] = []
-        if info.address is not None:
-            sources.append((info.address, partial(_from_owner, info)))
-        for mirror in info.mirrors:
-            sources.append((mirror.phrase, partial(_from_mirror, info, mirror)))
-        for phrase, get in sources:
+    sources: list[tuple[str, Callable[[Path, bool], Any]]] = []
+    if info.address is not None:
+        sources.append((info.address, partial(_from_owner, info, info.address)))
+    for mirror in info.mirrors:
+        sources.append((mirror.phrase, partial(_from_mirror, info, mirror)))
+    for phrase, get in sources:
+        with TemporaryDirectory(prefix="marginmf-") as folder:
             try:
-                return get(folder, progress)
+                return get(Path(folder), progress)
             except Exception as error:  # a damaged file can fail anywhere, as can a server
                 failures.append(f"{phrase}: {reason(error)}")
     raise _unavailable(info, failures)
 
 
-def _from_owner(info: DatasetInfo, folder: Path, progress: bool) -> Any:
-    assert info.address is not None
-    archive = folder / Path(info.address).name
-    for left in leftovers(archive):  # by a process that was killed; this one has the lock
-        left.unlink()
-    download.fetch(
-        info.address,
-        archive,
+def _from_owner(info: DatasetInfo, address: str, folder: Path, progress: bool) -> Any:
+    archive = download.fetch(
+        address,
+        folder / Path(address).name,
         expected_size=info.size,
         sha256=info.sha256,
         progress=progress,
         timeout=OWNER_TIMEOUT,
     )
-    try:
-        return _verified(info.read(archive), info, info.address)
-    finally:
-        archive.unlink()  # the cache keeps arrays
+    return _verified(info.read(archive), info, address)
 
 
 def _from_mirror(
@@ -310,16 +293,3 @@ def _from_mirror(
 def _verified(table: Any, info: DatasetInfo, phrase: str, exact: bool | None = None) -> Any:
     named = replace(table, name=info.name, source=f"downloaded from {phrase}")
     return verify(named, info, exact)
-
-
-@contextmanager
-def _download_folder(cache: Path) -> Iterator[Path]:
-    """Yield a folder of the cache, or a temporary one where that cannot be written."""
-    folder = cache / DOWNLOADS
-    with suppress(OSError):
-        folder.mkdir(parents=True, exist_ok=True)
-    if os.access(folder, os.W_OK):
-        yield folder
-        return
-    with TemporaryDirectory(prefix="marginmf-") as temporary:
-        yield Path(temporary)

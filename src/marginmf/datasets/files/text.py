@@ -175,10 +175,7 @@ def _with_one_separator(text: str, separator: str | None) -> str | None:
     """Return the text with one character between cells, or None where it is not plain."""
     if separator is None:
         text = RUN_OF_BLANKS.sub(SPARE_SEPARATOR, text)
-        around = f"\n{text}\n"
-        return (
-            None if f"\n{SPARE_SEPARATOR}" in around or f"{SPARE_SEPARATOR}\n" in around else text
-        )
+        return None if BLANK_AROUND_LINE.search(text) else text
     if len(separator) == 1:
         return None if '"' in text else text
     return None if SPARE_SEPARATOR in text else text.replace(separator, SPARE_SEPARATOR)
