@@ -102,7 +102,7 @@ def test_dense_and_sparse_rows_say_the_same(tmp_path, monkeypatch) -> None:
         for row in rows
     )
     one = read(tmp_path, header + dense_rows, labels=1)
-    monkeypatch.setattr(arff, "CHUNK_CHARACTERS", 60)  # several blocks
+    monkeypatch.setattr(arff, "CHUNK_BYTES", 60)  # several blocks
     for body in (dense_rows, sparse_rows):
         two = read(tmp_path, header + body, labels=1)
         np.testing.assert_array_equal(dense(one.X), dense(two.X))

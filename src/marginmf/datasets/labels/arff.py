@@ -34,8 +34,8 @@ from marginmf.datasets.labels.columns import (
 )
 from marginmf.datasets.labels.table import LabelsTable, stack_features
 
-#: Characters of rows to parse at once, which may need a text for each value.
-CHUNK_CHARACTERS = 1 << 21
+#: Bytes of rows to parse at once, which may need a text for each value.
+CHUNK_BYTES = 1 << 21
 #: What a file may have at the end of its stem that its XML has not.
 SUFFIXES = ("-sparse", "-train", "-test", "_train", "_test")
 
@@ -181,7 +181,7 @@ def _read(
     labels = rule.find_labels(header, where)
     ignored = find_ignored(header.names, ignore, where)
     columns = ArffColumns(header.attributes, labels, ignored, where)
-    chunks = skip_lines(read_chunks(source, encoding), header.n_lines)
+    chunks = skip_lines(read_chunks(source, encoding, CHUNK_BYTES), header.n_lines)
     blocks = list(_read_blocks(chunks, columns, where))
     if not blocks:
         raise ValueError(f"{where} has no rows after @data; add some.")
@@ -199,29 +199,14 @@ def _read(
 
 def _read_blocks(chunks: Iterator[Chunk], columns: ArffColumns, where: str) -> Iterator[Matrices]:
     is_sparse: bool | None = None
-    for numbers, lines in _split_chunks(chunks):
+    for chunk in chunks:
+        split = enumerate(map(str.strip, chunk.text.split("\n")), chunk.lines_before + 1)
+        rows = {number: line for number, line in split if line and not line.startswith("%")}
+        if not rows:
+            continue
+        lines = list(rows.values())
         is_sparse = lines[0].startswith("{") if is_sparse is None else is_sparse
         try:
             yield read_rows(lines, columns, is_sparse)
         except RowError as error:
-            raise ValueError(f"{where}, line {numbers[error.row]}: {error}.") from None
-
-
-def _split_chunks(chunks: Iterator[Chunk]) -> Iterator[tuple[list[int], list[str]]]:
-    """Yield the numbers and texts of some lines at a time, without comments and blank lines."""
-    for chunk in chunks:
-        numbers: list[int] = []
-        lines: list[str] = []
-        length = 0
-        for number, line in enumerate(chunk.text.split("\n"), chunk.lines_before + 1):
-            line = line.strip()
-            if not line or line.startswith("%"):
-                continue
-            numbers.append(number)
-            lines.append(line)
-            length += len(line)
-            if length >= CHUNK_CHARACTERS:
-                yield numbers, lines
-                numbers, lines, length = [], [], 0
-        if lines:
-            yield numbers, lines
+            raise ValueError(f"{where}, line {list(rows)[error.row]}: {error}.") from None

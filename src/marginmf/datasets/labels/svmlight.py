@@ -9,7 +9,7 @@ import math
 import re
 from collections.abc import Sequence
 from functools import partial
-from itertools import chain, compress
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -143,10 +143,11 @@ def _parse(texts: dict[int, str], where: str) -> tuple[Any, Any]:
         loaded = _load([_sort_features(text, f"{where}, line {n}") for n, text in texts.items()])
         assert loaded is not None
     X, labels = loaded
-    counts = [len(found) if text else 0 for found, text in zip(labels, texts.values(), strict=True)]
-    ids = np.fromiter(chain.from_iterable(compress(labels, texts.values())), np.float64)
-    starts = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
-    return X, sparse.csr_array((np.ones(len(ids)), ids.astype(np.int64), starts), shape=X.shape)
+    if "" in texts.values():
+        labels = [found if text else () for found, text in zip(labels, texts.values(), strict=True)]
+    starts = np.concatenate([[0], np.cumsum(list(map(len, labels)), dtype=np.int64)])
+    ids = np.fromiter(chain.from_iterable(labels), np.float64, starts[-1]).astype(np.int64)
+    return X, sparse.csr_array((np.ones(len(ids)), ids, starts), shape=X.shape)
 
 
 def _load(texts: list[str]) -> tuple[Any, list[tuple[float, ...]]] | None:
