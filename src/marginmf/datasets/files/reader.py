@@ -86,7 +86,7 @@ def read_ratings(
     (['ann', 'bob'], [50, 50], [4.5, 3.0])
     """
     source = Source(path)
-    rows = _Rows(source, Wanted(user, item, rating))
+    rows = _FileRows(source, Wanted(user, item, rating))
     users, items, ratings, timestamps = rows.read_columns()
     return RatingsTable(
         source.path.name,
@@ -139,7 +139,7 @@ def read_pairs(
     ...     read_pairs(path).tolist()
     [['ann', 50], ['bob', 7]]
     """
-    rows = _Rows(Source(path, "pairs"), Wanted(user, item, rated=False))
+    rows = _FileRows(Source(path, "pairs"), Wanted(user, item, rated=False))
     return as_pairs(*rows.read_columns()[:2])
 
 
@@ -184,7 +184,7 @@ def iterate_pairs(
     """
     if isinstance(chunk, bool) or not isinstance(chunk, int | np.integer) or chunk < 1:
         raise ValueError(f"chunk= is how many pairs at a time, 1 or more, not {chunk!r}.")
-    rows = _Rows(Source(path, "pairs"), Wanted(user, item, rated=False))
+    rows = _FileRows(Source(path, "pairs"), Wanted(user, item, rated=False))
     return _pair_chunks(rows, int(chunk))
 
 
@@ -228,7 +228,7 @@ def read_features(path: AnyPath) -> Columns:
     return read_decoded(source, lambda encoding: file_format.read_columns(source, encoding))
 
 
-class _Rows:
+class _FileRows:
     """The rows of a file in batches, which can be iterated more than once."""
 
     def __init__(self, source: Source, wanted: Wanted) -> None:
@@ -262,7 +262,7 @@ class _Rows:
         )
 
 
-def _pair_chunks(rows: _Rows, size: int) -> Iterator[IdArray]:
+def _pair_chunks(rows: _FileRows, size: int) -> Iterator[IdArray]:
     users_whole, items_whole = rows.gather(_are_whole_numbers)
     rest = np.empty((0, 2), dtype=np.int64 if users_whole and items_whole else object)
     for batch in rows.batches():
