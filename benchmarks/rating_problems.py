@@ -10,8 +10,8 @@ import numpy as np
 
 from benchmarks.harness import Arrays, Problem
 from marginmf.datasets import RatingsTable, load_ratings
-from marginmf.datasets.members import open_member
-from marginmf.datasets.places import DATA_FOLDER, data_folder
+from marginmf.datasets.cache import DATA_FOLDER, data_folder
+from marginmf.datasets.known_formats import open_member
 from marginmf.metrics import (
     chance_error,
     expected_calibration_error,

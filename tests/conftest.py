@@ -5,13 +5,29 @@ from pathlib import Path
 
 import pytest
 
+from marginmf.datasets import RatingsTable, dataset_path, load_ratings
+
+
+def data_folders() -> list[Path]:
+    """Where real datasets may be: $MARGINMF_DATA, and shared/data beside the repository."""
+    beside = Path(__file__).resolve().parents[2] / "shared" / "data"
+    named = os.environ.get("MARGINMF_DATA")
+    return [Path(named), beside] if named else [beside]
+
 
 @pytest.fixture(scope="session")
 def data_root() -> Path:
-    """The folder with real datasets: $MARGINMF_DATA, else shared/data beside the repository."""
-    beside = Path(__file__).resolve().parents[2] / "shared" / "data"
-    named = os.environ.get("MARGINMF_DATA")
-    for root in [Path(named), beside] if named else [beside]:
+    """The folder with all real datasets, for tests that need more than MovieLens 100K."""
+    for root in data_folders():
         if (root / "ratings").is_dir() and (root / "original").is_dir():
             return root
     pytest.skip("no real data: set MARGINMF_DATA to a folder with 'ratings' and 'original'")
+
+
+@pytest.fixture(scope="session")
+def movielens_100k() -> RatingsTable:
+    """MovieLens 100K from a data folder, or from the cache where a demo has left it."""
+    for folder in [*filter(Path.is_dir, data_folders()), None]:
+        if dataset_path("ml-100k", data_dir=folder) is not None:
+            return load_ratings("ml-100k", data_dir=folder, offline=True)
+    pytest.skip("no MovieLens 100K: run 'marginmf datasets get ml-100k', or set MARGINMF_DATA")

@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from marginmf.datasets import RatingsFacts, RatingsTable, dataset_names, npz, registry
+from marginmf.datasets import RatingsFacts, RatingsTable, dataset_names, registry
+from marginmf.datasets import table as tables
 
 VOTES = "1\t10\t0.2\t1\t\n1\t11\t1\t1\t\n7\t10\t0\t1\t\n"
 
@@ -25,8 +26,8 @@ def small_eachmovie(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     from dataclasses import replace
 
     facts = RatingsFacts(3, 2, 2, (1.0, 2.0, 6.0))
-    entry = replace(registry.ENTRIES["eachmovie"], facts=facts)
-    monkeypatch.setitem(registry.ENTRIES, "eachmovie", entry)
+    entry = replace(registry.entries()["eachmovie"], facts=facts)
+    monkeypatch.setitem(registry.entries(), "eachmovie", entry)
     path = tmp_path / "Vote.txt"
     path.write_text(VOTES)
     return path
@@ -102,11 +103,11 @@ def test_what_is_here_is_held_against_what_is_expected(
     monkeypatch.setenv("MARGINMF_DATA", str(folder))
     arrays = folder / "ratings" / "ml-100k.npz"
     if ratings == "other":
-        table = npz.read_npz(data_root / "ratings" / "ml-100k.npz", "ml-100k")
+        table = tables.read_npz(data_root / "ratings" / "ml-100k.npz", "ml-100k")
         changed = np.roll(table.ratings, 1)
-        npz.write_npz(RatingsTable("t", table.users, table.items, changed), arrays)
+        tables.write_npz(RatingsTable("t", table.users, table.items, changed), arrays)
     elif isinstance(ratings, list):
-        npz.write_npz(RatingsTable("t", [1, 1, 2], [7, 8, 9], ratings), arrays)
+        tables.write_npz(RatingsTable("t", [1, 1, 2], [7, 8, 9], ratings), arrays)
     elif ratings is not None:
         arrays.parent.mkdir(parents=True)
         arrays.write_bytes(ratings)

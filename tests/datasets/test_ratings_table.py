@@ -1,9 +1,11 @@
 import dataclasses
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from marginmf.datasets import RatingsTable
+from marginmf.datasets.table import read_npz, write_npz
 
 
 def test_whole_number_ids_become_int64_pairs() -> None:
@@ -50,3 +52,15 @@ def test_a_table_is_frozen_but_can_be_replaced() -> None:
     with pytest.raises(dataclasses.FrozenInstanceError):
         table.name = "other"  # type: ignore[misc]
     assert dataclasses.replace(table, source="here").source == "here"
+
+
+def test_text_ids_survive_the_npz_form(tmp_path: Path) -> None:
+    table = RatingsTable("t", ["ann", "bob"], [7, 8], [1, 2.5], titles={7: "Ä", 8: "B"})
+    write_npz(table, tmp_path / "t.npz")
+    again = read_npz(tmp_path / "t.npz", "t")
+    assert again.pairs.tolist() == [["ann", 7], ["bob", 8]]
+    assert (again.titles, again.timestamps, again.ratings.tolist()) == (
+        {7: "Ä", 8: "B"},
+        None,
+        [1, 2.5],
+    )

@@ -13,7 +13,7 @@ import pytest
 from made_files import COLUMNAR, KINDS, ROWS, as_json, write
 
 from marginmf.datasets import read_ratings
-from marginmf.datasets.files import columnar, jsonlines
+from marginmf.datasets.files import arrow, text
 
 
 def read(path: Path, **chosen: Any) -> tuple[list[Any], list[Any], list[float]]:
@@ -69,8 +69,8 @@ def test_the_content_says_the_kind_whatever_the_name(tmp_path: Path, kind: str, 
 def test_many_blocks_make_one_table(
     tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(columnar, "BLOCK_ROWS", 7)
-    monkeypatch.setattr(jsonlines, "BLOCK_ROWS", 7)
+    monkeypatch.setattr(arrow, "BATCH_ROWS", 7)
+    monkeypatch.setattr(text, "BATCH_ROWS", 7)
     users = [f"u{k % 13}" for k in range(100)]
     rows = {"user": users, "item": list(range(100)), "rating": [k % 5 / 2 for k in range(100)]}
     path = write(tmp_path, KINDS[kind](rows), f"ratings.{kind}")
@@ -113,7 +113,7 @@ def test_files_with_types_keep_the_types_of_ids(
 def test_json_ids_of_several_types_stay_apart_over_blocks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(jsonlines, "BLOCK_ROWS", 2)
+    monkeypatch.setattr(text, "BATCH_ROWS", 2)
     users = [1, 2, "1", 1, 2**70, 3, "b"]
     path = write(tmp_path, as_json({"user": users, "item": users, "rating": users[:1] * 7}), "r")
     assert read(path)[:2] == (users, users)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from marginmf.datasets import iterate_pairs, read_pairs, read_ratings, write_columns
-from marginmf.datasets.files import fast_text, jsonlines, pieces, text
+from marginmf.datasets.files import source, text
 from marginmf.ratings import BiasOnly
 
 KINDS = ["csv", "tsv", "csv.gz", "jsonl", "jsonl.gz", "parquet", "arrow", "arrows"]
@@ -24,10 +24,9 @@ def write(folder: Path, content: str, name: str = "pairs.csv") -> Path:
 
 
 @pytest.fixture
-def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pieces, "PIECE_BYTES", 64)
-    monkeypatch.setattr(text, "FAST_CHARACTERS", 0)
-    monkeypatch.setattr(jsonlines, "BLOCK_ROWS", 3)
+def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(source, "CHUNK_BYTES", 64)
+    monkeypatch.setattr(text, "BATCH_ROWS", 3)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -110,7 +109,7 @@ LATE_NAME = ["1,2"] * 50 + ["x,2"]
 LATE_LATIN = ["1,2"] * 50 + ["1,\xe9"]
 
 
-@pytest.mark.usefixtures("small_pieces")
+@pytest.mark.usefixtures("small_chunks")
 @pytest.mark.parametrize("quick", [True, False])
 @pytest.mark.parametrize("chunk", [1, 7, 51, 1000])
 @pytest.mark.parametrize("lines", [["1,2"] * 51, LATE_NAME, LATE_LATIN, ["a,b"] * 51])
@@ -118,7 +117,7 @@ def test_chunks_together_are_all_pairs(
     tmp_path: Path, lines: list[str], chunk: int, quick: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not quick:
-        monkeypatch.setattr(fast_text, "has_pyarrow", lambda: False)
+        monkeypatch.setattr(text, "read_plain", lambda *arguments: None)
     path = tmp_path / "pairs.csv"
     path.write_bytes("\n".join(lines).encode("latin-1"))
     whole = read_pairs(path)
@@ -129,7 +128,7 @@ def test_chunks_together_are_all_pairs(
     assert np.concatenate(chunks).tolist() == whole.tolist()
 
 
-@pytest.mark.usefixtures("small_pieces")
+@pytest.mark.usefixtures("small_chunks")
 def test_chunks_of_json_keep_types_apart(tmp_path: Path) -> None:
     users = [1, 2, 3, 4, "1", 5, 6]
     lines = [json.dumps({"user": user, "item": 7}) for user in users]
@@ -139,7 +138,7 @@ def test_chunks_of_json_keep_types_apart(tmp_path: Path) -> None:
     assert found == read_pairs(path).tolist()
 
 
-@pytest.mark.usefixtures("small_pieces")
+@pytest.mark.usefixtures("small_chunks")
 def test_a_fault_at_the_end_is_found_before_the_first_chunk(tmp_path: Path) -> None:
     path = write(tmp_path, "1,2\n" * 100 + "1,\n")
     with pytest.raises(ValueError, match="line 101: the item id is empty"):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from marginmf.datasets import read_ratings
@@ -204,6 +204,7 @@ rows = st.lists(
 )
 
 
+@settings(max_examples=40, deadline=None)
 @given(rows=rows, separator=st.sampled_from(",;\t"))
 def test_what_csv_writes_is_read_back(
     tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[str, str, float]], separator: str

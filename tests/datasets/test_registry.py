@@ -1,23 +1,23 @@
+"""The entries say what one has to know, data folders agree with them, and so does the page."""
+
 import re
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from marginmf.cli.printing import size
 from marginmf.datasets import (
     LabelsFacts,
-    RatingsTable,
     dataset_info,
     dataset_names,
     dataset_path,
     load_labels,
     load_ratings,
-    npz,
 )
-from marginmf.datasets.fingerprints import labels_fingerprint, ratings_fingerprint
-from marginmf.datasets.places import own_datasets
-from marginmf.datasets.verification import DIFFERS
+from marginmf.datasets.cache import DIFFERS, STORAGE, own_datasets
 
 CHAPTER_5 = (
     "cal500 emotions genbase plant978 medical langlog human3106 yahoo-education yahoo-science"
@@ -61,37 +61,18 @@ def test_what_a_data_folder_has_is_what_the_entries_say(data_root: Path) -> None
         assert table.name == name
         assert str(path) in table.source
         assert DIFFERS not in table.source
-        digest = (ratings_fingerprint if info.kind == "ratings" else labels_fingerprint)(table)
+        digest = STORAGE[info.kind].fingerprint(table)
         assert info.fingerprint == (None if name == "ml-latest-small" else digest), name
+        if name == "eachmovie-sample":  # it is divided
+            rows = np.sort(np.concatenate([table.train_idx, table.test_idx]))
+            np.testing.assert_array_equal(rows, np.arange(len(table)))
+        if name == "book-crossing":  # its numbers are texts
+            assert all(isinstance(item, str) for item in table.items[:1000])
 
 
 def test_a_data_folder_has_nothing_that_no_entry_describes(data_root: Path) -> None:
     for kind in ("ratings", "labels"):
         assert set(own_datasets(kind, data_root)) <= set(dataset_names(kind))
-
-
-def test_the_sample_of_eachmovie_is_divided(data_root: Path) -> None:
-    table = load_ratings("eachmovie-sample", data_dir=data_root)
-    assert table.train_idx is not None
-    assert table.test_idx is not None
-    assert sorted([*table.train_idx, *table.test_idx]) == list(range(len(table)))
-
-
-def test_books_have_numbers_that_are_texts(data_root: Path) -> None:
-    table = load_ratings("book-crossing", data_dir=data_root)
-    assert all(isinstance(item, str) for item in table.items[:1000])
-
-
-def test_text_ids_survive_the_npz_form(tmp_path: Path) -> None:
-    table = RatingsTable("t", ["ann", "bob"], [7, 8], [1, 2.5], titles={7: "Ä", 8: "B"})
-    npz.write_npz(table, tmp_path / "t.npz")
-    again = npz.read_npz(tmp_path / "t.npz", "t")
-    assert again.pairs.tolist() == [["ann", 7], ["bob", 8]]
-    assert (again.titles, again.timestamps, again.ratings.tolist()) == (
-        {7: "Ä", 8: "B"},
-        None,
-        [1, 2.5],
-    )
 
 
 def test_importing_the_package_is_light() -> None:
@@ -103,3 +84,15 @@ def test_importing_the_package_is_light() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
     assert result.stdout.strip() == "[]"
+
+
+def test_the_page_lists_every_entry_as_it_is() -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "datasets.md").read_text()
+    rows = re.findall(r"^\| `.*$", page, re.MULTILINE)
+    expected = []
+    for name in [*dataset_names("ratings"), *dataset_names("labels")]:
+        info = dataset_info(name)
+        source = "download" if info.can_be_downloaded else "by hand"
+        source += f", {size(info.size)}" if info.size is not None else ""
+        expected.append(f"| `{name}` | {info.title} | {info.facts.words()} | {source} |")
+    assert rows == expected

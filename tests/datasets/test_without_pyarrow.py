@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from marginmf.datasets import iterate_pairs, read_pairs, read_ratings, write_columns
-from marginmf.datasets.files import text
 
 ROWS = {"user": ["a", "b"], "item": [1, 2], "rating": [3.0, 4.5]}
 NEEDED = "needs pyarrow, which is not installed: pip install 'marginmf\\[io\\]'"
@@ -20,10 +19,7 @@ def no_pyarrow(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("no_pyarrow")
 @pytest.mark.parametrize("kind", ["csv", "tsv", "jsonl", "csv.gz"])
-def test_text_is_read_and_written(
-    tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(text, "FAST_CHARACTERS", 0)
+def test_text_is_read_and_written(tmp_path: Path, kind: str) -> None:
     path = tmp_path / f"ratings.{kind}"
     write_columns(path, ROWS)
     table = read_ratings(path)

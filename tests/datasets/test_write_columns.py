@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import feather, parquet
 
-from marginmf.datasets import read_ratings, write_columns
+from marginmf.datasets import RatingsTable, read_ratings, write_columns
 
 TEXT = ["csv", "tsv", "jsonl", "ndjson", "csv.gz", "tsv.gz", "jsonl.gz"]
 COLUMNAR = ["parquet", "pq", "arrow", "feather", "ipc", "arrows"]
@@ -41,6 +41,19 @@ def test_what_is_written_is_read_back(tmp_path: Path, kind: str) -> None:
     assert write_columns(path, [ROWS, ROWS, ROWS]) == 6
     assert table(path) == (["ann", "bob"] * 3, [7, 9] * 3, [4.5, 1 / 3] * 3)
     assert os.listdir(tmp_path) == [path.name]
+
+
+@pytest.mark.parametrize("kind", ["tsv.gz", "jsonl", "parquet"])
+def test_real_ratings_are_read_back(
+    movielens_100k: RatingsTable, tmp_path: Path, kind: str
+) -> None:
+    columns = ("users", "items", "ratings", "timestamps")
+    arrays = {name[:-1]: getattr(movielens_100k, name) for name in columns}
+    path = tmp_path / f"out.{kind}"
+    assert write_columns(path, arrays) == 100_000
+    again = read_ratings(path)
+    for name in columns:
+        np.testing.assert_array_equal(getattr(again, name), getattr(movielens_100k, name))
 
 
 def test_each_kind_is_what_others_expect(tmp_path: Path) -> None:
@@ -73,9 +86,9 @@ names = st.tuples(anything, words, anything).map("".join)
 numbers = st.floats(allow_nan=False, allow_infinity=False)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(rows=st.lists(st.tuples(tidy, tidy, numbers), min_size=1, max_size=9))
-@pytest.mark.parametrize("kind", ["csv", "tsv", "csv.gz"])
+@pytest.mark.parametrize("kind", ["csv", "tsv"])
 def test_text_gives_tidy_names_and_numbers_back(
     tmp_path_factory: pytest.TempPathFactory, kind: str, rows: list[tuple[str, str, float]]
 ) -> None:
@@ -90,7 +103,7 @@ def test_text_gives_tidy_names_and_numbers_back(
 whole = st.integers(-(2**63), 2**63 - 1)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(
     rows=st.one_of(
         st.lists(st.tuples(names, whole, numbers), min_size=1, max_size=9),
@@ -98,7 +111,7 @@ whole = st.integers(-(2**63), 2**63 - 1)
     ),
     size=st.integers(1, 9),
 )
-@pytest.mark.parametrize("kind", ["jsonl", "parquet", "arrow", "arrows"])
+@pytest.mark.parametrize("kind", ["jsonl", "parquet", "arrow"])
 def test_files_with_types_give_every_id_back(
     tmp_path_factory: pytest.TempPathFactory, kind: str, rows: list[Any], size: int
 ) -> None:
@@ -233,8 +246,6 @@ def test_standard_output_gets_each_batch_as_it_comes(capfdbinary: Any) -> None:
 
 
 def test_standard_output_may_be_a_pipe_also_for_parquet() -> None:
-    code = "from marginmf.datasets import write_columns; write_columns('-', {'a': [1]}, kind='%s')"
-    for kind in ("parquet", "arrow"):
-        run = subprocess.run([sys.executable, "-c", code % kind], capture_output=True, check=True)
-        read = parquet.read_table if kind == "parquet" else feather.read_table
-        assert read(io.BytesIO(run.stdout)).to_pydict() == {"a": [1]}
+    code = "from marginmf.datasets import write_columns as w; w('-', {'a': [1]}, kind='parquet')"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+    assert parquet.read_table(io.BytesIO(run.stdout)).to_pydict() == {"a": [1]}

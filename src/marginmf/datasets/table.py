@@ -1,16 +1,27 @@
-"""The form every ratings dataset takes: three columns in file order, and what is known of them."""
+"""Tables of ratings: columns in file order, and their form as arrays in one ``.npz`` file.
 
+In the file, ``user`` and ``item`` hold indices into ``users`` and ``items``, which hold the ids;
+``rating``; ``timestamp``, ``title_ids`` with ``titles``, ``train_idx``, ``test_idx``, ``source``
+and the columns of features, such as ``item_features.year``, where there are any. Nothing is
+pickled, so a malicious file cannot run anything.
+"""
+
+import hashlib
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from marginmf._utils.files import atomic_write
 from marginmf._utils.ids import as_id_column
 
 IdArray = npt.NDArray[Any]
 #: Columns of one length by their names.
 Columns = dict[str, npt.NDArray[Any]]
+SPLITS = ("train_idx", "test_idx")
+FEATURES = ("user_features", "item_features")
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -31,7 +42,7 @@ class RatingsTable:
     titles : dict, optional
         Title of an item by its id.
     train_idx, test_idx : array-like of int, optional
-        The places of the ratings that the owner of the dataset trains and tests on.
+        The rows that the owner of the dataset trains and tests on.
     source : str
         One phrase that says where the ratings came from.
     user_features, item_features : dict of arrays, optional
@@ -76,10 +87,10 @@ class RatingsTable:
                 f"The columns of a RatingsTable are one-dimensional and of one length, "
                 f"but their shapes are: {found}."
             )
-        for part in ("train_idx", "test_idx"):
-            places = getattr(self, part)
-            if places is not None:
-                columns[part] = _places(places, len(columns["ratings"]), part)
+        for part in SPLITS:
+            rows = getattr(self, part)
+            if rows is not None:
+                columns[part] = _checked_rows(rows, len(columns["ratings"]), part)
         for column, values in columns.items():
             object.__setattr__(self, column, values)  # the way to fill in a frozen dataclass
 
@@ -90,17 +101,17 @@ class RatingsTable:
 
     @property
     def n_users(self) -> int:
-        """Number of different users."""
-        return _n_different(self.users)
+        """Number of distinct users."""
+        return _n_distinct(self.users)
 
     @property
     def n_items(self) -> int:
-        """Number of different items."""
-        return _n_different(self.items)
+        """Number of distinct items."""
+        return _n_distinct(self.items)
 
     @property
     def levels(self) -> npt.NDArray[np.float64]:
-        """The different ratings, in ascending order."""
+        """The distinct ratings, in ascending order."""
         return np.unique(self.ratings)
 
     def __len__(self) -> int:
@@ -123,18 +134,100 @@ def as_pairs(users: IdArray, items: IdArray) -> IdArray:
     return pairs
 
 
-def _n_different(ids: IdArray) -> int:
-    # Millions of Python numbers take minutes' worth of memory; texts are objects anyway.
+def _n_distinct(ids: IdArray) -> int:
+    # As Python numbers, millions of ids would take gigabytes; texts are objects anyway.
     return len(np.unique(ids) if ids.dtype == np.int64 else set(ids.tolist()))
 
 
-def _places(places: Any, n_ratings: int, what: str) -> npt.NDArray[np.int64]:
-    chosen = np.asarray(places)
+def _checked_rows(rows: Any, n_ratings: int, what: str) -> npt.NDArray[np.int64]:
+    chosen = np.asarray(rows)
     if chosen.ndim != 1 or chosen.dtype.kind not in "iu":
-        raise ValueError(f"{what} must be a list of whole numbers, the places of ratings.")
+        raise ValueError(f"{what} must be a list of whole numbers, the rows of ratings.")
     if chosen.size and not 0 <= int(chosen.min()) <= int(chosen.max()) < n_ratings:
         raise ValueError(
-            f"{what} goes from {chosen.min()} to {chosen.max()}, but ratings have the places 0 to "
+            f"{what} goes from {chosen.min()} to {chosen.max()}, but ratings have the rows 0 to "
             f"{n_ratings - 1}."
         )
     return chosen.astype(np.int64)
+
+
+def write_npz(table: RatingsTable, path: Path) -> None:
+    """Write a table; the file appears whole or not at all."""
+    users, user = np.unique(_storable(table.users), return_inverse=True)
+    items, item = np.unique(_storable(table.items), return_inverse=True)
+    arrays: dict[str, Any] = {
+        "user": user.astype(np.int32),
+        "item": item.astype(np.int32),
+        "users": users,
+        "items": items,
+        "rating": table.ratings,
+        "source": np.array(table.source),
+        "timestamp": table.timestamps,
+    }
+    arrays |= {part: getattr(table, part) for part in SPLITS}
+    if table.titles is not None:
+        arrays["title_ids"] = np.array(list(table.titles))
+        arrays["titles"] = np.array(list(table.titles.values()))
+    for part in FEATURES:
+        for name, column in (getattr(table, part) or {}).items():
+            arrays[f"{part}.{name}"] = _storable(column) if column.dtype == object else column
+    with atomic_write(path) as file:
+        np.savez_compressed(file, **{k: array for k, array in arrays.items() if array is not None})
+
+
+def read_npz(path: Path, name: str, source: str = "") -> RatingsTable:
+    """Read a table; `source` is used where the file does not say its own."""
+    try:
+        # Opened here, because NumPy does not close a file that it fails to read.
+        with open(path, "rb") as handle, np.load(handle, allow_pickle=False) as file:
+            arrays = {key: file[key] for key in file.files}
+        others: dict[str, Any] = {part: arrays.get(part) for part in SPLITS}
+        others |= {part: _features(arrays, part) for part in FEATURES}
+        if "titles" in arrays:
+            titles = zip(arrays["title_ids"].tolist(), arrays["titles"].tolist(), strict=True)
+            others["titles"] = dict(titles)
+        return RatingsTable(
+            name,
+            _as_text(arrays["users"])[arrays["user"]],
+            _as_text(arrays["items"])[arrays["item"]],
+            arrays["rating"],
+            timestamps=arrays.get("timestamp"),
+            source=str(arrays.get("source", source)),
+            **others,
+        )
+    except (FileNotFoundError, NotADirectoryError):
+        raise
+    except Exception as error:  # a damaged file can fail anywhere in zipfile, zlib or NumPy
+        reason = str(error) or type(error).__name__
+        raise ValueError(f"{path} is not a ratings file, or is damaged ({reason}).") from error
+
+
+def ratings_fingerprint(table: RatingsTable) -> str:
+    """Return the SHA-256 of users, items, ratings and timestamps in the order of the file.
+
+    Numbers are little-endian and take 8 bytes; ids that are texts are UTF-8, a line each.
+    """
+    digest = hashlib.sha256()
+    for ids in (table.users, table.items):
+        if ids.dtype == np.int64:
+            digest.update(ids.astype("<i8").tobytes())
+        else:
+            digest.update("\n".join(map(str, ids.tolist())).encode())
+    digest.update(table.ratings.astype("<f8").tobytes())
+    if table.timestamps is not None:
+        digest.update(table.timestamps.astype("<i8").tobytes())
+    return digest.hexdigest()
+
+
+def _features(arrays: dict[str, Any], part: str) -> Columns | None:
+    names = [key.removeprefix(f"{part}.") for key in arrays if key.startswith(f"{part}.")]
+    return {name: _as_text(arrays[f"{part}.{name}"]) for name in names} or None
+
+
+def _storable(ids: IdArray) -> IdArray:
+    return ids if ids.dtype == np.int64 else ids.astype(np.str_)
+
+
+def _as_text(ids: IdArray) -> IdArray:
+    """Return ids that were kept as bytes, as ASCII may be, as the texts that they are."""
+    return np.char.decode(ids, "latin-1") if ids.dtype.kind == "S" else ids

@@ -9,7 +9,7 @@ import numpy as np
 
 from marginmf._utils.random import as_generator
 from marginmf.datasets import RatingsTable, load_labels, load_ratings, make_ratings
-from marginmf.datasets.synthetic import observed_part
+from marginmf.datasets.synthetic import observe_entries
 
 if TYPE_CHECKING:
     from marginmf.datasets import LabelsTable
@@ -88,4 +88,4 @@ def cut_ratings(
         size=(n_users, n_items)
     )
     levels = 1 + np.digitize(scores, np.quantile(scores, np.cumsum(SHARES)[:-1]))
-    return observed_part(levels, observed, generator, f"{n_factors} factors, cut into levels")
+    return observe_entries(levels, observed, generator, f"{n_factors} factors, cut into levels")

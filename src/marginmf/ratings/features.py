@@ -261,14 +261,11 @@ def _ids(values: Any, what: str) -> Array:
 def _id_name(names: Iterable[str], what: str, named: str | None) -> str | None:
     """Return which of the columns holds the ids: the one that is named, or one known as such."""
     # Here, because datasets are not imported before they are needed.
-    from marginmf.datasets.files.headers import NAMES, plain
+    from marginmf.datasets.files.columns import find_id_column
 
     if named is not None:
         return named if named in names else None
-    found = {plain(name): name for name in names}
-    # A title is among the names that items have in files of ratings, but here it is a feature.
-    usual = (one for one in (what, f"{what}id", "id", *NAMES[what].split()) if "title" not in one)
-    return next((found[one] for one in usual if one in found), None)
+    return find_id_column(names, what)
 
 
 def _frame(source: Any, what: str, named: str | None) -> dict[str, Array]:

@@ -1,4 +1,4 @@
-"""Label datasets written out in every form, for the tests of readers."""
+"""Label datasets written in every format, and checks of what is said of faulty files."""
 
 import gzip
 import io
@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pytest
 from made_files import as_feather, as_parquet, as_stream
 from scipy import sparse
 
-from marginmf.datasets import LabelsTable
+from marginmf.datasets import LabelsTable, read_labels
 from marginmf.datasets.labels.npz import write_labels_npz
 
 
@@ -115,3 +116,23 @@ NAMED: dict[str, Callable[[LabelsTable], bytes]] = {
     "feather": lambda table: as_feather(columns(table)),
     "arrows": lambda table: as_stream(pa.table(columns(table))),
 }
+
+
+TABLE = LabelsTable(
+    "t",
+    np.arange(12.0).reshape(4, 3),
+    [[1, 0], [0, 1], [1, 1], [0, 0]],
+    feature_names=("a", "b", "c"),
+    label_names=("p", "q"),
+)
+
+
+def check(path: Path, message: str, **options: Any) -> None:
+    """Assert that a file is refused in one sentence, which names the file and has a message."""
+    with pytest.raises(ValueError, match=message) as caught:
+        read_labels(path, **options)
+    text = str(caught.value)
+    assert text.startswith(str(path.parent)), text
+    assert text.endswith(".")
+    assert "\n" not in text
+    assert len(text) < 600

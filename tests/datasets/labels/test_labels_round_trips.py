@@ -60,7 +60,7 @@ def assert_same(table: LabelsTable, again: LabelsTable, names: bool = True) -> N
         assert again.feature_names == table.feature_names
 
 
-quick = settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+quick = settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 @pytest.mark.parametrize("kind", NAMED)

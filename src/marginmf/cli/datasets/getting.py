@@ -32,13 +32,13 @@ def get(
 ) -> None:
     """Download datasets, check them, and keep them in the cache.
 
-    A dataset that is here already is checked again. A download that was interrupted goes on from
-    where it broke off. With --from, a file that you have is checked and kept instead.
+    A dataset that is here already is checked again. With --from, a file that you have is checked
+    and kept instead.
     """
     from marginmf.cli.datasets.words import whereabouts
     from marginmf.cli.printing import to_json
     from marginmf.datasets import dataset_info, dataset_path, keep_copy
-    from marginmf.datasets.forms import FORMS
+    from marginmf.datasets.cache import STORAGE
     from marginmf.datasets.loading import load
 
     entries = [dataset_info(name) for name in dict.fromkeys(names)]
@@ -50,7 +50,7 @@ def get(
     got = []
     for info in entries:
         table = load(info.kind, info.name, None, None, offline, talk.progress)
-        facts = FORMS[info.kind].facts(table)
+        facts = STORAGE[info.kind].facts(table)
         got.append(
             {
                 "name": info.name,

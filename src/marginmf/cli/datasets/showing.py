@@ -50,11 +50,9 @@ def _found(about: "DatasetInfo") -> dict[str, Any] | None:
     """Read the copy on this machine, and return what it contains or why it cannot be used."""
     from dataclasses import asdict
 
-    from marginmf.datasets.copies import present
-    from marginmf.datasets.forms import FORMS
-    from marginmf.datasets.verification import reason
+    from marginmf.datasets.cache import STORAGE, find_copy, reason
 
-    place, form = present(about), FORMS[about.kind]
+    place, form = find_copy(about), STORAGE[about.kind]
     if place is None:
         return None
     try:

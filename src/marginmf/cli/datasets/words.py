@@ -3,13 +3,13 @@
 from dataclasses import asdict
 from typing import Any
 
-from marginmf.datasets.copies import present
-from marginmf.datasets.entry import DatasetInfo
+from marginmf.datasets import DatasetInfo
+from marginmf.datasets.cache import find_copy
 
 
 def whereabouts(info: DatasetInfo) -> str:
     """Return where a dataset is now: data folder, cache, to download, or by hand."""
-    place = present(info)
+    place = find_copy(info)
     if place is not None:
         return place.where
     return "to download" if info.can_be_downloaded else "by hand"
@@ -22,7 +22,7 @@ def what(info: DatasetInfo) -> str:
 
 def summary(info: DatasetInfo) -> dict[str, Any]:
     """Return all that is known of a dataset as values of JSON."""
-    place = present(info)
+    place = find_copy(info)
     return {
         "name": info.name,
         "title": info.title,

@@ -6,7 +6,7 @@ from typing import Any
 from marginmf.cli.labels.options import LabelColumns, LabelsData
 from marginmf.cli.named import absent, load_named
 from marginmf.datasets import LabelsTable, load_labels, read_labels
-from marginmf.datasets.labels.choice import IfThere
+from marginmf.datasets.labels.columns import IfThere
 from marginmf.labels.base import LabelsEstimator
 
 

@@ -13,7 +13,7 @@ from marginmf._utils.ids import as_objects
 from marginmf._utils.types import Array, FloatArray, IntArray
 from marginmf.cli.labels.data import feature_names
 from marginmf.datasets import LabelsTable
-from marginmf.datasets.labels.names import distinct
+from marginmf.datasets.labels.columns import distinct
 from marginmf.labels.base import LabelsEstimator
 
 ARRAYS = ".npz"

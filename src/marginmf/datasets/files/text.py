@@ -1,56 +1,74 @@
-"""Read delimited text in batches: quickly where that is safe, carefully everywhere else."""
+"""Tables in text, read and written: delimited lines and JSON lines.
 
-from collections.abc import Iterator, Sequence
+Delimited lines are read quickly where they are plain, and carefully everywhere else; `read_plain`
+either gives exactly what the careful reader would give, or nothing.
+"""
+
+import csv
+import io
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain, islice
-from operator import itemgetter
+from typing import IO, Any
 
-from marginmf.datasets.files import cells, fast_text
-from marginmf.datasets.files.blocks import Batch, CellFault, make_batch, said
-from marginmf.datasets.files.delimited import SAMPLE_CHARACTERS, Row, iterate_rows, sniff_separator
-from marginmf.datasets.files.headers import Layout, Wanted, find_layout
-from marginmf.datasets.files.pieces import Piece, lines_of, read_pieces, skip_lines
-from marginmf.datasets.files.sources import Source
+import numpy as np
 
-#: Rows to convert at once. They are taken apart in smaller lots, because many rows held at once
-#: double the time in the garbage collector.
-BLOCK_ROWS = 1 << 17
-LOT_ROWS = 500
-#: In a file smaller than this the quick reader, which has to be imported, gains nothing.
-FAST_CHARACTERS = 1 << 20
+from marginmf._utils.ids import as_objects
+from marginmf._utils.types import Array, BoolArray, Float64Array, IntArray
+from marginmf.datasets.files.columns import (
+    ColumnLayout,
+    Wanted,
+    find_layout,
+    listed,
+    name_columns,
+    refuse_narrow,
+)
+from marginmf.datasets.files.convert import (
+    TIME_DIGITS,
+    Batch,
+    CellError,
+    Encoded,
+    IdBatch,
+    Int64Array,
+    TextCells,
+    TypedValues,
+    is_whole_number,
+    make_batch,
+    parse_number,
+)
+from marginmf.datasets.files.source import (
+    SAMPLE_CHARACTERS,
+    Chunk,
+    Row,
+    Source,
+    iterate_rows,
+    lines_of,
+    read_chunks,
+    skip_lines,
+    sniff_separator,
+)
+from marginmf.datasets.table import Columns
+
+#: Rows to convert at once where they are Python objects.
+BATCH_ROWS = 1 << 13
+SHOWN_CHARACTERS = 40
+#: Cells of at most this many bytes are compared as numbers.
+KEY_BYTES = 8
+NEWLINE = ord("\n")
+#: What "::" and runs of blanks become.
+SPARE_SEPARATOR = "\x1f"
+RUN_OF_BLANKS = re.compile(r"[^\S\n]+")
+BLANK_AROUND_LINE = re.compile("^\x1f|\x1f$", re.MULTILINE)
+
+NumberedRow = tuple[int, Row]
 
 
-@dataclass(frozen=True)
-class Form:
-    """The form of a text: how to cut a line, and what the columns are."""
-
-    where: str
-    separator: str | None
-    layout: Layout
-    roles: tuple[str, ...]
-    width: int
-    lines_before: int
-
-
-def text_batches(source: Source, wanted: Wanted, encoding: str) -> Iterator[Batch]:
-    """Yield the rows of a text; `UnicodeDecodeError` means that it has another encoding."""
-    form = _find_form(source, wanted, encoding)
-    pieces = skip_lines(read_pieces(source, encoding), form.lines_before)
-    n_rows = 0
-    for batch in _batches(pieces, form):
-        n_rows += len(batch)
-        yield batch
-    if not n_rows:
-        raise ValueError(
-            f"{form.where} has no {source.content} after its header line; add lines of "
-            f"{source.content}."
-        )
-
-
-def _find_form(source: Source, wanted: Wanted, encoding: str) -> Form:
-    """Look at the first lines."""
-    samples = read_pieces(source, encoding, 4 * SAMPLE_CHARACTERS)
-    sample = next((one for one in samples if one.text.strip()), None)
+def read_text_batches(source: Source, wanted: Wanted, encoding: str) -> Iterator[Batch]:
+    """Yield the rows of delimited text; UnicodeDecodeError means that it has another encoding."""
+    samples = read_chunks(source, encoding, 4 * SAMPLE_CHARACTERS)
+    sample = next((chunk for chunk in samples if chunk.text.strip()), None)
     if sample is None:
         *most, last = (f"{'an' if role == 'item' else 'a'} {role}" for role in wanted.roles)
         raise ValueError(
@@ -61,92 +79,334 @@ def _find_form(source: Source, wanted: Wanted, encoding: str) -> Form:
         iterate_rows(lines_of([sample]), separator, source.where, sample.lines_before)
     )
     layout = find_layout(first, f"{source.where}, line {number}", wanted)
-    lines_before = number if layout.header else 0
-    return Form(source.where, separator, layout, wanted.roles, len(first), lines_before)
+    chunks = skip_lines(read_chunks(source, encoding), number if layout.header else 0)
+    n_rows = 0
+    for batch in split_batches(chunks, separator, len(first), layout, source.where):
+        n_rows += len(batch)
+        yield batch
+    if not n_rows:
+        raise ValueError(
+            f"{source.where} has no {source.content} after its header line; add lines of "
+            f"{source.content}."
+        )
 
 
-def _batches(pieces: Iterator[Piece], form: Form) -> Iterator[Batch]:
-    for number, piece in enumerate(pieces):
-        if number == 0 and len(piece.text) < FAST_CHARACTERS:
-            batch = None
-        else:
-            batch = fast_text.read_batch(piece.text, form.separator, form.width, form.layout)
-        if batch is None:  # from here on carefully: a quoted value may go on in the next piece
-            rows = iterate_rows(
-                lines_of(chain([piece], pieces)), form.separator, form.where, piece.lines_before
-            )
-            yield from _careful_batches(rows, form)
+def split_batches(
+    chunks: Iterator[Chunk], separator: str | None, width: int, layout: ColumnLayout, where: str
+) -> Iterator[Batch]:
+    """Yield the rows of chunks of text, whose first line has `width` cells."""
+    for chunk in chunks:
+        batch = read_plain(chunk.text, separator, width, layout)
+        if batch is None:  # from here on carefully: a quoted value may go on in the next chunk
+            lines = lines_of(chain([chunk], chunks))
+            rows = iterate_rows(lines, separator, where, chunk.lines_before)
+            yield from _careful_batches(rows, layout, where)
             return
         yield batch
 
 
-def _careful_batches(rows: Iterator[tuple[int, Row]], form: Form) -> Iterator[Batch]:
-    layout = form.layout
-    block = _Block(layout)
-    for lines, lot in _lots(rows):
-        widths = list(map(len, lot))
-        narrowest = min(widths)
-        if narrowest < layout.width:
-            short = next(k for k, width in enumerate(widths) if width < layout.width)
-            # What stands before the fault is looked at first.
-            block.add(lines[:short], lot[:short], narrowest)
-            if block.lines:
-                yield block.convert(form.where)
-            raise _too_narrow(lines[short], widths[short], form)
-        block.add(lines, lot, narrowest)
-        if len(block.lines) >= BLOCK_ROWS:
-            yield block.convert(form.where)
-            block = _Block(layout)
-    if block.lines:
-        yield block.convert(form.where)
-
-
-class _Block:
-    """The columns that matter of some rows, as text."""
-
-    def __init__(self, layout: Layout) -> None:
-        places = dict(layout.places)
-        if layout.perhaps_time is not None:
-            places["perhaps_time"] = layout.perhaps_time
-        self.places = places
-        self.lines: list[int] = []
-        self.columns: dict[str, list[str]] = {role: [] for role in places}
-
-    def add(self, lines: Sequence[int], lot: Sequence[Row], narrowest: int) -> None:
-        if narrowest <= self.places.get("perhaps_time", 0):
-            # Without a name to go by, a column is the time only if every line has it.
-            del self.columns["perhaps_time"], self.places["perhaps_time"]
-        self.lines.extend(lines)
-        for role, column in self.columns.items():
-            column.extend(map(itemgetter(self.places[role]), lot))
-
-    def convert(self, where: str) -> Batch:
-        try:
-            return make_batch(self.columns, cells)
-        except CellFault as fault:
-            raise said(fault, where, "line", self.lines[fault.row]) from None
-
-
-def _lots(rows: Iterator[tuple[int, Row]]) -> Iterator[tuple[Sequence[int], Sequence[Row]]]:
-    """Yield some rows at a time, and the numbers of their lines."""
+def _careful_batches(
+    rows: Iterator[NumberedRow], layout: ColumnLayout, where: str
+) -> Iterator[Batch]:
     fault: ValueError | None = None
     while fault is None:
-        lot: list[tuple[int, Row]] = []
+        taken: list[NumberedRow] = []
         try:
-            lot.extend(islice(rows, LOT_ROWS))
+            taken.extend(islice(rows, BATCH_ROWS))
         except ValueError as error:  # quotes that do not match
-            fault = error  # what stands before, which the list has kept, is looked at first
-        if not lot:
+            fault = error  # the list has kept the rows before it, whose faults come first
+        narrowest = min((len(row) for _, row in taken), default=0)
+        if taken and narrowest < layout.width:
+            short = next(k for k, (_, row) in enumerate(taken) if len(row) < layout.width)
+            fault = _too_narrow(*taken[short], layout, where)
+            del taken[short:]
+        if not taken:
             break
-        lines, split = zip(*lot, strict=True)
-        yield lines, split
+        positions = layout.positions_within(narrowest).items()
+        raw = {role: [row[k] for _, row in taken] for role, k in positions}
+        try:
+            yield make_batch(raw, TextCells())
+        except CellError as error:
+            raise error.located(where, "line", taken[error.row][0]) from None
     if fault is not None:
         raise fault
 
 
-def _too_narrow(line: int, width: int, form: Form) -> ValueError:
+def _too_narrow(line: int, row: Row, layout: ColumnLayout, where: str) -> ValueError:
+    needed = ", ".join(role for role in layout.positions if role != "timestamp")
     return ValueError(
-        f"{form.where}, line {line}: {width} column(s) found where {form.layout.width} are "
-        f"needed ({', '.join(form.roles)}, separated by comma, tab, '::', semicolon or blanks); "
-        f"complete or remove this line."
+        f"{where}, line {line}: {len(row)} column(s) found where {layout.width} are needed "
+        f"({needed}, separated by comma, tab, '::', semicolon or blanks); complete or remove this "
+        f"line."
     )
+
+
+# The quick reader: NumPy finds where cells begin and end, and reads digits in whole columns.
+
+
+def read_plain(text: str, separator: str | None, width: int, layout: ColumnLayout) -> Batch | None:
+    """Return the rows of lines without quotes, `width` cells each; None for any other text."""
+    mark = separator if separator in (",", ";", "\t") else SPARE_SEPARATOR
+    plain = _with_one_separator(text, separator)
+    if plain is None or "\0" in plain or width < layout.width:
+        return None
+    data = plain.encode() + b"\n" * (not plain.endswith("\n"))
+    # A cell is looked at a little beyond its end.
+    characters = np.frombuffer(data + bytes(KEY_BYTES), np.uint8)
+    newlines = characters == NEWLINE
+    ends = np.flatnonzero(newlines | (characters == ord(mark)))
+    if len(ends) != width * np.count_nonzero(newlines):
+        return None
+    if not newlines[ends[width - 1 :: width]].all():
+        return None
+    starts = np.empty_like(ends)
+    starts[0], starts[1:] = 0, ends[:-1] + 1
+    raw = {
+        role: _PlainColumn(characters, starts[k::width], ends[k::width])
+        for role, k in layout.positions_within(width).items()
+    }
+    try:
+        return make_batch(raw, _PlainCells())
+    except CellError:
+        return None  # the careful reader finds it again, and knows its line
+
+
+def _with_one_separator(text: str, separator: str | None) -> str | None:
+    """Return the text with one character between cells, or None where it is not plain."""
+    if separator is None:
+        text = RUN_OF_BLANKS.sub(SPARE_SEPARATOR, text)
+        return None if BLANK_AROUND_LINE.search(text) else text
+    if len(separator) == 1:
+        return None if '"' in text else text
+    return None if SPARE_SEPARATOR in text else text.replace(separator, SPARE_SEPARATOR)
+
+
+@dataclass(frozen=True)
+class _PlainColumn:
+    """Where the cells of a column begin and end."""
+
+    characters: Array
+    starts: IntArray
+    ends: IntArray
+
+    def digits(self, leading_zeros: bool) -> Int64Array | None:
+        """Return the numbers of a column that holds only digits, as ids and times mostly do."""
+        lengths = self.ends - self.starts
+        if lengths.min() < 1 or lengths.max() > TIME_DIGITS:
+            return None
+        if not leading_zeros and ((self.characters[self.starts] == ord("0")) & (lengths > 1)).any():
+            return None
+        numbers, power = np.zeros(len(lengths), np.int64), 1
+        for k in range(int(lengths.max())):
+            inside: BoolArray = lengths > k
+            # What is below "0" wraps around, so that one comparison finds all that are no digits.
+            digits = (self.characters[self.ends - (k + 1)] - np.uint8(ord("0"))) * inside
+            if digits.max() > 9:
+                return None
+            numbers += digits * np.int64(power)
+            power *= 10
+        return numbers
+
+    def convert(self, function: Callable[..., Any], *rest: Any) -> Any:
+        """Return what a function makes of the distinct cells, for every line."""
+        cells, codes = self.distinct()
+        found = function(cells, *rest)
+        if isinstance(found, Encoded):
+            return Encoded(found.values, found.codes[codes])
+        return None if found is None else found[codes]
+
+    def distinct(self) -> tuple[list[str], IntArray]:
+        """Return the distinct cells, and for each line the index of its own."""
+        lengths = self.ends - self.starts
+        if lengths.max() <= KEY_BYTES:
+            keys = np.zeros(len(lengths), np.uint64)
+            for k in range(int(lengths.max())):
+                longer = (keys << np.uint64(8)) | self.characters[self.starts + k]
+                keys = np.where(lengths > k, longer, keys)
+            values = np.unique(keys)
+            cells = [key.to_bytes(KEY_BYTES, "big").lstrip(b"\0") for key in values.tolist()]
+            return [cell.decode() for cell in cells], np.searchsorted(values, keys).astype(np.int32)
+        data = self.characters.tobytes()
+        bounds = zip(self.starts.tolist(), self.ends.tolist(), strict=True)
+        column = [data[start:end] for start, end in bounds]
+        index = {cell: k for k, cell in enumerate(dict.fromkeys(column))}
+        codes = np.fromiter(map(index.__getitem__, column), np.int32, len(column))
+        return [cell.decode() for cell in index], codes
+
+
+class _PlainCells:
+    """The meaning of plain columns: that of `TextCells`, for the distinct cells alone."""
+
+    def ids(self, column: _PlainColumn, what: str) -> IdBatch:
+        numbers = column.digits(leading_zeros=False)
+        return column.convert(TextCells().ids, what) if numbers is None else numbers
+
+    def ratings(self, column: _PlainColumn) -> Float64Array:
+        numbers: Float64Array = column.convert(TextCells().ratings)
+        return numbers
+
+    def times(self, column: _PlainColumn) -> Int64Array:
+        numbers = column.digits(leading_zeros=True)
+        return column.convert(TextCells().times) if numbers is None else numbers
+
+    def maybe_times(self, column: _PlainColumn) -> Int64Array | None:
+        numbers = column.digits(leading_zeros=True)
+        return column.convert(TextCells().maybe_times) if numbers is None else numbers
+
+
+def read_text_columns(source: Source, encoding: str) -> Columns:
+    """Return all columns of delimited text by the names in its first line."""
+    where, chunks = source.where, read_chunks(source, encoding)
+    first = next((chunk for chunk in chunks if chunk.text.strip()), None)
+    if first is None:
+        raise ValueError(f"{where} is empty; it needs a line of names, and lines below it.")
+    separator = sniff_separator(first.text[:SAMPLE_CHARACTERS], cells=2)
+    rows = iterate_rows(lines_of(chain([first], chunks)), separator, where, first.lines_before)
+    names = [name.strip() for name in next(rows)[1]]
+    if not any(names) or any(map(_is_number, names)):
+        raise ValueError(
+            f"{where}: the first line, {listed(names)}, holds no names of columns; add a line of "
+            "names, such as item,genres,year."
+        )
+    cells = []
+    for number, row in rows:
+        if len(row) != len(names):
+            raise ValueError(
+                f"{where}, line {number}: {len(row)} column(s) found where there are {len(names)} "
+                f"names ({listed(names)}); complete the line, or put cells that hold the separator "
+                "into quotes."
+            )
+        cells.append([cell.strip() for cell in row])
+    if not cells:
+        raise ValueError(f"{where} has no features after its line of names; add lines.")
+    columns = zip(names, zip(*cells, strict=True), strict=True)
+    return name_columns(((name, _typed(column)) for name, column in columns), where)
+
+
+def _typed(cells: tuple[str, ...]) -> Array:
+    """Return whole numbers, or numbers with NaN for empty cells, or texts with None for them."""
+    if all(map(is_whole_number, cells)):
+        return np.array(list(map(int, cells)), np.int64)
+    filled = [cell for cell in cells if cell]
+    # A number with a zero before it, such as a post code, is a name.
+    if filled and all(
+        _is_number(cell) and not (len(cell) > 1 and cell[0] == "0" and cell.isdecimal())
+        for cell in filled
+    ):
+        return np.array([float(cell) if cell else np.nan for cell in cells])
+    return as_objects(cell or None for cell in cells)
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        parse_number(cell)
+    except ValueError:
+        return False
+    return True
+
+
+def read_json_batches(source: Source, wanted: Wanted, encoding: str) -> Iterator[Batch]:
+    """Yield the rows of JSON lines: one object a line, its keys the names of the columns."""
+    records = _records(source, encoding)
+    first = next(records)  # the format was recognised by an opening bracket, so there is a line
+    names, where = list(first[1]), f"{source.where}, line {first[0]}"
+    layout = find_layout(names, where, wanted)
+    refuse_narrow(layout, names, where)
+    positions = layout.positions_within(len(names)).items()
+    records = chain([first], records)
+    while taken := list(islice(records, BATCH_ROWS)):
+        raw = {role: [record.get(names[k]) for _, record in taken] for role, k in positions}
+        try:
+            yield make_batch(raw, TypedValues())
+        except CellError as error:
+            raise error.located(source.where, "line", taken[error.row][0]) from None
+
+
+def read_json_columns(source: Source, encoding: str) -> Columns:
+    """Return all columns of JSON lines, with None for what an object lacks."""
+    records = [record for _, record in _records(source, encoding)]
+    names = dict.fromkeys(name for record in records for name in record)
+    return {name: as_objects(record.get(name) for record in records) for name in names}
+
+
+def _records(source: Source, encoding: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the number and the object of each line that is not blank."""
+    for number, line in enumerate(lines_of(read_chunks(source, encoding)), start=1):
+        if line.isspace():
+            continue
+        try:
+            record = json.loads(line)
+        except (ValueError, RecursionError):
+            record = None
+        if not isinstance(record, dict):
+            shown = line.strip()
+            if len(shown) > SHOWN_CHARACTERS:
+                shown = f"{shown[:SHOWN_CHARACTERS]}..."
+            raise ValueError(
+                f"{source.where}, line {number}: {shown!r} is not a JSON object; write one "
+                f'object a line, such as {{"user": 1, "item": 2, "rating": 3}}.'
+            )
+        yield number, record
+
+
+def write_delimited(file: IO[Any], batches: Iterable[Columns], separator: str) -> None:
+    """Write a header and rows of cells, with quotes where they are needed."""
+    header = True
+    for batch in batches:
+        columns = [_plain_values(column) for column in batch.values()]
+        buffer = io.StringIO()
+        # By itself the writer would not quote a carriage return, which ends a line for readers.
+        returns = any(isinstance(v, str) and "\r" in v for values in columns for v in values)
+        quoting: Any = csv.QUOTE_NONNUMERIC if returns else csv.QUOTE_MINIMAL
+        writer = csv.writer(buffer, delimiter=separator, quoting=quoting, lineterminator="\n")
+        if header:
+            writer.writerow(batch)
+            header = False
+        writer.writerows(zip(*columns, strict=True))
+        _write_text(file, buffer.getvalue())
+
+
+def write_json_lines(file: IO[Any], batches: Iterable[Columns]) -> None:
+    """Write one object a line."""
+    encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
+    for batch in batches:
+        columns = [_plain_values(column) for column in batch.values()]
+        rows = (dict(zip(batch, row, strict=True)) for row in zip(*columns, strict=True))
+        try:
+            text = "".join(f"{encode(row)}\n" for row in rows)
+        except (TypeError, ValueError):
+            _refuse_values(dict(zip(batch, columns, strict=True)), encode)
+            raise
+        _write_text(file, text)
+
+
+def _write_text(file: IO[Any], text: str) -> None:
+    file.write(text if isinstance(file, io.TextIOBase) else text.encode())
+    file.flush()
+
+
+def _plain_values(column: Array) -> list[Any]:
+    """Return values as Python's own, with None for NaN."""
+    if column.dtype.kind == "f":
+        if column.dtype.itemsize < 8:
+            # 0.1 in single precision is written so, and not as the 0.10000000149 that it is.
+            column = column.astype(np.str_).astype(np.float64)
+        if np.isnan(column).any():
+            column = column.astype(object)
+    values: list[Any] = column.tolist()
+    if column.dtype == object:
+        values = [value.item() if isinstance(value, np.generic) else value for value in values]
+        values = [None if value != value else value for value in values]  # NaN alone
+    return values
+
+
+def _refuse_values(columns: dict[str, list[Any]], encode: Callable[[Any], str]) -> None:
+    for name, values in columns.items():
+        for value in values:
+            try:
+                encode(value)
+            except (TypeError, ValueError):
+                raise ValueError(
+                    f"The column {name!r} holds {value!r}, which JSON lines cannot hold; "
+                    f"write CSV or another kind of file."
+                ) from None

@@ -1,22 +1,46 @@
-"""Read a zip archive of ARFF files, and the XML file in it that names the labels."""
+"""Label sets as others publish them: zip archives of ARFF files, OpenML, and a wheel."""
 
+import json
+import re
 import zipfile
 import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from os import PathLike
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
 import numpy as np
-from scipy import sparse
 
-from marginmf.datasets.files.sources import Source
-from marginmf.datasets.labels.arff.labels import XmlFile, chooser, named_alike
-from marginmf.datasets.labels.arff_files import arff_table, given_xml
-from marginmf.datasets.labels.choice import IgnoredChoice, LabelsChoice, listed
-from marginmf.datasets.labels.table import LabelsTable
+from marginmf.datasets.download import DownloadError, fetch
+from marginmf.datasets.files.source import Source
+from marginmf.datasets.labels.arff import LabelsXml, make_rule, read_arff, read_relation
+from marginmf.datasets.labels.columns import IgnoredChoice, LabelsChoice, quote_names
+from marginmf.datasets.labels.table import LabelsTable, stack_parts
+from marginmf.datasets.labels.tabular import read_delimited
 
 DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, RuntimeError)
+PART = re.compile("train|test", re.IGNORECASE).search
+OPENML = "https://www.openml.org/api/v1/json/data/{}"
+OPENML_TIMEOUT = 15.0
+YEAST_TRAIN, YEAST_LABELS = 1500, 14
+
+
+@contextmanager
+def open_archive(source: Source) -> Iterator[zipfile.ZipFile]:
+    """Open a zip file, and raise an error that names it if it is damaged."""
+    if source.compressed:
+        raise ValueError(f"{source.where} is a zip file inside gzip; unpack it first.")
+    with source.open() as file:
+        try:
+            with zipfile.ZipFile(file) as archive:
+                yield archive
+        except DAMAGED as error:
+            reason = str(error) or type(error).__name__
+            raise ValueError(
+                f"{source.where} is a damaged zip file ({reason}); fetch it again."
+            ) from error
 
 
 def read_archive(
@@ -26,118 +50,87 @@ def read_archive(
     ignore: IgnoredChoice,
 ) -> LabelsTable:
     """Read the training rows, then the test rows; or all rows, where they are not divided."""
-    with source.open() as file:
-        try:
-            archive = zipfile.ZipFile(file)
-        except DAMAGED as error:
-            raise _damaged(source, error) from error
-        members = _Members(source, archive, labels, xml, ignore)
-        parts = members.divided()
-        if parts is None:
-            table = members.read(members.whole())
-        else:
-            train, test = parts
-            table = _joined(members.read(train), members.read(test), source.where)
-    return replace(table, name=source.path.stem)
-
-
-class _Members:
-    """The ARFF files of an archive, and how to read them."""
-
-    def __init__(
-        self,
-        source: Source,
-        archive: zipfile.ZipFile,
-        labels: LabelsChoice | None,
-        xml: str | PathLike[str] | None,
-        ignore: IgnoredChoice,
-    ) -> None:
-        self.source, self.archive = source, archive
-        self.labels, self.ignore = labels, ignore
+    with open_archive(source) as archive:
         names = [one for one in archive.namelist() if not one.startswith("__MACOSX")]
-        self.arff = sorted(one for one in names if one.lower().endswith(".arff"))
-        if not self.arff:
-            raise ValueError(
-                f"{source.where} has no ARFF file in it, only {listed(names)}; unpack it, and read "
-                f"the file of labels in it."
-            )
-        if xml is not None:
-            self.xml = [given_xml(xml)]
-        else:
-            inside = [one for one in names if one.lower().endswith(".xml")]
-            self.xml = [XmlFile(self._where(one), partial(self._bytes, one)) for one in inside]
-        self.given = xml is not None
-
-    def divided(self) -> tuple[str, str] | None:
-        """Return the file of training rows and that of test rows, if there are both."""
-        for name in self.arff:
-            stem = PurePosixPath(name).name.lower()
-            if "train" not in stem:
-                continue
-            head, _, tail = name.rpartition("/")
-            place = tail.lower().rindex("train")
-            folder = f"{head}/" if head else ""
-            for word in ("test", "Test", "TEST"):
-                other = f"{folder}{tail[:place]}{word}{tail[place + 5 :]}"
-                if other in self.arff:
-                    return name, other
-        return None
-
-    def whole(self) -> str:
-        """Return the only file, or the one whose name does not say that it is a part."""
-        parts = [one for one in self.arff if not _is_part(one)]
-        chosen = parts if parts else self.arff
-        if len(chosen) > 1:
-            raise ValueError(
-                f"{self.source.where} has {len(chosen)} ARFF files, {listed(chosen)}; unpack it, "
-                f"and read the one you mean."
-            )
-        return chosen[0]
-
-    def read(self, name: str) -> LabelsTable:
-        """Read one file."""
-        member = Source(self.source.path / name, "labels", self._bytes(name))
-        where, alone = member.where, self.xml[0] if len(self.xml) == 1 else None
-        own = alone if self.given else named_alike(PurePosixPath(name).name, self.xml)
-        choose = chooser(where, self.labels, own, alone)
-        return arff_table(member, choose, self.ignore, self.source.where)
-
-    def _where(self, name: str) -> str:
-        return str(self.source.path / name)
-
-    def _bytes(self, name: str) -> bytes:
-        try:
-            return self.archive.read(name)
-        except DAMAGED as error:
-            raise _damaged(self.source, error) from error
-
-
-def _is_part(name: str) -> bool:
-    stem = PurePosixPath(name).stem.lower()
-    return any(word in stem for word in ("train", "test"))
-
-
-def _joined(train: LabelsTable, test: LabelsTable, where: str) -> LabelsTable:
+        chosen = _choose_members(names, source.where)
+        inside = [one for one in names if one.lower().endswith(".xml")]
+        content = {name: archive.read(name) for name in (*chosen, *inside)}
+    beside = [LabelsXml(str(source.path / n), partial(content.__getitem__, n)) for n in inside]
+    tables = []
+    for name in chosen:
+        member = Source(source.path / name, "labels", content[name])
+        rule = make_rule(labels, xml, member.path.name, beside)
+        tables.append(read_relation(member, rule, ignore, origin=source.where))
     for what in ("feature_names", "label_names"):
-        if getattr(train, what) != getattr(test, what):
+        if getattr(tables[0], what) != getattr(tables[-1], what):
             raise ValueError(
-                f"{where}: its training file {train.name} and its test file {test.name} differ in "
-                f"their {what.replace('_', ' ')}; unpack it, and read one of them."
+                f"{source.where}: its training file {tables[0].name} and its test file "
+                f"{tables[1].name} differ in their {what.replace('_', ' ')}; unpack it, and read "
+                f"one of them."
             )
-    n_train = train.n_samples
-    if sparse.issparse(train.X) or sparse.issparse(test.X):
-        X = sparse.vstack([sparse.csr_array(train.X), sparse.csr_array(test.X)], format="csr")
-    else:
-        X = np.concatenate([train.X, test.X])
+    return replace(stack_parts(*tables), name=source.path.stem)
+
+
+def _choose_members(names: list[str], where: str) -> tuple[str, ...]:
+    """Return the ARFF files of training and of test rows; or the one that is of all rows."""
+    arff = sorted(one for one in names if one.lower().endswith(".arff"))
+    if not arff:
+        raise ValueError(
+            f"{where} has no ARFF file in it, only {quote_names(names)}; unpack it, and read the "
+            f"file of labels in it."
+        )
+    for name in arff:
+        start = name.lower().rfind("train", name.rfind("/") + 1)
+        if start >= 0:
+            for word in ("test", "Test", "TEST"):
+                other = f"{name[:start]}{word}{name[start + 5 :]}"
+                if other in arff:
+                    return name, other
+    parts = [one for one in arff if PART(PurePosixPath(one).stem)]
+    whole = [one for one in arff if one not in parts] or arff
+    if len(whole) > 1:
+        raise ValueError(
+            f"{where} has {len(whole)} ARFF files, {quote_names(whole)}; unpack it, and read the "
+            f"one you mean."
+        )
+    return (whole[0],)
+
+
+def fetch_openml(data_id: int, folder: Path, *, progress: bool = True) -> LabelsTable:
+    """Download a dataset into a folder and read it; its labels are what OpenML calls targets.
+
+    A description in JSON tells which those are and where the ARFF file is. The labels hold TRUE
+    and FALSE there, which the ARFF reader understands.
+    """
+    url = OPENML.format(data_id)
+    path = fetch(url, folder / f"openml-{data_id}.json", progress=False, timeout=OPENML_TIMEOUT)
+    try:
+        about = json.loads(path.read_bytes())["data_set_description"]
+        labels, url_arff = about["default_target_attribute"].split(","), about["url"]
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise DownloadError(f"{url} does not describe a dataset ({error!r}).") from error
+    finally:
+        path.unlink()
+    path = folder / f"openml-{data_id}.arff"
+    fetch(url_arff, path, progress=progress, timeout=OPENML_TIMEOUT)
+    try:
+        return read_arff(Source(path, "labels"), [label.strip() for label in labels], None, ())
+    finally:
+        path.unlink()
+
+
+def read_yeast(members: Mapping[str, bytes]) -> LabelsTable:
+    """Read river's copy of yeast, whose test rows come first, into the order of its owner's."""
+    ((name, content),) = members.items()
+    table = read_delimited(Source(name, "labels", content), YEAST_LABELS, ())
+    order = np.roll(np.arange(table.n_samples), YEAST_TRAIN)
+    rows = np.arange(table.n_samples)
     return replace(
-        train,
-        X=X,
-        Y=sparse.vstack([train.Y, test.Y], format="csr"),
-        train_idx=np.arange(n_train),
-        test_idx=np.arange(n_train, n_train + test.n_samples),
+        table,
+        name="yeast",
+        X=table.X[order].astype(np.float32),
+        Y=table.Y[order],
+        train_idx=rows[:YEAST_TRAIN],
+        test_idx=rows[YEAST_TRAIN:],
+        source="",
     )
-
-
-def _damaged(source: Source, error: Exception) -> ValueError:
-    reason = str(error) or type(error).__name__
-    return ValueError(f"{source.where} is a damaged zip file ({reason}); fetch it again.")

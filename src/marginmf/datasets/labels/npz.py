@@ -15,8 +15,8 @@ from scipy import sparse
 
 from marginmf._utils.files import atomic_write
 from marginmf._utils.types import Array
-from marginmf.datasets.labels.names import refuse_alike
-from marginmf.datasets.labels.table import LabelsTable
+from marginmf.datasets.labels.columns import refuse_duplicates
+from marginmf.datasets.labels.table import LabelsTable, all_finite
 
 PARTS = ("data", "indices", "indptr", "shape")
 
@@ -41,7 +41,7 @@ def write_labels_npz(table: LabelsTable, path: Path) -> None:
 def read_labels_npz(
     file: BinaryIO, where: str, name: str, needs_labels: bool = True
 ) -> LabelsTable:
-    """Read a table, and say what is wrong with a file that holds none."""
+    """Read a table, or raise an error that tells what is wrong with the file."""
     try:
         with np.load(file, allow_pickle=False) as archive:
             arrays = {key: archive[key] for key in archive.files}
@@ -52,28 +52,31 @@ def read_labels_npz(
             f"again."
         ) from error
     try:
-        return _table(arrays, where, name, needs_labels)
+        return _make_table(arrays, where, name, needs_labels)
     except (ValueError, TypeError, IndexError) as error:
         reason = str(error).rstrip(".")
         raise ValueError(f"{where} does not hold a label dataset: {reason}.") from error
 
 
-def _table(arrays: Mapping[str, Array], where: str, name: str, needs_labels: bool) -> LabelsTable:
-    X = _matrix(arrays, "X")
+def _make_table(
+    arrays: Mapping[str, Array], where: str, name: str, needs_labels: bool
+) -> LabelsTable:
+    X = _read_matrix(arrays, "X")
     without = not needs_labels and not {"Y", "Y_data"} & arrays.keys()
-    Y = sparse.csr_array((X.shape[0], 0)) if without else _matrix(arrays, "Y")
-    values = X.data if sparse.issparse(X) else X
-    if values.dtype.kind not in "fiub" or not np.isfinite(values).all():
+    Y = sparse.csr_array((X.shape[0], 0)) if without else _read_matrix(arrays, "Y")
+    if not all_finite(X):
         raise ValueError("the features are not all finite numbers; correct them")
-    features, labels = arrays.get("feature_names"), arrays.get("label_names")
+    features, labels = (
+        tuple(map(str, arrays.get(f"{what}_names", ()))) for what in ("feature", "label")
+    )
     for what, names in (("features", features), ("labels", labels)):
-        refuse_alike(enumerate(map(str, () if names is None else names), 1), "its names", what)
+        refuse_duplicates(enumerate(names, 1), "its names", what)
     return LabelsTable(
         name,
         X,
         Y,
-        feature_names=None if features is None else tuple(map(str, features)),
-        label_names=() if labels is None else tuple(map(str, labels)),
+        feature_names=features if "feature_names" in arrays else None,
+        label_names=labels,
         train_idx=arrays.get("train_idx"),
         test_idx=arrays.get("test_idx"),
         source=f"read from {where}",
@@ -86,7 +89,7 @@ def taken_apart(letter: str, matrix: Any) -> dict[str, Array]:
     return {f"{letter}_{part}": array for part, array in zip(PARTS, parts, strict=True)}
 
 
-def _matrix(arrays: Mapping[str, Array], letter: str) -> Any:
+def _read_matrix(arrays: Mapping[str, Array], letter: str) -> Any:
     if letter in arrays:
         return arrays[letter]
     keys = [f"{letter}_{part}" for part in PARTS]
@@ -96,5 +99,5 @@ def _matrix(arrays: Mapping[str, Array], letter: str) -> Any:
         raise ValueError(f"it has neither {letter} nor {missing[0]}, but {there}")
     data, indices, indptr, shape = (arrays[key] for key in keys)
     matrix = sparse.csr_array((data, indices, indptr), shape=tuple(shape.tolist()))
-    matrix.check_format(full_check=True)  # a place outside the matrix would be read all the same
+    matrix.check_format(full_check=True)  # an index outside the matrix would be read all the same
     return matrix

@@ -1,4 +1,4 @@
-"""The form every label dataset takes: features, label sets, and what is known of them."""
+"""The table that every label dataset becomes: features, label sets, and what is known of them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -9,6 +9,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from marginmf._utils.types import Array
+from marginmf.datasets.labels.columns import NO_FEATURES, find_columns
 
 Indexes = npt.NDArray[np.int64]
 #: Below this share of values that are not zero, features are kept as a sparse matrix.
@@ -65,14 +66,14 @@ class LabelsTable:
                 f"The features and the labels of a LabelsTable have a row for each sample, "
                 f"but their shapes are {X.shape} and {Y.shape}."
             )
-        labels = self.label_names or [f"label{place + 1}" for place in range(Y.shape[1])]
-        fields: dict[str, Any] = {"X": X, "Y": Y, "label_names": _names(labels, Y, "label")}
+        labels = self.label_names or [f"label{number + 1}" for number in range(Y.shape[1])]
+        fields: dict[str, Any] = {"X": X, "Y": Y, "label_names": _check_names(labels, Y, "label")}
         if self.feature_names is not None:
-            fields["feature_names"] = _names(self.feature_names, X, "feature")
+            fields["feature_names"] = _check_names(self.feature_names, X, "feature")
         for part in ("train_idx", "test_idx"):
             rows = getattr(self, part)
             if rows is not None:
-                fields[part] = _rows(rows, X.shape[0], part)
+                fields[part] = _check_rows(rows, X.shape[0], part)
         for field, value in fields.items():
             object.__setattr__(self, field, value)  # the way to fill in a frozen dataclass
 
@@ -102,11 +103,10 @@ class LabelsTable:
         return self.cardinality / max(self.n_labels, 1)
 
     def subset(self, rows: Any) -> "LabelsTable":
-        """Return some samples, by their places or by a mask; the owner's split is left out."""
-        chosen = np.asarray(rows)
-        if chosen.dtype == bool:
-            chosen = np.flatnonzero(chosen)
-        chosen = _rows(chosen, self.n_samples, "rows")
+        """Return some samples, by index or by a mask; the owner's split is left out."""
+        mask = np.asarray(rows)
+        chosen = np.flatnonzero(mask) if mask.dtype == bool else mask
+        chosen = _check_rows(chosen, self.n_samples, "rows")
         return replace(self, X=self.X[chosen], Y=self.Y[chosen], train_idx=None, test_idx=None)
 
     def __len__(self) -> int:
@@ -115,44 +115,75 @@ class LabelsTable:
     def __repr__(self) -> str:
         form = "sparse" if sparse.issparse(self.X) else "dense"
         text = (
-            f"{_counted(self.n_samples, 'sample')}, {_counted(self.n_features, 'feature')} "
-            f"({form}), {_counted(self.n_labels, 'label')}, {self.cardinality:.4g} a sample"
+            f"{_count(self.n_samples, 'sample')}, {_count(self.n_features, 'feature')} "
+            f"({form}), {_count(self.n_labels, 'label')}, {self.cardinality:.4g} a sample"
         )
-        if self.source:
-            text += f"; {self.source}"
-        return f"LabelsTable({self.name!r}: {text})"
+        return f"LabelsTable({self.name!r}: {text}{f'; {self.source}' if self.source else ''})"
 
 
-def lean(X: Array) -> Any:
+def compress_features(X: Array) -> Any:
     """Return features as a sparse matrix if nearly all of them are zero, else as they are."""
-    few = np.count_nonzero(X) < SPARSE_BELOW * X.size
-    return sparse.csr_array(X) if few else X
+    return sparse.csr_array(X) if np.count_nonzero(X) < SPARSE_BELOW * X.size else X
 
 
-def joined_features(blocks: list[Any]) -> Any:
-    """Return the rows of all blocks, each as `lean` made it, in one matrix."""
+def stack_features(blocks: Sequence[Any]) -> Any:
+    """Return the rows of all blocks in one matrix, dense or sparse as most of its values say."""
     if not any(map(sparse.issparse, blocks)):
         return blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
     X = sparse.vstack([sparse.csr_array(block) for block in blocks], format="csr")
-    # Blocks of one file may differ; all of them together decide.
     few = all(map(sparse.issparse, blocks)) or X.nnz < SPARSE_BELOW * X.shape[0] * X.shape[1]
     return X if few else X.toarray()
+
+
+def stack_parts(train: LabelsTable, test: LabelsTable | None = None) -> LabelsTable:
+    """Return the training rows, then the test rows, in one table that says which are which."""
+    if test is None:
+        return train
+    rows = np.arange(train.n_samples + test.n_samples)
+    return replace(
+        train,
+        X=stack_features([train.X, test.X]),
+        Y=sparse.vstack([train.Y, test.Y], format="csr"),
+        train_idx=rows[: train.n_samples],
+        test_idx=rows[train.n_samples :],
+    )
+
+
+def drop_features(table: LabelsTable, ignored: Sequence[str]) -> LabelsTable:
+    """Leave features out of a table whose labels stand apart from them."""
+    if not ignored:
+        return table
+    where = table.source.removeprefix("read from ")
+    names = table.feature_names
+    if names is None:
+        raise ValueError(f"{where}: its features have no names; leave ignore= out.")
+    dropped = set(find_columns(names, ignored, where))
+    kept = [index for index in range(len(names)) if index not in dropped]
+    if not kept:
+        raise ValueError(f"{where} {NO_FEATURES}")
+    return replace(table, X=table.X[:, kept], feature_names=tuple(names[k] for k in kept))
+
+
+def all_finite(X: Any) -> bool:
+    """Tell whether a matrix, dense or sparse, holds finite numbers only."""
+    values = X.data if sparse.issparse(X) else X
+    return values.dtype.kind in "fiub" and bool(np.isfinite(values).all())
 
 
 def _features(X: Any) -> Any:
     if sparse.issparse(X):
         X = _compact(sparse.csr_array(X))
         X.sum_duplicates()
-        return X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
-    X = np.asarray(X)
+    else:
+        X = np.asarray(X)
     return X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
 
 
 def _indicators(Y: Any) -> Any:
     Y = sparse.csr_array(Y if sparse.issparse(Y) else np.atleast_2d(np.asarray(Y)))
-    if Y.nnz and not np.isin(Y.data, (0, 1)).all():
-        wrong = Y.data[~np.isin(Y.data, (0, 1))][0]
-        raise ValueError(f"The labels of a LabelsTable are 0 or 1, but one of them is {wrong}.")
+    wrong = Y.data[~np.isin(Y.data, (0, 1))]
+    if len(wrong):
+        raise ValueError(f"The labels of a LabelsTable are 0 or 1, but one of them is {wrong[0]}.")
     Y = _compact(Y.astype(np.int64))
     Y.sum_duplicates()
     Y.eliminate_zeros()
@@ -160,34 +191,31 @@ def _indicators(Y: Any) -> Any:
 
 
 def _compact(matrix: Any) -> Any:
-    """Return a matrix whose indexes take half the memory, where they can."""
+    """Return a matrix whose indices take half the memory, where they can."""
     if matrix.indices.dtype == np.int32 or max(matrix.nnz, *matrix.shape) >= 2**31:
         return matrix
     parts = (matrix.data, matrix.indices.astype(np.int32), matrix.indptr.astype(np.int32))
     return sparse.csr_array(parts, shape=matrix.shape)
 
 
-def _names(names: Sequence[str], matrix: Any, what: str) -> tuple[str, ...]:
-    listed = tuple(map(str, names))
-    if len(listed) != matrix.shape[1]:
-        raise ValueError(
-            f"There are {len(listed)} {what} names for {_counted(matrix.shape[1], what)}."
-        )
-    return listed
+def _check_names(names: Sequence[str], matrix: Any, what: str) -> tuple[str, ...]:
+    if len(names) != matrix.shape[1]:
+        n_columns = _count(matrix.shape[1], what)
+        raise ValueError(f"There are {len(names)} {what} names for {n_columns}.")
+    return tuple(map(str, names))
 
 
-def _rows(rows: Any, n_samples: int, what: str) -> Indexes:
+def _check_rows(rows: Any, n_samples: int, what: str) -> Indexes:
     chosen = np.asarray(rows)
     if chosen.ndim != 1 or (chosen.size and chosen.dtype.kind not in "iu"):
-        raise ValueError(f"{what} must be a list of whole numbers, the places of rows.")
-    if chosen.size and not 0 <= int(chosen.min()) <= int(chosen.max()) < n_samples:
-        raise ValueError(
-            f"{what} names row {int(chosen.max())}, but the rows are 0 to {n_samples - 1}."
-            if int(chosen.min()) >= 0
-            else f"{what} names row {int(chosen.min())}; rows are counted from 0."
-        )
+        raise ValueError(f"{what} must be a list of whole numbers, the indices of rows.")
+    lowest, highest = (int(chosen.min()), int(chosen.max())) if chosen.size else (0, -1)
+    if lowest < 0:
+        raise ValueError(f"{what} names row {lowest}; rows are counted from 0.")
+    if highest >= n_samples:
+        raise ValueError(f"{what} names row {highest}, but the rows are 0 to {n_samples - 1}.")
     return chosen.astype(np.int64)
 
 
-def _counted(count: int, what: str) -> str:
-    return f"{count:,} {what}{'' if count == 1 else 's'}"
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"

@@ -1,41 +1,63 @@
-"""Tables of numbers some of whose columns are labels: what CSV and Parquet files share."""
+"""Read tables of numbers some of whose columns are labels: CSV, TSV, Parquet, Arrow, Feather."""
 
-from collections.abc import Callable, Sequence
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from functools import partial
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from marginmf._utils.types import Float64Array
-from marginmf.datasets.labels.choice import (
+from marginmf.datasets.files.arrow import open_columnar
+from marginmf.datasets.files.convert import parse_number
+from marginmf.datasets.files.source import (
+    SAMPLE_CHARACTERS,
+    Chunk,
+    Row,
+    Source,
+    iterate_rows,
+    lines_of,
+    read_chunks,
+    read_decoded,
+    skip_lines,
+    sniff_separator,
+)
+from marginmf.datasets.labels.columns import (
+    NO_FEATURES,
     IfThere,
     IgnoredChoice,
     LabelsChoice,
-    ignored_places,
-    label_places,
-    listed,
-    said_by_name,
+    find_columns,
+    find_ignored,
+    given_names,
+    parse_matrix,
+    quote_names,
+    refuse_duplicates,
 )
-from marginmf.datasets.labels.names import refuse_alike
-from marginmf.datasets.labels.table import LabelsTable, joined_features, lean
+from marginmf.datasets.labels.table import LabelsTable, compress_features, stack_features
+
+#: Values to hold at once as one block of dense rows.
+BLOCK_VALUES = 1 << 22
+#: How pandas calls a first column that it wrote, or wrote and read again, from an index.
+UNNAMED = ("", "Unnamed: 0")
+WHOLE_NUMBER = re.compile(r"[0-9]{1,18}").fullmatch
+SAMPLE_ROWS = 200
+WORDS = {"true": 1.0, "false": 0.0}
+
+#: The numbers of some lines or rows, counted from 1, and a value for each column of the file.
+NumberedRows = tuple[Sequence[int], Float64Array]
 
 
 class TableColumns:
-    """Which columns are features and which are labels.
+    """Which columns are features and which are labels, by index.
 
-    Parameters
-    ----------
-    names : sequence of str
-        Of all columns.
-    named : bool
-        Whether these names are the file's own.
-    labels, ignore
-        As the caller gave them.
-    where : str
-        The file, for messages.
-    index : sequence of int
-        Places of columns that only count or name the rows, as those that pandas writes. They are
-        no features, and no labels either unless `labels` says so by name.
+    `names` are those of all columns, and `named` tells whether they are the file's own. `index`
+    are columns that only count or name the rows, as those that pandas writes: no features, and no
+    labels either unless `labels` gives them by name.
     """
 
     def __init__(
@@ -53,7 +75,7 @@ class TableColumns:
             raise ValueError(
                 f"{where} does not say which of its columns are labels; say so with labels=n (the "
                 f"last n columns), labels=['rock', 'jazz'] or a pattern such as labels='tag_*'; "
-                f"its columns are {listed(self.names)}."
+                f"its columns are {quote_names(self.names)}."
             )
         by_name = ignore.others if isinstance(ignore, IfThere) else ignore
         if not named and ((labels and not isinstance(labels, int)) or by_name):
@@ -61,70 +83,216 @@ class TableColumns:
                 f"{where} has no line of names; say with labels=n that the last n columns are "
                 f"labels, or add a line of names."
             )
-        said = said_by_name(labels) | said_by_name(ignore)
-        self.index = [place for place in index if self.names[place] not in said]
-        columns = [place for place in range(len(names)) if place not in self.index]
-        known = [self.names[place] for place in columns]
-        self.labels = [columns[k] for k in label_places(known, labels, where)]
-        left_out = {*self.labels, *(columns[k] for k in ignored_places(known, ignore, where))}
-        self.features = [place for place in columns if place not in left_out]
+        given = given_names(labels) | given_names(ignore)
+        self.index = [k for k in index if self.names[k] not in given]
+        columns = [k for k in range(len(names)) if k not in self.index]
+        known = [self.names[k] for k in columns]
+        self.labels = [columns[k] for k in find_columns(known, labels, where)]
+        left_out = {*self.labels, *(columns[k] for k in find_ignored(known, ignore, where))}
+        self.features = [k for k in columns if k not in left_out]
         if not self.features:
-            raise ValueError(f"{where} has labels but no features; it needs both.")
-        refuse_alike(((place + 1, self.names[place]) for place in self.read), where, "columns")
+            raise ValueError(f"{where} {NO_FEATURES}")
+        self.read = sorted([*self.features, *self.labels])
+        refuse_duplicates(((k + 1, self.names[k]) for k in self.read), where, "columns")
 
-    @property
-    def read(self) -> list[int]:
-        """Places of all columns that are read."""
-        return sorted([*self.features, *self.labels])
-
-    def refused(self, here: str, place: int, value: object, problem: str) -> ValueError:
+    def refuse(self, here: str, column: int, value: object, problem: str) -> ValueError:
         """Return the error for a value that cannot be read."""
-        name = self.names[place]
-        if place in self.labels:
+        name = self.names[column]
+        remedy = f"correct it, or leave the column out with ignore=[{name!r}]"
+        if column in self.labels:
             remedy = "labels are 0 or 1"
-        else:
-            remedy = f"correct it, or leave the column out with ignore=[{name!r}]"
         return ValueError(f"{here}: {value} in the column {name!r} {problem}; {remedy}.")
 
-
-class TableBlocks:
-    """Rows that arrive some at a time, and the table that they become."""
-
-    def __init__(self, columns: TableColumns) -> None:
-        self._columns = columns
-        self._X: list[Any] = []
-        self._Y: list[Any] = []
-
-    def add(self, values: Float64Array, here: Callable[[int], str]) -> None:
-        """Add rows with a value for each column of the file; `here` names a row in messages."""
-        labels = self._columns.labels
-        Y = values[:, labels]
-        wrong = (Y != 0) & (Y != 1)
-        if wrong.any():
-            row, place = (int(first) for first in np.argwhere(wrong)[0])
-            raise self._columns.refused(
-                here(row), labels[place], f"{Y[row, place]:g}", "is no label"
-            )
-        self._X.append(lean(values[:, self._columns.features]))
-        self._Y.append(sparse.csr_array(Y.astype(np.int8)))
-
-    def finish(self, name: str) -> LabelsTable:
-        """Return the table of all rows."""
-        columns = self._columns
-        X, Y = joined_features(self._X), sparse.vstack(self._Y, format="csr")
-        index = listed([columns.names[place] for place in columns.index])
+    def make_table(self, source: Source, rows: Iterable[NumberedRows], unit: str) -> LabelsTable:
+        """Return the table of all rows; `unit` is what their numbers count, in messages."""
+        X, Y = [], []
+        for numbers, values in rows:
+            present = values[:, self.labels]
+            wrong = (present != 0) & (present != 1)
+            if wrong.any():
+                row, k = (int(first) for first in np.argwhere(wrong)[0])
+                here = f"{self.where}, {unit} {numbers[row]}"
+                raise self.refuse(here, self.labels[k], f"{present[row, k]:g}", "is no label")
+            X.append(compress_features(values[:, self.features]))
+            Y.append(sparse.csr_array(present.astype(np.int8)))
+        if not X:
+            below = " after its line of names" if unit == "line" else ""
+            raise ValueError(f"{self.where} has no rows{below}; add some.")
+        index = quote_names([self.names[k] for k in self.index])
+        features, labels = (
+            tuple(self.names[k] for k in chosen) for chosen in (self.features, self.labels)
+        )
         return LabelsTable(
-            name,
-            X,
-            Y,
-            feature_names=self._named(columns.features),
-            label_names=self._named(columns.labels) or (),
-            source=f"read from {columns.where}"
-            + (f" without its index {index}" if columns.index else ""),
+            source.path.name,
+            stack_features(X),
+            sparse.vstack(Y, format="csr"),
+            feature_names=features if self.named else None,
+            label_names=labels if self.named else (),
+            source=f"read from {self.where}"
+            + (f" without its index {index}" if self.index else ""),
         )
 
-    def __len__(self) -> int:
-        return sum(block.shape[0] for block in self._X)
 
-    def _named(self, places: list[int]) -> tuple[str, ...] | None:
-        return tuple(self._columns.names[p] for p in places) if self._columns.named else None
+def read_delimited(
+    source: Source, labels: LabelsChoice | None, ignore: IgnoredChoice
+) -> LabelsTable:
+    """Read a text whose columns are numbers, with or without a line of names."""
+    return read_decoded(source, partial(_read_text, source, labels, ignore))
+
+
+def _read_text(
+    source: Source, labels: LabelsChoice | None, ignore: IgnoredChoice, encoding: str
+) -> LabelsTable:
+    samples = read_chunks(source, encoding, 4 * SAMPLE_CHARACTERS)
+    sample = next((one for one in samples if one.text.strip()), None)
+    if sample is None:
+        raise ValueError(f"{source.where} is empty; it needs lines of features and labels.")
+    separator = sniff_separator(sample.text, 2)
+    found = iterate_rows(
+        lines_of(chain([sample], samples)), separator, source.where, sample.lines_before
+    )
+    number, first = next(found)
+    rows: list[Row] = []
+    with suppress(ValueError):  # anything wrong below is reported when all is read
+        rows.extend(row for _, row in islice(found, SAMPLE_ROWS))
+    if separator is None and rows and all(len(row) == 1 for row in rows):
+        separator, first = ",", [" ".join(first)]  # one column, whose name has a blank
+    named = not all(_is_number(cell.strip()) for cell in first) or _counts_columns(first, labels)
+    names = first if named else [f"column {k + 1}" for k in range(len(first))]
+    index = [0] if _is_index(first[0], [row[0].strip() for row in rows]) else []
+    columns = TableColumns(names, labels, ignore, source.where, named, index)
+    chunks = skip_lines(read_chunks(source, encoding), number if named else 0)
+    return columns.make_table(source, _parse_chunks(chunks, separator, columns), "line")
+
+
+def _counts_columns(first: Row, labels: LabelsChoice | None) -> bool:
+    """Tell whether a line of numbers is one of names: 0, 1, 2 or 1, 2, 3, as pandas writes them.
+
+    Two columns may be a feature and a label that happen to be 0 and 1, and are taken as such.
+    """
+    cells = [cell.strip() for cell in first]
+    if cells not in [list(map(str, range(start, start + len(cells)))) for start in (0, 1)]:
+        return False
+    return len(cells) > 2 or (cells == ["1", "2"] and labels == 1)
+
+
+def _is_index(name: str, cells: Sequence[str]) -> bool:
+    """Tell whether the first column, which has no name, only counts or numbers the rows."""
+    if name.strip() not in UNNAMED or not cells:
+        return False
+    return len(set(cells)) == len(cells) and all(map(WHOLE_NUMBER, cells))
+
+
+def _parse_chunks(
+    chunks: Iterator[Chunk], separator: str | None, columns: TableColumns
+) -> Iterator[NumberedRows]:
+    """Parse chunks quickly while they hold nothing but numbers, then cell by cell."""
+    for chunk in chunks:
+        split = enumerate(chunk.text.split("\n"), chunk.lines_before + 1)
+        numbered = [(number, line) for number, line in split if line and not line.isspace()]
+        if not numbered:
+            continue
+        numbers, lines = zip(*numbered, strict=True)
+        values = parse_matrix(lines, separator, len(columns.names))
+        if values is None:  # a quoted cell may go on in the next chunk, so this is for the rest
+            text = lines_of(chain([chunk], chunks))
+            rows = iterate_rows(text, separator, columns.where, chunk.lines_before)
+            yield from _parse_cells(rows, columns)
+            return
+        yield numbers, values
+
+
+def _parse_cells(rows: Iterator[tuple[int, Row]], columns: TableColumns) -> Iterator[NumberedRows]:
+    width = len(columns.names)
+    most = max(1, BLOCK_VALUES // width)
+    numbers: list[int] = []
+    values = np.zeros((most, width))
+    for number, cells in rows:
+        here = f"{columns.where}, line {number}"
+        if len(cells) != width:
+            raise ValueError(
+                f"{here}: {len(cells)} column(s) where the first line has {width}; complete or "
+                f"remove this line."
+            )
+        for k in columns.read:
+            values[len(numbers), k] = _parse_cell(cells[k].strip(), here, k, columns)
+        numbers.append(number)
+        if len(numbers) == most:
+            yield numbers, values
+            numbers, values = [], np.zeros((most, width))
+    if numbers:
+        yield numbers, values[: len(numbers)]
+
+
+def _parse_cell(cell: str, here: str, column: int, columns: TableColumns) -> float:
+    try:
+        return WORDS[cell.lower()] if cell.lower() in WORDS else parse_number(cell)
+    except ValueError as error:
+        value, problem = (repr(cell), str(error)) if cell else ("a value", "is missing")
+        raise columns.refuse(here, column, value, problem) from None
+
+
+def _is_number(cell: str) -> bool:
+    with suppress(ValueError):
+        parse_number(cell)
+        return True
+    return cell.lower() in WORDS
+
+
+def read_columnar(
+    source: Source, labels: LabelsChoice | None, ignore: IgnoredChoice
+) -> LabelsTable:
+    """Read a Parquet, Arrow or Feather file whose columns are numbers or truth values."""
+    with open_columnar(source) as file:
+        schema = file.schema
+        index = _find_index(schema)
+        columns = TableColumns(schema.names, labels, ignore, source.where, index=index)
+        _refuse_types(schema, columns)
+        blocks = file.blocks(columns.read, max(1, BLOCK_VALUES // len(columns.names)))
+        return columns.make_table(source, _convert_blocks(blocks, columns), "row")
+
+
+def _find_index(schema: Any) -> list[int]:
+    """Return the columns that pandas wrote an index into, as its own metadata says."""
+    try:
+        noted = json.loads((schema.metadata or {})[b"pandas"])["index_columns"]
+        names = {one for one in noted if isinstance(one, str)}  # one that counts has no column
+    except (KeyError, TypeError, ValueError):
+        return []
+    return [k for k, name in enumerate(schema.names) if name in names]
+
+
+def _refuse_types(schema: Any, columns: TableColumns) -> None:
+    from pyarrow import types
+
+    numeric = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal)
+    for k in columns.read:
+        kind = schema.field(k).type
+        kind = kind.value_type if types.is_dictionary(kind) else kind
+        if not any(is_kind(kind) for is_kind in numeric):
+            raise columns.refuse(columns.where, k, "what stands", f"is {kind}, not numbers")
+
+
+def _convert_blocks(
+    blocks: Iterable[dict[int, Any]], columns: TableColumns
+) -> Iterator[NumberedRows]:
+    import pyarrow as pa
+
+    n_rows = 0
+    for block in blocks:
+        length = len(next(iter(block.values())))
+        numbers = range(n_rows + 1, n_rows + length + 1)
+        values = np.zeros((length, len(columns.names)))
+        for k, column in block.items():
+            plain = column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+            values[:, k] = plain.cast(pa.float64()).to_numpy(zero_copy_only=False)
+            finite = np.isfinite(values[:, k])  # what is missing is not a number
+            if not finite.all():
+                row = int(np.argmin(finite))
+                value, problem = f"{values[row, k]:g}", "is not a finite number"
+                if not plain[row].is_valid:
+                    value, problem = "a value", "is missing"
+                raise columns.refuse(f"{columns.where}, row {numbers[row]}", k, value, problem)
+        n_rows += length
+        if length:
+            yield numbers, values

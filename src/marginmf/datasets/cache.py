@@ -1,0 +1,269 @@
+"""Copies of known datasets on this machine: where they are, how they are stored and verified."""
+
+import hashlib
+import os
+import zipfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from os import PathLike
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from marginmf.datasets.registry import (
+    DatasetInfo,
+    DatasetKind,
+    LabelsFacts,
+    RatingsFacts,
+    dataset_info,
+)
+from marginmf.datasets.table import ratings_fingerprint, read_npz, write_npz
+
+DATA_FOLDER = "MARGINMF_DATA"
+DIFFERS = "has the counts but not all the values of the copy known to marginmf"
+
+AnyPath = str | PathLike[str]
+
+
+@dataclass(frozen=True)
+class Storage:
+    """How tables of a kind are stored as arrays, and how they are identified.
+
+    `archive_first` says what a data folder that has both is read from: the archives of ratings
+    have titles, which arrays from elsewhere lack; arrays of labels are read more quickly.
+    """
+
+    read: Callable[[Path, str], Any]
+    write: Callable[[Any, Path], None]
+    fingerprint: Callable[[Any], str]
+    facts: Callable[[Any], RatingsFacts | LabelsFacts]
+    archive_first: bool
+
+
+def _read_labels(path: Path, name: str) -> Any:
+    from marginmf.datasets.labels.npz import read_labels_npz  # needs SciPy, as below
+
+    with open(path, "rb") as file:
+        return read_labels_npz(file, str(path), name)
+
+
+def _write_labels(table: Any, path: Path) -> None:
+    from marginmf.datasets.labels.npz import write_labels_npz
+
+    write_labels_npz(table, path)
+
+
+def labels_fingerprint(table: Any) -> str:
+    """Return the SHA-256 of features and labels, the same for sparse and dense features.
+
+    Of both matrices, the shape and the entries that are not zero, row by row, as 4-byte numbers,
+    which is what data folders keep.
+    """
+    from scipy import sparse
+
+    digest = hashlib.sha256()
+    for matrix in (table.X, table.Y):
+        entries = sparse.csr_array(matrix, dtype=np.dtype("<f4"), copy=True)
+        entries.sum_duplicates()
+        entries.eliminate_zeros()
+        for indices in (np.array(entries.shape), entries.indptr, entries.indices):
+            digest.update(indices.astype("<i8").tobytes())
+        digest.update(entries.data.astype("<f4").tobytes())
+    return digest.hexdigest()
+
+
+STORAGE: dict[DatasetKind, Storage] = {
+    "ratings": Storage(
+        lambda path, name: read_npz(path, name, f"read from {path}"),
+        write_npz,
+        ratings_fingerprint,
+        RatingsFacts.of,
+        archive_first=True,
+    ),
+    "labels": Storage(
+        _read_labels, _write_labels, labels_fingerprint, LabelsFacts.of, archive_first=False
+    ),
+}
+
+
+@dataclass(frozen=True)
+class LocalCopy:
+    """A file that may hold a dataset, and how to read it."""
+
+    where: Literal["data folder", "cache"]
+    path: Path
+    read: Callable[[], Any]
+
+    @property
+    def phrase(self) -> str:
+        """The copy in words."""
+        return f"the {self.where} ({self.path})"
+
+
+def data_folder(data_dir: AnyPath | None) -> Path | None:
+    """Return the folder given, else the one that the environment names, else None."""
+    named = os.environ.get(DATA_FOLDER) if data_dir is None else data_dir
+    return Path(named) if named else None
+
+
+def cache_folder(cache_dir: AnyPath | None = None) -> Path:
+    """Return the folder that downloads are kept in: the one given, else the system's for caches."""
+    if cache_dir is not None:
+        return Path(cache_dir)
+    from platformdirs import user_cache_dir
+
+    return Path(user_cache_dir("marginmf", appauthor=False))
+
+
+def cached_path(info: DatasetInfo, cache_dir: AnyPath | None = None) -> Path:
+    """Return the file that a dataset is kept as in the cache."""
+    return cache_folder(cache_dir) / info.kind / f"{info.name}.npz"
+
+
+def local_copies(
+    info: DatasetInfo, data_dir: AnyPath | None = None, cache_dir: AnyPath | None = None
+) -> list[LocalCopy]:
+    """Return where to look for a dataset, in order; the files need not exist."""
+    name, storage = info.name, STORAGE[info.kind]
+    found = []
+    folder = data_folder(data_dir)
+    if folder is not None:
+        arrays, archive = folder / info.kind / f"{name}.npz", folder / "original" / f"{name}.zip"
+        found = [
+            LocalCopy("data folder", arrays, lambda: storage.read(arrays, name)),
+            LocalCopy("data folder", archive, lambda: _read_original(info, archive)),
+        ]
+        if storage.archive_first:
+            found.reverse()
+    cached = cached_path(info, cache_dir)
+    return [*found, LocalCopy("cache", cached, lambda: storage.read(cached, name))]
+
+
+def find_copy(
+    info: DatasetInfo, data_dir: AnyPath | None = None, cache_dir: AnyPath | None = None
+) -> LocalCopy | None:
+    """Return the first copy that exists."""
+    copies = local_copies(info, data_dir, cache_dir)
+    return next((copy for copy in copies if copy.path.is_file()), None)
+
+
+def dataset_path(
+    name: str, *, data_dir: AnyPath | None = None, cache_dir: AnyPath | None = None
+) -> Path | None:
+    """Return the file that a dataset is read from on this machine, or None if there is none.
+
+    Parameters
+    ----------
+    name : str
+        One of `dataset_names`.
+    data_dir, cache_dir : path-like, optional
+        As for `load_ratings`.
+
+    Returns
+    -------
+    Path or None
+        The first file that exists; it is not opened.
+
+    Examples
+    --------
+    >>> dataset_path("ml-100k", cache_dir="/nowhere", data_dir="/nowhere") is None
+    True
+    """
+    copy = find_copy(dataset_info(name), data_dir, cache_dir)
+    return None if copy is None else copy.path
+
+
+def keep_copy(name: str, path: AnyPath, *, cache_dir: AnyPath | None = None) -> Path:
+    """Take a dataset from a file of your own into the cache, where it is found by its name.
+
+    Parameters
+    ----------
+    name : str
+        One of `dataset_names`.
+    path : path-like
+        The file of its owner, such as ``Vote.txt`` of EachMovie or an archive fetched by hand.
+    cache_dir : path-like, optional
+        Folder of the cache; by default the user's cache folder of the operating system.
+
+    Returns
+    -------
+    Path
+        The file that it is kept as.
+
+    Raises
+    ------
+    ValueError
+        If the name is unknown, or the file is not the dataset.
+    FileNotFoundError
+        If there is no such file.
+
+    Examples
+    --------
+    >>> keep_copy("eachmovie", "Vote.txt")  # doctest: +SKIP
+    PosixPath('/home/ann/.cache/marginmf/ratings/eachmovie.npz')
+    """
+    info, file = dataset_info(name), Path(path)
+    if not file.exists():
+        raise FileNotFoundError(
+            f"There is no file {file}; check the name and the folder (now in {Path.cwd()})."
+        )
+    try:
+        table = verify(_read_original(info, file), info)
+    except Exception as error:  # a damaged file can fail anywhere in zipfile, zlib or NumPy
+        raise ValueError(f"{file} is not {info.title}: {reason(error)}") from error
+    cached = cached_path(info, cache_dir)
+    STORAGE[info.kind].write(table, cached)
+    return cached
+
+
+def _read_original(info: DatasetInfo, path: Path) -> Any:
+    """Read the file of a dataset's owner, or arrays, whatever the file is called."""
+    arrays = path.suffix == ".npz"
+    table = STORAGE[info.kind].read(path, info.name) if arrays else info.read(path)
+    return replace(table, name=info.name, source=table.source or f"read from {path}")
+
+
+def own_datasets(kind: DatasetKind, folder: Path | None) -> dict[str, Path]:
+    """Return the files of all datasets of a kind that a data folder has, by name.
+
+    These may be a user's own. Of archives only those of ARFF files are known to be labels.
+    """
+    if folder is None:
+        return {}
+    arrays = {path.stem: path for path in sorted(folder.glob(f"{kind}/*.npz"))}
+    return (dict(_label_archives(folder)) if kind == "labels" else {}) | arrays
+
+
+def _label_archives(folder: Path) -> Iterator[tuple[str, Path]]:
+    for path in sorted(folder.glob("original/*.zip")):
+        try:
+            with zipfile.ZipFile(path) as archive:
+                if any(name.lower().endswith(".arff") for name in archive.namelist()):
+                    yield path.stem, path
+        except (zipfile.BadZipFile, OSError):
+            continue
+
+
+def verify(table: Any, info: DatasetInfo, exact: bool | None = None) -> Any:
+    """Return the table if it is the dataset, else raise ValueError that says what differs.
+
+    `exact` says whether all values must be the known ones; by default as the entry says. Where
+    they need not be, and are not, the table's `source` tells.
+    """
+    storage = STORAGE[info.kind]
+    difference = info.facts.difference(storage.facts(table), info.title)
+    if difference is not None:
+        raise ValueError(difference)
+    if info.fingerprint is None or storage.fingerprint(table) == info.fingerprint:
+        return table
+    if info.exact if exact is None else exact:
+        raise ValueError(f"It has the size of {info.title}, but some of its values differ.")
+    if DIFFERS in table.source:
+        return table
+    return replace(table, source=f"{table.source}; {DIFFERS}" if table.source else DIFFERS)
+
+
+def reason(error: Exception) -> str:
+    """Return why something failed, also where the error has no message."""
+    return str(error) or type(error).__name__

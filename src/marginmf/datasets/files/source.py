@@ -1,0 +1,223 @@
+"""A file to read: its bytes, its text in chunks of lines, and its lines as rows of cells."""
+
+import codecs
+import csv
+import gzip
+import io
+import os
+import stat
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from itertools import chain
+from os import PathLike
+from pathlib import Path
+from typing import BinaryIO, NamedTuple, TypeVar
+
+HEAD_BYTES = 4096
+GZIP_MARK = b"\x1f\x8b"
+UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
+CHUNK_BYTES = 1 << 23
+OTHER_ENCODING = "latin-1"
+# In the order of preference when several fit. None stands for any run of blanks.
+SEPARATORS: tuple[str | None, ...] = ("::", "\t", ",", ";", None)
+# With two columns only, a semicolon says more than a comma, which also stands in titles and,
+# in the files that have semicolons, in numbers.
+PAIR_SEPARATORS: tuple[str | None, ...] = ("::", "\t", ";", ",", None)
+SAMPLE_LINES = 20
+SAMPLE_CHARACTERS = 1 << 16
+
+Row = list[str]
+Result = TypeVar("Result")
+
+
+class Source:
+    """A file that exists, and how it begins: plain or gzip, on a disk or through a pipe.
+
+    Parameters
+    ----------
+    path : path-like
+        The file.
+    content : str
+        What it holds, for messages: "ratings" or "pairs".
+    data : bytes, optional
+        The bytes of the file, where they are known already, as for a file inside an archive.
+    """
+
+    def __init__(
+        self, path: str | PathLike[str], content: str = "ratings", data: bytes | None = None
+    ) -> None:
+        self.path = Path(path)
+        self.where = str(self.path)
+        self.content = content
+        self.data = data
+        beginning = self._beginning() if data is None else data[:HEAD_BYTES]
+        self.compressed = beginning.startswith(GZIP_MARK)  # whatever the file is called
+        if self.compressed:
+            with self.open() as file:
+                beginning = file.read(HEAD_BYTES)
+        self.head = beginning
+
+    def _beginning(self) -> bytes:
+        if self.path.is_dir():
+            raise IsADirectoryError(
+                f"{self.path} is a folder; name the file of {self.content} inside it."
+            )
+        try:
+            with open(self.path, "rb") as file:
+                if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                    return file.read(HEAD_BYTES)
+                # A pipe can be read only once, but the content is needed several times.
+                self.data = file.read()
+                return self.data[:HEAD_BYTES]
+        except FileNotFoundError:
+            raise FileNotFoundError(
+                f"There is no file {self.path}; check the name and the folder "
+                f"(now in {Path.cwd()})."
+            ) from None
+
+    @contextmanager
+    def open(self) -> Iterator[BinaryIO]:
+        """Open the content, unpacked if it is gzip; a damaged file is a ValueError."""
+        try:
+            with open(self.path, "rb") if self.data is None else io.BytesIO(self.data) as file:
+                if self.compressed:
+                    with gzip.GzipFile(fileobj=file, mode="rb") as unpacked:
+                        yield unpacked  # type: ignore[misc]
+                else:
+                    yield file
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raise ValueError(
+                f"{self.where} is a damaged gzip file ({error}); fetch or compress it again."
+            ) from error
+
+
+class Chunk(NamedTuple):
+    """Whole lines of a text, and the number of lines before them."""
+
+    lines_before: int
+    text: str
+
+
+def likely_encoding(source: Source) -> str:
+    """Return the encoding by the byte-order mark, else UTF-8."""
+    return "utf-16" if source.head.startswith(UTF_16_MARKS) else "utf-8-sig"
+
+
+def read_decoded(source: Source, read: Callable[[str], Result]) -> Result:
+    """Return ``read(encoding)``, once more with Latin-1 if the file turns out not to be UTF-8.
+
+    Only the last byte of a file tells whether it is UTF-8; Latin-1 never fails.
+    """
+    try:
+        return read(likely_encoding(source))
+    except UnicodeDecodeError:
+        return read(OTHER_ENCODING)
+
+
+def read_chunks(source: Source, encoding: str, size: int | None = None) -> Iterator[Chunk]:
+    """Yield the text of a file, about `size` bytes at a time, with every line end a newline."""
+    with source.open() as file:
+        yield from decode_chunks(file, encoding, size)
+
+
+def decode_chunks(file: BinaryIO, encoding: str, size: int | None = None) -> Iterator[Chunk]:
+    """Yield the text of an open file as `read_chunks` does."""
+    errors = "replace" if encoding == "utf-16" else "strict"
+    decoder = io.IncrementalNewlineDecoder(
+        codecs.getincrementaldecoder(encoding)(errors), translate=True
+    )
+    rest, lines = "", 0
+    while data := file.read(CHUNK_BYTES if size is None else size):
+        text = rest + decoder.decode(data)
+        end = text.rfind("\n") + 1
+        rest = text[end:]
+        if end:
+            chunk = Chunk(lines, text[:end])
+            del text  # only one copy in memory while the consumer works
+            yield chunk
+            lines += chunk.text.count("\n")
+    rest += decoder.decode(b"", final=True)
+    if rest:
+        yield Chunk(lines, rest)
+
+
+def skip_lines(chunks: Iterable[Chunk], count: int) -> Iterator[Chunk]:
+    """Leave out the first lines of a text."""
+    for lines, text in chunks:
+        start = 0
+        while count and start < len(text):
+            start = text.find("\n", start) + 1 or len(text)
+            lines, count = lines + 1, count - 1
+        if start < len(text):
+            yield Chunk(lines, text[start:] if start else text)
+
+
+def lines_of(chunks: Iterable[Chunk]) -> Iterator[str]:
+    """Yield line after line, each with its newline."""
+    return chain.from_iterable(io.StringIO(chunk.text) for chunk in chunks)
+
+
+def sniff_separator(text: str, cells: int = 3) -> str | None:
+    r"""Find the separator that splits most of the first rows into `cells` cells or more.
+
+    Examples
+    --------
+    >>> sniff_separator("1::2::3\n"), sniff_separator("a;b;3,5\n"), sniff_separator("1 2 3")
+    ('::', ';', None)
+    """
+    sample = text[:SAMPLE_CHARACTERS].split("\n")
+    if len(text) > SAMPLE_CHARACTERS and len(sample) > 1:
+        sample.pop()  # an incomplete line
+    lines = [line for line in sample if line.strip()][:SAMPLE_LINES]
+
+    def fit(separator: str | None) -> tuple[float, int]:
+        widths = _widths(lines, separator)
+        wide = sum(width >= cells for width in widths)
+        return wide / max(len(widths), 1), 0 if wide else max(widths, default=0)
+
+    return max(SEPARATORS if cells > 2 else PAIR_SEPARATORS, key=fit)
+
+
+def iterate_rows(
+    lines: Iterable[str], separator: str | None, where: str, lines_before: int = 0
+) -> Iterator[tuple[int, Row]]:
+    """Yield the number and the cells of each line that is not blank.
+
+    Quotes are those of CSV for a separator of one character; with ``::`` and blanks they are
+    ordinary characters.
+    """
+    if separator is None or len(separator) > 1:
+        for number, line in enumerate(lines, start=lines_before + 1):
+            row = line.rstrip("\n").split(separator)
+            if len(row) > 1 or (row and row[0].strip()):
+                yield number, row
+        return
+    reader = csv.reader(lines, delimiter=separator, skipinitialspace=True, strict=True)
+    try:
+        for row in reader:
+            if len(row) > 1 or (row and row[0].strip()):
+                yield lines_before + reader.line_num, row
+    except csv.Error as error:
+        raise ValueError(
+            f"{where}, line {lines_before + reader.line_num}: the quotes do not match ({error}); "
+            f'close the quote, or write a quote inside a quoted value as "".'
+        ) from error
+
+
+def _widths(lines: list[str], separator: str | None) -> list[int]:
+    rows: list[tuple[int, Row]] = []
+    try:
+        rows.extend(iterate_rows([f"{line}\n" for line in lines], separator, ""))
+    except ValueError:
+        # A quote that closes after these lines, if it comes late; else no quote at all.
+        if not rows or 2 * rows[-1][0] < len(lines):
+            return [_width(line, separator) for line in lines]
+    return [len(row) for _, row in rows]
+
+
+def _width(line: str, separator: str | None) -> int:
+    try:
+        return max((len(row) for _, row in iterate_rows([line], separator, "")), default=0)
+    except ValueError:
+        return len(line.split(separator))

