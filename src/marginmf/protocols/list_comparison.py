@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from marginmf._utils.types import Float64Array
-from marginmf.metrics.lists import LIST_METRICS
+from marginmf.metrics import LIST_METRICS
 from marginmf.protocols.lists import OVERALL, ListRule, ListScores, checked_metric, judge_lists
 from marginmf.protocols.splits import SplitProtocol, fit_split, split_ratings
 from marginmf.ratings.ids import IdIndex

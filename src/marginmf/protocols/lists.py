@@ -14,7 +14,8 @@ import numpy as np
 
 from marginmf._utils.parameters import suggestion
 from marginmf._utils.types import Array, Float64Array, IntArray
-from marginmf.metrics.lists import LIST_METRICS, check_k, exposure
+from marginmf.metrics import EXPOSURE_METRICS, LIST_METRICS
+from marginmf.metrics.lists import check_k, exposure
 from marginmf.ratings.data import Ratings
 from marginmf.ratings.estimator import RatingsEstimator
 from marginmf.ratings.exposure import item_shares
@@ -27,7 +28,7 @@ from marginmf.stats import bootstrap_interval
 #: How many entries of lists are in memory at a time.
 ENTRIES_AT_A_TIME = 2**21
 #: What is measured of all lists together.
-OVERALL = ("coverage", "novelty", "popularity")
+OVERALL = tuple(EXPOSURE_METRICS)
 
 
 @dataclass(frozen=True)
