@@ -222,7 +222,7 @@ def compare_labels(
     >>> data = make_multilabel_classification(n_samples=90, n_classes=4, random_state=0)
     >>> found = compare_labels(data, [PLST(), MLkNN()], metrics=["micro_f1", "ndcg_at_2"])
     >>> found.methods, found.metrics
-    (['PLST', 'MLkNN'], ('micro_f1', 'ndcg_at_2', 'seconds'))
+    (['PLST', 'MLkNN'], ('micro_f1', 'ndcg_at_2'))
     """
     named = _named_models(models, LABEL_METHODS)
     comparison = _empty("labels", metrics, named, baseline)
@@ -263,11 +263,13 @@ def _empty(
 ) -> Comparison:
     if isinstance(metrics, str):
         raise ValueError(f"metrics={metrics!r} must be a sequence of metrics, one at least.")
-    names = [metric(name, kind).name for name in (SHOWN[kind] if metrics is None else metrics)]
+    wanted = (*SHOWN[kind], "seconds") if metrics is None else metrics
+    names = tuple(metric(name, kind).name for name in wanted)
+    if not names:
+        raise ValueError("metrics=[] must be a sequence of metrics, one at least.")
     if baseline is not None and baseline not in models:
         raise ValueError(f"baseline={baseline!r} is not one of the methods: {', '.join(models)}.")
-    shown = tuple(dict.fromkeys([*names, "seconds"]))
-    return Comparison(kind, shown, {name: {} for name in models}, baseline=baseline)
+    return Comparison(kind, names, {name: {} for name in models}, baseline=baseline)
 
 
 @dataclass(frozen=True, eq=False)
