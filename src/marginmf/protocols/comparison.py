@@ -53,7 +53,7 @@ class Comparison:
     >>> print(found)
     method  MAE               p
     A       *0.7100 ± 0.0100  best
-    B       0.7500 ± 0.0100   0.036
+    B       0.7500 ± 0.0100   0.035
     3 splits; * marks the best; p: difference from the best by MAE.
     """
 
