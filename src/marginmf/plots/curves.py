@@ -49,10 +49,6 @@ def curves(
     log_x, log_y : bool
         Whether the axes are logarithmic.
 
-    Returns
-    -------
-    Axes
-
     Examples
     --------
     >>> ax = curves([10, 20], {"HMF": ([0.41, 0.40], [0.01, 0.01]), "MMMF": ([0.44, 0.42], None)})

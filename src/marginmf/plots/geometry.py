@@ -114,10 +114,6 @@ def user_map(
     title : str, optional
         A title.
 
-    Returns
-    -------
-    Axes
-
     Examples
     --------
     >>> items = [[0.1, 0.0], [1.4, 0.5], [2.9, -0.4]]

@@ -33,10 +33,6 @@ def loss_curves(
     title : str, optional
         A title.
 
-    Returns
-    -------
-    Axes
-
     Examples
     --------
     >>> ax = loss_curves(["zero_one", "hinge", "smooth_hinge"])

@@ -24,10 +24,6 @@ def error_bars(scores: Mapping[str, Mapping[str, Sequence[float]]]) -> "Figure":
     scores : mapping of str to mapping of str to sequence of float
         For every method, for every metric, its value on each split.
 
-    Returns
-    -------
-    Figure
-
     Examples
     --------
     >>> figure = error_bars({"HMF": {"mae": [0.67, 0.68]}, "ALS": {"mae": [0.70, 0.71]}})

@@ -30,10 +30,6 @@ def regularisation_path(
     title : str, optional
         A title.
 
-    Returns
-    -------
-    Axes
-
     Examples
     --------
     >>> from marginmf.datasets import make_ratings

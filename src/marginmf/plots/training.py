@@ -36,10 +36,6 @@ def training_curves(
     title : str, optional
         A title.
 
-    Returns
-    -------
-    Axes
-
     Examples
     --------
     >>> from marginmf.datasets import make_ratings

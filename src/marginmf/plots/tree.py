@@ -30,10 +30,6 @@ def embedding_tree(model: Any, ax: "Axes | None" = None, *, title: str | None = 
     title : str, optional
         A title.
 
-    Returns
-    -------
-    Axes
-
     Examples
     --------
     >>> from sklearn.datasets import make_multilabel_classification

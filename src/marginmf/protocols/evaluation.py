@@ -149,10 +149,6 @@ def compare(
         A file that keeps every finished fit's figures.  A second call goes on where the first one
         was interrupted, and may add models; a file of another comparison is refused.
 
-    Returns
-    -------
-    Comparison
-
     Examples
     --------
     >>> from marginmf.datasets import make_ratings
@@ -210,10 +206,6 @@ def compare_labels(
         best.
     baseline, n_jobs, progress, checkpoint
         As in `compare`.
-
-    Returns
-    -------
-    Comparison
 
     Examples
     --------
