@@ -5,7 +5,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.pareto import Point, envelope
-from marginmf.plots.style import COLOURS, FAINT, INK, PALE_INK, calm, new_figure
+from marginmf.plots.style import COLOURS, FAINT, INK, PALE_INK, new_figure
+from marginmf.plots.style import label_axes as calm
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -203,7 +203,8 @@ def _large(found: dict[str, Any]) -> str:
 
 def picture(results: dict[str, Any], file: Path) -> None:
     """Draw a panel for each axis: time above, memory below, with the laws of the upper half."""
-    from marginmf.plots.style import COLOURS, FAINT, INK, calm, new_figure
+    from marginmf.plots.style import COLOURS, FAINT, INK, new_figure
+    from marginmf.plots.style import label_axes as calm
 
     found = list(curves(results))
     axes_of = list(dict.fromkeys(curve.axis for curve in found))
