@@ -17,6 +17,7 @@ from marginmf.plots.style import (
     label_axes,
     legend_below,
     level_colours,
+    write_text,
 )
 
 if TYPE_CHECKING:
@@ -213,14 +214,8 @@ def _draw_arrow(
     )
     arrow = {"arrowstyle": "-|>", "color": colour, "shrinkA": 0, "shrinkB": 0}
     ax.annotate("", tuple(tip), xytext=tuple(tip - step), arrowprops=arrow)
-    ax.annotate(
-        name,
-        tuple(tip + 0.45 * step),
-        ha="center",
-        va="center",
-        fontsize=TICK_SIZE,
-        color=colour,
-    )
+    x, y = tip + 0.45 * step
+    write_text(ax, x, y, name, colour=colour)
     return tip
 
 

@@ -15,6 +15,7 @@ from marginmf.plots.style import (
     axes_or_new,
     label_axes,
     shades,
+    write_text,
 )
 
 if TYPE_CHECKING:
@@ -86,8 +87,8 @@ def heat_map(
         for (row, column), value in np.ndenumerate(table):
             if np.isfinite(value):
                 shade = (value - low) / (high - low) if high > low else 0.0
-                _write_cell(ax, row, column, format(value, annotate), shade)
-    _name_cells(ax, *([_written(name) for name in names] for names in (rows, columns)))
+                write_text(ax, column, row, format(value, annotate), colour=_ink(shade))
+    _name_cells(ax, rows, columns)
     ax.invert_yaxis()
     label_axes(ax, title, column_label, row_label, spines=False)
     bar = ax.figure.colorbar(cells, ax=ax)
@@ -95,11 +96,6 @@ def heat_map(
     bar.set_label(value_label, fontsize=LABEL_SIZE, color=INK)
     bar.ax.tick_params(labelsize=TICK_SIZE, colors=INK, length=0)
     return ax
-
-
-def _written(name: Any) -> str:
-    """Return a name as it is, and a number without needless digits."""
-    return name if isinstance(name, str) else f"{name:g}"
 
 
 def level_confusion(
@@ -135,11 +131,10 @@ def level_confusion(
     if len(scale) <= MOST_NUMBERED:
         for (row, column), share in np.ndenumerate(shares):
             if not np.isnan(share):
-                pale = PALE_INK if share < 0.005 else None  # what rounds to 0 % steps back
-                own = row == column
-                _write_cell(ax, row, column, f"{share:.0%}", share, bold=own, colour=pale)
-    names = [f"{level:g}" for level in scale]
-    _name_cells(ax, names, names)
+                ink = PALE_INK if share < 0.005 else _ink(share)  # what rounds to 0 % steps back
+                weight = "bold" if row == column else "normal"
+                write_text(ax, column, row, f"{share:.0%}", colour=ink, fontweight=weight)
+    _name_cells(ax, scale.tolist(), scale.tolist())
     label_axes(ax, title, "predicted level", "true level (rows add up to 100%)", spines=False)
     return ax
 
@@ -186,31 +181,14 @@ def _draw_cells(ax: "Axes", values: Float64Array, low: float, high: float) -> "Q
     )
 
 
-def _write_cell(
-    ax: "Axes",
-    row: int,
-    column: int,
-    text: str,
-    shade: float,
-    *,
-    bold: bool = False,
-    colour: str | None = None,
-) -> None:
-    """Write into a cell, legibly on a shade from 0 to 1."""
-    ax.text(
-        column,
-        row,
-        text,
-        ha="center",
-        va="center",
-        fontsize=TICK_SIZE,
-        fontweight="bold" if bold else "normal",
-        color=colour or ("white" if shade > DARK else INK),
-    )
+def _ink(shade: float) -> str:
+    """Return a colour of letters that is legible on a shade from 0 to 1."""
+    return "white" if shade > DARK else INK
 
 
-def _name_cells(ax: "Axes", rows: Sequence[str], columns: Sequence[str]) -> None:
+def _name_cells(ax: "Axes", rows: Sequence[Any], columns: Sequence[Any]) -> None:
     """Name every row and column, or where there are many every second, third, ..."""
     for names, set_ticks in ((rows, ax.set_yticks), (columns, ax.set_xticks)):
         named = range(0, len(names), 1 + (len(names) - 1) // MOST_NUMBERED)
-        set_ticks(named, [names[index] for index in named])
+        shown = [names[index] for index in named]
+        set_ticks(named, [name if isinstance(name, str) else f"{name:g}" for name in shown])

@@ -10,11 +10,11 @@ from marginmf.plots.style import (
     COLOURS,
     FAINT,
     INK,
-    TICK_SIZE,
     axes_or_new,
     label_axes,
     legend_below,
     shades,
+    write_text,
 )
 
 if TYPE_CHECKING:
@@ -84,12 +84,7 @@ def group_sparsity(model: Any, ax: "Axes | None" = None, title: str | None = Non
 
 
 def _shading(factors: Float64Array) -> Float64Array:
-    """Return 0 for zeros, and for others a shade from faint to 1, the largest of its row.
-
-    >>> _shading(np.array([[0.0, -2.0, 1.0], [0.0, 0.0, 0.0]]))
-    array([[0.   , 1.   , 0.625],
-           [0.   , 0.   , 0.   ]])
-    """
+    """Return 0 for zeros, and for others a shade from faint to 1, the largest of its row."""
     sizes = np.abs(factors)
     largest = sizes.max(axis=1, keepdims=True, initial=0.0)
     shares = np.divide(sizes, largest, out=np.zeros_like(sizes), where=largest > 0)
@@ -126,18 +121,20 @@ def embedding_tree(model: Any, ax: "Axes | None" = None, *, title: str | None = 
             f"{type(model).__name__} has no tree of embeddings to draw: fit an MLCHMF first."
         )
     ax = axes_or_new(ax)
-    parts: tuple[tuple[str, str], ...] = (("kept", COLOURS[0]), ("not kept", FAINT))
     placed = list(_placed(tree, -1, 0))
-    for (label, colour), which in zip(parts, (0, 1), strict=True):
-        widths = [(len(node.kept), node.residue)[which] for node, _ in placed]
-        lefts = [left + which * len(node.kept) for node, left in placed]
-        depths = [node.depth for node, _ in placed]
-        ax.barh(
-            depths, widths, left=lefts, height=0.8, color=colour, edgecolor="white", label=label
-        )
+    depths = [node.depth for node, _ in placed]
+    kept = [len(node.kept) for node, _ in placed]
+    lefts = [left for _, left in placed]
+    look: Any = {"height": 0.8, "edgecolor": "white"}
+    ax.barh(depths, kept, left=lefts, color=COLOURS[0], label="kept", **look)
+    ends, residues = np.add(lefts, kept), [node.residue for node, _ in placed]
+    ax.barh(depths, residues, left=ends, color=FAINT, label="not kept", **look)
     for node, left in placed:
         if node.size >= NUMBERED * tree.n_samples:
-            _write_number(ax, node, left)
+            n_kept = len(node.kept)
+            on_kept = 2 * n_kept >= node.size
+            x = left + (n_kept / 2 if on_kept else n_kept + node.residue / 2)
+            write_text(ax, x, node.depth, str(node.index), colour="white" if on_kept else INK)
     ax.set_xlim(0, tree.n_samples)
     ax.set_yticks(sorted({node.depth for node in tree}))
     ax.invert_yaxis()  # from the top
@@ -153,16 +150,3 @@ def _placed(tree: "EmbeddingTree", parent: int, left: int) -> Iterator[tuple["No
         yield node, left
         yield from _placed(tree, node.index, left + len(node.kept))
         left += node.size
-
-
-def _write_number(ax: "Axes", node: "Node", left: int) -> None:
-    kept_is_wide = 2 * len(node.kept) >= node.size
-    ax.text(
-        left + (len(node.kept) / 2 if kept_is_wide else len(node.kept) + node.residue / 2),
-        node.depth,
-        str(node.index),
-        ha="center",
-        va="center",
-        fontsize=TICK_SIZE,
-        color="white" if kept_is_wide else INK,
-    )

@@ -14,6 +14,7 @@ from marginmf.plots.style import (
     TITLE_SIZE,
     label_axes,
     new_figure,
+    write_text,
 )
 from marginmf.stats import cliques
 
@@ -146,17 +147,14 @@ def _draw_axis(ax: "Axes", count: int) -> None:
     ax.plot([1, count], [0, 0], color=INK, linewidth=1.2)
     for rank in range(1, count + 1, 1 + (count - 1) // MOST_NUMBERS):
         ax.plot([rank] * 2, [0, -0.2], color=INK, linewidth=1.2)
-        ax.text(rank, -NUMBERS, str(rank), ha="center", va="bottom", fontsize=TICK_SIZE, color=INK)
+        write_text(ax, rank, -NUMBERS, str(rank), va="bottom")
 
 
 def _draw_bracket(ax: "Axes", cd: float) -> None:
     ends = [1.0, 1.0, 1.0 + cd, 1.0 + cd]
     tip, level = -BRACKET + 0.2, -BRACKET
     ax.plot(ends, [tip, level, level, tip], color=INK, linewidth=1.2)
-    label = f"CD = {cd:.2f}"
-    ax.text(
-        1.0 + cd / 2, level - 0.1, label, ha="center", va="bottom", fontsize=TICK_SIZE, color=INK
-    )
+    write_text(ax, 1.0 + cd / 2, level - 0.1, f"CD = {cd:.2f}", va="bottom")
 
 
 def _name_methods(

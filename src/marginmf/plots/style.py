@@ -69,6 +69,13 @@ def label_axes(
         ax.grid(axis=grid, color=FAINT, linewidth=0.6)
 
 
+def write_text(
+    ax: "Axes", x: float, y: float, text: str, *, colour: str = INK, va: str = "center", **look: Any
+) -> None:
+    """Write small centred words into the Axes."""
+    ax.text(x, y, text, ha="center", va=va, fontsize=TICK_SIZE, color=colour, **look)
+
+
 def with_colours(items: Iterable[Item]) -> Iterator[tuple[Item, str]]:
     """Yield items, each with a colour of its own as far as there are any.
 
