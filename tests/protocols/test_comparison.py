@@ -391,3 +391,14 @@ def test_without_a_library_of_frames_there_are_arrays(found, monkeypatch) -> Non
     columns = found.frame(["mae"])
     assert isinstance(columns, dict)
     assert columns["method"].tolist() == found.methods
+
+
+def test_an_error_in_a_process_or_in_a_split_is_raised() -> None:
+    def rows():
+        yield from HoldOut(8).split(PAIRS)
+        yield np.arange(700), np.arange(0)
+
+    with pytest.raises(ValueError, match="no user has enough ratings"):
+        compare(DATA, {"a": Constant()}, rows(), n_jobs=2)
+    with pytest.raises(ValueError, match="makes lists and predicts no ratings"):
+        compare(DATA, {"a": Constant(), "e": EASE()}, HoldOut(2), n_jobs=2)
