@@ -99,6 +99,10 @@ class Comparison:
     def user_values(self, method: str, name: str | None = None) -> Float64Array:
         """Return a metric for every user: the mean over the splits that judged the user."""
         wanted = self._metric(name).name
+        key = "users", method, wanted
+        if key in self._known:
+            kept: Float64Array = self._known[key]
+            return kept
         splits = self.lists[method]
         users = reduce(IdIndex.union, (IdIndex(own.users, "user") for own in splits))
         totals, times = np.zeros((2, len(users)))
@@ -107,6 +111,7 @@ class Comparison:
             totals[rows] += own.values[wanted]
             times[rows] += 1
         means: Float64Array = totals / times
+        self._known[key] = means
         return means
 
     def mean(self, method: str, name: str | None = None) -> float:

@@ -16,7 +16,6 @@ from marginmf._utils.files import atomic_write
 from marginmf._utils.parameters import suggestion
 from marginmf._utils.types import IntArray
 from marginmf.checkpoints.fingerprint import digest, plain
-from marginmf.labels import METHODS as LABEL_METHODS
 from marginmf.metrics import LABEL_METRICS
 from marginmf.metrics.table import MetricKind
 from marginmf.progress import show_bar
@@ -218,7 +217,9 @@ def compare_labels(
     >>> found.methods, found.metrics
     (['PLST', 'MLkNN'], ('micro_f1', 'ndcg_at_2'))
     """
-    named = _named_models(models, LABEL_METHODS)
+    from marginmf.labels import METHODS  # not needed for ratings, and slow to import
+
+    named = _named_models(models, METHODS)
     shown = (*SHOWN["labels"], "seconds") if metrics is None else metrics
     comparison = Comparison("labels", shown, {name: {} for name in named}, baseline=baseline)
     ranked = [name for name in comparison.metrics if name not in {*LABEL_METRICS, "seconds"}]
