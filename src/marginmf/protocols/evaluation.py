@@ -23,9 +23,9 @@ from marginmf.protocols.comparison import Comparison
 from marginmf.protocols.lists import ListRule, ListScores
 from marginmf.protocols.splits import (
     FEWEST,
-    LabelsData,
+    AllRatings,
+    AllSamples,
     Protocol,
-    RatingsData,
     SplitResult,
     split_ratings,
     warm_up,
@@ -164,7 +164,7 @@ def compare(
     """
     kind: MetricKind = "ratings" if lists is None else "lists"
     named = _named_models(models, METHODS if lists is None else {**METHODS, **POSITIVE})
-    table = RatingsData.read(data, lists, user_features, item_features)
+    table = AllRatings.read(data, lists, user_features, item_features)
     if n_rows(table.pairs) < FEWEST:
         raise ValueError(
             f"{table.name} has {n_rows(table.pairs)} ratings, too few to hold some of them out: "
@@ -223,7 +223,7 @@ def compare_labels(
     shown = (*SHOWN["labels"], "seconds") if metrics is None else metrics
     comparison = Comparison("labels", shown, {name: {} for name in named}, baseline=baseline)
     ranked = [name for name in comparison.metrics if name not in {*LABEL_METRICS, "seconds"}]
-    table = LabelsData.read(data, ranked)
+    table = AllSamples.read(data, ranked)
     work = _Work(table, named, protocol or IterativeStratifiedKFold(), comparison)
     return work.run(n_jobs, progress, checkpoint, {"cutoffs": list(table.cutoffs)})
 

@@ -165,13 +165,13 @@ def split_ratings(
     >>> len(result.predicted) == len(split.test_ratings), sorted(result.values)[:2]
     (True, ['fre', 'mae'])
     """
-    table = RatingsData.read(data, lists, user_features, item_features)
+    table = AllRatings.read(data, lists, user_features, item_features)
     for rows in table.rows(protocol):
         yield table.split(rows)
 
 
 @dataclass(frozen=True, eq=False)
-class RatingsData:
+class AllRatings:
     """All the ratings of a comparison; without any, all that counts is who has what."""
 
     name: str
@@ -185,7 +185,7 @@ class RatingsData:
     @classmethod
     def read(
         cls, data: Any, rule: ListRule | None, user_features: Any, item_features: Any
-    ) -> "RatingsData":
+    ) -> "AllRatings":
         """Read ratings from whatever holds them."""
         name, pairs, ratings = _pairs_and_ratings(data, rule is not None)
         n_pairs = n_rows(pairs)
@@ -278,7 +278,7 @@ def _pairs_and_ratings(data: Any, lists: bool) -> tuple[str, Any, Any]:
 
 
 @dataclass(frozen=True, eq=False)
-class LabelsData:
+class AllSamples:
     """All the samples of a comparison."""
 
     X: Any
@@ -287,7 +287,7 @@ class LabelsData:
     ranked: str | None
 
     @classmethod
-    def read(cls, data: Any, ranked: list[str]) -> "LabelsData":
+    def read(cls, data: Any, ranked: list[str]) -> "AllSamples":
         """Read samples; ``ranked`` are the metrics of scores that are asked for."""
         if isinstance(data, LabelsTable):
             data = data.X, data.Y
