@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from joblib import parallel_config
 from sklearn.base import BaseEstimator
@@ -106,10 +107,17 @@ def test_every_protocol(protocol, test_size) -> None:
         RatingsTable("films", *PAIRS.T, RATINGS),
         Ratings.of(PAIRS, RATINGS),
         pd.DataFrame({"user": PAIRS[:, 0], "item": PAIRS[:, 1], "rating": RATINGS}),
+        pl.DataFrame(
+            {
+                "user": [f"u{user:02}" for user in PAIRS[:, 0]],
+                "item": PAIRS[:, 1],
+                "rating": RATINGS,
+            }
+        ),
         (pd.DataFrame(PAIRS, columns=["user", "item"]), pd.Series(RATINGS)),
         ([(f"u{user:02}", ("film", item)) for user, item in PAIRS.tolist()], RATINGS.tolist()),
     ],
-    ids=["table", "ratings", "frame", "pair of frames", "lists"],
+    ids=["table", "ratings", "frame", "polars", "pair of frames", "lists"],
 )
 def test_data_in_any_form(data) -> None:
     # Rows keep their order in all forms but Ratings, which are sorted by user and item.

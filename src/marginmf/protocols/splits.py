@@ -262,19 +262,22 @@ def _pairs_and_ratings(data: Any, lists: bool) -> tuple[str, Any, Any]:
                 "Ratings with side information cannot be split: give (pairs, ratings), and the "
                 "features as user_features= and item_features=."
             )
-        ids = data.users.ids[data.rows], data.items.ids[data.indices]
-        same = ids[0].dtype == ids[1].dtype
-        pairs = np.column_stack(ids if same else [column.astype(object) for column in ids])
-        return "The data", pairs, data.values
+        users, items = data.users.ids[data.rows], data.items.ids[data.indices]
+        return "The data", _as_pairs(users, items), data.values
     if is_frame(data):
         users, items, values = frame_columns(data, "user", "item", "rating")
-        return "The data", list(zip(users.tolist(), items.tolist(), strict=True)), values
+        return "The data", _as_pairs(users, items), values
     if isinstance(data, tuple) and len(data) == 2:
         return "The data", *data
     raise ValueError(
         "The data must be a RatingsTable, Ratings, a frame with the columns user, item and rating, "
         f"or a pair (pairs, ratings), not {type(data).__name__}."
     )
+
+
+def _as_pairs(*ids: Array) -> Array:
+    same = ids[0].dtype == ids[1].dtype
+    return np.column_stack(ids if same else [column.astype(object) for column in ids])
 
 
 @dataclass(frozen=True, eq=False)
