@@ -12,14 +12,13 @@ from marginmf import ratings
 from marginmf.cli.models import known_models, make_models
 from marginmf.cli.options import ModelOptions
 from marginmf.datasets import read_ratings
-from marginmf.metrics import LIST_METRICS
-from marginmf.protocols import HoldOut, ListRule, compare_lists, evaluate
-from marginmf.protocols.lists import OVERALL
+from marginmf.metrics import EXPOSURE_METRICS, LIST_METRICS
+from marginmf.protocols import HoldOut, ListRule, compare, evaluate
 from marginmf.ratings import MMMF, BiasOnly
 from marginmf.ratings.tables import make_frame
 
 QUICK = ["--models", "bias,mmmf", "--factors", "3", "--reg", "1", "--splits", "2", "--lists"]
-FIELDS = {*LIST_METRICS, *OVERALL, "seconds"}
+FIELDS = {*LIST_METRICS, *EXPOSURE_METRICS, "seconds"}
 
 
 def models():
@@ -54,7 +53,7 @@ def test_the_measures_are_those_of_the_library(run, ratings_file: Path) -> None:
     for name, metric in result["metrics"].items():
         if name != "seconds":
             assert metric["splits"] == pytest.approx([report[name] for report in reports])
-    found = compare_lists({"bias": BiasOnly()}, *data, ListRule(5, level=4))
+    found = compare(table, {"bias": BiasOnly()}, protocol, lists=ListRule(5, level=4))
     assert result["metrics"]["ndcg"]["mean"] == pytest.approx(found.mean("bias"))
     assert (result["metrics"]["ndcg"]["low"], result["metrics"]["ndcg"]["high"]) == pytest.approx(
         found.interval("bias")
@@ -120,12 +119,13 @@ def test_the_table_is_kept_by_its_ending(run, ratings_file: Path, name: str) -> 
     if name.endswith("csv"):
         rows = list(csv.DictReader(content.decode().splitlines()))
         table = read_ratings(ratings_file)
-        frame = compare_lists(models(), table.pairs, table.ratings, HoldOut(2)).frame()
-        assert list(rows[0]) == list(frame.columns)
-        for row, expected in zip(rows, frame.to_dict("records"), strict=True):
-            assert row.pop("method") == expected.pop("method")
-            for key in expected.keys() - {"seconds"}:
-                assert float(row[key]) == pytest.approx(expected[key]), key
+        found = compare(table, models(), HoldOut(2), lists=ListRule())
+        for row in rows:
+            for metric in LIST_METRICS:
+                assert float(row[metric]) == pytest.approx(found.mean(row["method"], metric))
+                ends = float(row[f"{metric}_low"]), float(row[f"{metric}_high"])
+                assert ends == pytest.approx(found.interval(row["method"], metric))
+            assert float(row["p_value"]) == pytest.approx(found.p_values()[row["method"]])
     elif name.endswith("md"):
         assert content.startswith(b"| method | nDCG@10 | precision@10 | recall@10 | coverage | p |")
         assert content.count(b"**") >= 2 * 4

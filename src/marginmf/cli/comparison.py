@@ -4,29 +4,23 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-from sklearn.base import clone
-
+from marginmf import protocols
 from marginmf._utils.types import Float64Array
 from marginmf.cli.options import ProtocolOptions
 from marginmf.cli.scores import Scores
 from marginmf.datasets import RatingsTable
-from marginmf.metrics import ratings_report
 from marginmf.protocols import (
+    Comparison,
     HoldOut,
     KFold,
-    ListComparison,
     ListRule,
+    RatingsSplit,
     SplitProtocol,
     StrongGeneralisation,
-    judge_lists,
     splits,
 )
 from marginmf.protocols import WeakGeneralisation as Weak
-from marginmf.protocols.splits import Split
-from marginmf.ratings import Ratings
-
-FEWEST_RATINGS = 20
+from marginmf.protocols.splits import FEWEST
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,50 +58,31 @@ def split_ratings(
     protocol: SplitProtocol,
     features: Mapping[str, Any] | None = None,
     lists: bool = False,
-) -> Iterator[Split]:
+) -> Iterator[RatingsSplit]:
     """Yield the splits of a protocol; new users have the features that the table has of them.
 
     For ``lists`` one level is enough: there may be no ratings.
     """
-    if len(table) < FEWEST_RATINGS:
+    if len(table) < FEWEST:
         raise ValueError(
             f"{table.name} has {len(table)} ratings, too few to hold some of them out: give at "
-            f"least {FEWEST_RATINGS}."
+            f"least {FEWEST}."
         )
-    ratings = None if lists and len(table.levels) == 1 else table.ratings
-    if not lists:
-        Ratings.of(table.pairs, ratings)  # so that a fault anywhere is found now
-    for split in splits.split_ratings(table.pairs, ratings, protocol, **(features or {})):
-        if len(split.test_rows) == 0:
-            raise ValueError(
-                f"{table.name}: no user has enough ratings to hold some of them out ({protocol}); "
-                "hold fewer out, or take another protocol."
-            )
-        yield split
+    rule = ListRule() if lists else None
+    yield from protocols.split_ratings(table, protocol, rule, **(features or {}))
 
 
-def warm_up(models: Iterable[Any], split: Split, lists: bool = False) -> None:
+def warm_up(models: Iterable[Any], split: RatingsSplit) -> None:
     """Fit every method to a few ratings, so that no fit is charged for compiling the kernels."""
-    few = np.zeros(len(split.train), bool)
-    few[np.linspace(0, len(few) - 1, FEWEST_RATINGS).astype(np.int64)] = True
-    sample = split.train.subset(few)
     for model in models:
-        has = model.get_params()
-        light = {"max_iter": 1, "verbose": 0, "reg": 1.0, "n_estimators": 1}
-        quick = clone(model).set_params(**{key: light[key] for key in light if key in has})
-        quick.fit(sample)
-        if lists:
-            quick.recommend(quick.users_.ids[:1], n=1)
-        else:
-            quick.predict(split.test_pairs[:1])
+        splits.warm_up(model, split)
 
 
-def judge(model: Any, split: Split) -> Trial:
+def judge(model: Any, split: RatingsSplit) -> Trial:
     """Fit a fresh copy of a method to a split and measure its errors."""
-    fitted, seconds = splits.fit_split(model, split)
-    predicted = fitted.predict(split.test_pairs)
-    errors = ratings_report(split.test_ratings, predicted, split.train.levels)
-    return Trial(errors, seconds, fitted, predicted)
+    result = split.evaluate(model)
+    errors = dict(result.values)
+    return Trial(errors, errors.pop("seconds"), result.model, result.predicted)
 
 
 def compare(
@@ -118,11 +93,10 @@ def compare(
     features: Mapping[str, Any] | None = None,
 ) -> dict[str, Scores]:
     """Judge every method on every split; ``step`` hears of each fit before it starts."""
-    scores = {name: Scores() for name in models}
-    for name, split in _fits(models, split_ratings(table, protocol, features), step):
-        trial = judge(models[name], split)
-        scores[name].add(trial.errors, trial.seconds)
-    return scores
+    found = protocols.compare(
+        table, models, protocol, progress=lambda done, total, text: step(text), **(features or {})
+    )
+    return {name: Scores(own) for name, own in found.values.items()}
 
 
 def compare_lists(
@@ -132,29 +106,13 @@ def compare_lists(
     rule: ListRule,
     step: Callable[[str], None] = lambda text: None,
     features: Mapping[str, Any] | None = None,
-) -> ListComparison:
+) -> Comparison:
     """Judge the lists of every method on every split, as `compare` judges ratings."""
-    comparison = ListComparison(rule)
-    for name, split in _fits(
-        models, split_ratings(table, protocol, features, True), step, lists=True
-    ):
-        fitted, seconds = splits.fit_split(models[name], split)
-        test = split.test_pairs, split.test_ratings
-        comparison.add(name, judge_lists(fitted, *test, rule, training=split.train), seconds)
-    return comparison
-
-
-def _fits(
-    models: Mapping[str, Any],
-    found: Iterable[Split],
-    step: Callable[[str], None],
-    lists: bool = False,
-) -> Iterator[tuple[str, Split]]:
-    """Yield every method with every split, after the kernels have been compiled."""
-    for number, split in enumerate(found, start=1):
-        if number == 1:
-            step("Compiling the kernels, which takes long only the first time")
-            warm_up(models.values(), split, lists)
-        for name in models:
-            step(f"{name}, split {number}")
-            yield name, split
+    return protocols.compare(
+        table,
+        models,
+        protocol,
+        lists=rule,
+        progress=lambda done, total, text: step(text),
+        **(features or {}),
+    )

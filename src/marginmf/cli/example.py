@@ -7,7 +7,7 @@ import numpy as np
 
 from marginmf._utils.types import Float64Array, IntArray
 from marginmf.datasets import RatingsTable
-from marginmf.protocols.splits import Split
+from marginmf.protocols import RatingsSplit as Split
 
 N_SHOWN = 5
 

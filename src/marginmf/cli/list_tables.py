@@ -18,9 +18,9 @@ from rich.text import Text
 from marginmf.cli.kept import write_form
 from marginmf.cli.printing import new_table
 from marginmf.cli.tables import MOST_LISTED
+from marginmf.metrics import EXPOSURE_METRICS as OVERALL
 from marginmf.metrics import LIST_METRICS
-from marginmf.protocols import ListComparison
-from marginmf.protocols.lists import OVERALL
+from marginmf.protocols import Comparison, ListRule
 
 Summary = Mapping[str, Mapping[str, Any]]
 
@@ -36,18 +36,23 @@ DIGITS = {"seconds": 2, "novelty": 2}
 class ListTable:
     """How good the lists of methods are: the numbers, and the forms in which they are shown."""
 
-    found: ListComparison
+    found: Comparison
+
+    @property
+    def rule(self) -> ListRule:
+        """The length of the lists, and what is relevant."""
+        return self.found.rule or ListRule()
 
     @cached_property
     def summaries(self) -> dict[str, Summary]:
         """Everything that was measured, by method."""
-        return {name: summary(self.found, name) for name in self.found.scores}
+        return {name: summary(self.found, name) for name in self.found.values}
 
     @cached_property
     def tested(self) -> dict[str, Any]:
         """How far each method is below the best, and the p-value of that."""
         metric = SHOWN[0]
-        best, p_values = self.found.best(metric), self.found.p_values(metric)
+        best, p_values = str(self.found.best(metric)), self.found.p_values(metric)
         highest = self.summaries[best][metric]["mean"]
         return {
             "metric": metric,
@@ -61,7 +66,7 @@ class ListTable:
     def result(self) -> dict[str, Any]:
         """Return every number, the best of each measure, and the tests."""
         return {
-            "lists": asdict(self.found.rule),
+            "lists": asdict(self.rule),
             "models": self.summaries,
             "best": {metric: self.found.best(metric) for metric in SHOWN},
             "tested": self.tested,
@@ -70,16 +75,16 @@ class ListTable:
     def result_of(self, name: str) -> dict[str, Any]:
         """Return every number of one method, and how many users were judged."""
         return {
-            "lists": asdict(self.found.rule),
+            "lists": asdict(self.rule),
             "metrics": self.summaries[name],
-            "n_users": len(self.found.values(name)),
+            "n_users": len(self.found.user_values(name)),
         }
 
     def keep(self, result: dict[str, Any], out: Path) -> None:
         """Write the table into a file, in the form of its ending."""
         texts = {
             ".csv": lambda: as_csv(self.summaries, self.tested),
-            ".md": lambda: as_markdown(self.summaries, self.tested, self.found.rule.k),
+            ".md": lambda: as_markdown(self.summaries, self.tested, self.rule.k),
         }
         drawn = {
             name: {metric: own[metric]["splits"] for metric in (*SHOWN, "seconds")}
@@ -89,7 +94,7 @@ class ListTable:
 
     def show(self, console: Console) -> None:
         """Print a row for every method, with the best of each column marked."""
-        k = self.found.rule.k
+        k = self.rule.k
         metrics = _columns(SHOWN if console.width >= WIDE else (SHOWN[0], SHOWN[2]))
         headings = [heading(metric, k) for metric in metrics]
         table = new_table("method", *headings[:-1], "p", headings[-1], numbers=len(headings) + 1)
@@ -106,8 +111,8 @@ class ListTable:
 
     def show_one(self, console: Console, name: str) -> None:
         """Print a row for every measure, with that of each split where they are few."""
-        own, k = self.summaries[name], self.found.rule.k
-        n_splits = len(self.found.seconds[name])
+        own, k = self.summaries[name], self.rule.k
+        n_splits = self.found.n_splits
         n_listed = n_splits if 1 < n_splits <= MOST_LISTED else 0
         listed = [f"split {number}" for number in range(1, n_listed + 1)]
         table = new_table("measure", name, "95 % interval", *listed, numbers=2 + n_listed)
@@ -116,21 +121,21 @@ class ListTable:
             ends = " to ".join(_number(metric, found[end]) for end in _ends(found))
             table.add_row(heading(metric, k), _number(metric, found["mean"]), ends, *each)
         console.print(table)
-        n_users = len(self.found.values(name))
+        n_users = len(self.found.user_values(name))
         console.print(f"Means and intervals are over {n_users:,} users with a relevant item.")
 
 
-def summary(found: ListComparison, name: str) -> dict[str, dict[str, Any]]:
+def summary(found: Comparison, name: str) -> dict[str, dict[str, Any]]:
     """Return everything that was measured of one method."""
     measures: dict[str, dict[str, Any]] = {}
     for metric in LIST_METRICS:
-        low, high = found.interval(name, metric)
+        low, high = found.interval(name, metric) or (0.0, 0.0)
         measures[metric] = {"mean": found.mean(name, metric), "low": low, "high": high}
     for metric in OVERALL:
         measures[metric] = {"mean": found.mean(name, metric)}
     for metric, own in measures.items():
-        own["splits"] = [scores.mean(metric) for scores in found.scores[name]]
-    seconds = {"mean": found.mean(name, "seconds"), "splits": found.seconds[name]}
+        own["splits"] = found.values[name][metric]
+    seconds = {"mean": found.mean(name, "seconds"), "splits": found.values[name]["seconds"]}
     return {**measures, "seconds": seconds}
 
 
@@ -161,7 +166,7 @@ def as_markdown(summaries: Mapping[str, Summary], tested: Mapping[str, Any], k: 
 
 
 def as_csv(summaries: Mapping[str, Summary], tested: Mapping[str, Any]) -> str:
-    """Return the columns of `ListComparison.frame`."""
+    """Return the columns of `Comparison.frame`."""
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
     ends = [f"{metric}{end}" for metric in LIST_METRICS for end in ("", "_low", "_high")]

@@ -15,7 +15,7 @@ from marginmf.cli.methods import DESCRIPTIONS
 from marginmf.cli.printing import new_table, to_json
 from marginmf.cli.scores import Scores, best
 from marginmf.cli.tables import show_scores
-from marginmf.protocols.splits import Split
+from marginmf.protocols import RatingsSplit as Split
 
 #: Narrower terminals do without the words that say what each method is.
 WIDE = 96
