@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from marginmf.checkpoints.fingerprint import difference, digest, fingerprint, plain
+from marginmf.checkpoints.store import difference, digest, fingerprint, plain
 from marginmf.losses import TwoLevelLoss, smooth_hinge
 from marginmf.ratings import HMF, MMMF
 from marginmf.solvers import LBFGS, ConjugateGradient
@@ -87,7 +87,7 @@ def test_digests_tell_values_types_and_shapes_apart(array):
 def test_fingerprints_do_not_depend_on_the_process():
     script = (
         "import json, numpy as np\n"
-        "from marginmf.checkpoints.fingerprint import digest, plain\n"
+        "from marginmf.checkpoints.store import digest, plain\n"
         "from marginmf.losses import smooth_hinge\n"
         "from marginmf.solvers import LBFGS\n"
         "print(json.dumps([plain([smooth_hinge, LBFGS()]), digest(np.array(['a', 1], object))]))"

@@ -8,7 +8,7 @@ import pytest
 
 from marginmf._utils.random import GeneratorState
 from marginmf.checkpoints import Checkpoint, Journal, open_journal
-from marginmf.checkpoints.store import Store, read_content
+from marginmf.checkpoints.store import CheckpointStore, read_content
 from marginmf.ratings import MMMF
 from marginmf.solvers import (
     LBFGS,
@@ -300,7 +300,7 @@ def test_a_slow_disk_is_given_rest(tmp_path, monkeypatch, clock):
         writes.append(name)
 
     monkeypatch.setattr("marginmf.checkpoints.store.write_content", slow_write)
-    store = Store(tmp_path, seconds=5.0)
+    store = CheckpointStore(tmp_path, seconds=5.0)
     for _ in range(1000):
         clock[0] += 1.0
         store.note("state", Result(START, [], StopReason.GRADIENT, 1))

@@ -78,7 +78,7 @@ def test_another_class_is_refused(interrupted, path):
 
 
 def test_another_version_is_refused(interrupted, path, monkeypatch):
-    monkeypatch.setattr("marginmf.checkpoints.fingerprint.__version__", "99.0")
+    monkeypatch.setattr("marginmf.checkpoints.store.__version__", "99.0")
     sentence = rf"another version of marginmf \({marginmf.__version__}, this is 99\.0\)"
     with pytest.raises(ValueError, match=sentence):
         interrupted().fit(PAIRS, RATINGS, checkpoint=path)
@@ -104,7 +104,7 @@ def test_the_same_data_in_another_form_is_the_same(interrupted, path):
         lambda content: content[:-1],
         lambda content: content + b"!",
         lambda content: content.replace(b'"name', b'"nome'),
-        lambda content: content.replace(b"description", b"descriptive"),
+        lambda content: content.replace(b"checksum", b"chequesum"),
         lambda content: content[:-3] + bytes([content[-3] ^ 1]) + content[-2:],
         lambda content: content[:200] + bytes([content[200] ^ 1]) + content[201:],
         lambda content: bytes(len(content)),
