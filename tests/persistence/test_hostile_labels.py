@@ -12,7 +12,7 @@ from tampering import (
     inside,
     objects_more,
     param,
-    place,
+    put,
     rename_class,
     rows_less,
     tensor,
@@ -104,8 +104,8 @@ CASES = {
         "the parameters of DecisionTuned cannot be used",
     ),
     # targets, thresholds and features
-    "threshold that is no number": ("mlknn", place("thresholds_", 0, np.nan), "no threshold"),
-    "threshold before all": ("mlknn", place("thresholds_", 0, -np.inf), "no threshold"),
+    "threshold that is no number": ("mlknn", put("thresholds_", 0, np.nan), "no threshold"),
+    "threshold before all": ("mlknn", put("thresholds_", 0, -np.inf), "no threshold"),
     "threshold too few": (
         "mlknn",
         rows_less("thresholds_"),
@@ -160,41 +160,41 @@ CASES = {
     # sparse matrices
     "column that does not exist": (
         "mlknn",
-        place("neighbours_.stored_.indices", 3, 7),
+        put("neighbours_.stored_.indices", 3, 7),
         "entries in columns that do not exist",
     ),
     "column before the first": (
         "mlknn",
-        place("neighbours_.stored_.indices", 3, -1),
+        put("neighbours_.stored_.indices", 3, -1),
         "entries in columns that do not exist",
     ),
     "column twice": (
         "mlknn",
-        lambda parts: place(
+        lambda parts: put(
             "neighbours_.stored_.indices", 0, int(parts.tensors["neighbours_.stored_.indices"][1])
         )(parts),
         "not in the order of the columns",
     ),
     "rows that go back": (
         "mlknn",
-        place("neighbours_.stored_.indptr", 3, 10**6),
+        put("neighbours_.stored_.indptr", 3, 10**6),
         "not divided among its rows",
     ),
     "rows that end late": (
         "mlknn",
-        place("neighbours_.stored_.indptr", -1, 10**6),
+        put("neighbours_.stored_.indptr", -1, 10**6),
         "not divided among its rows",
     ),
     "rows too few": ("mlknn", rows_less("neighbours_.stored_.indptr"), "not divided among its"),
     "values too few": ("mlknn", rows_less("neighbours_.stored_.data"), "other values than entries"),
     "values that are not finite": (
         "mlknn",
-        place("neighbours_.stored_.data", 0, np.inf),
+        put("neighbours_.stored_.data", 0, np.inf),
         r"neighbours_\.stored_ has numbers that are not finite",
     ),
     "values that overflow": (
         "mlknn",
-        place("neighbours_.stored_.data", 0, 1e200),
+        put("neighbours_.stored_.data", 0, 1e200),
         "neighbours_ has rows that are too long to be compared",
     ),
     "values of another type": (
@@ -241,7 +241,7 @@ CASES = {
     ),
     "labels that count twice": (
         "mlknn",
-        place("stored_labels_.data", 0, 2.0),
+        put("stored_labels_.data", 0, 2.0),
         "stored_labels_ has something else than ones",
     ),
     "probabilities too few": (
@@ -282,12 +282,12 @@ CASES = {
     ),
     "row that does not exist": (
         "mlchmf",
-        lambda parts: place(kept_name(parts), 0, 40)(parts),
+        lambda parts: put(kept_name(parts), 0, 40)(parts),
         "keeps rows that do not exist",
     ),
     "feature that does not exist": (
         "mlchmf",
-        place("tree_.nodes.0.features", 0, 7),
+        put("tree_.nodes.0.features", 0, 7),
         r"nodes\.0\.features has numbers of features that do not exist",
     ),
     "weights of a feature too few": (
@@ -302,7 +302,7 @@ CASES = {
     ),
     "keeper that does not exist": (
         "mlchmf",
-        place("keepers_", 0, 99),
+        put("keepers_", 0, 99),
         "keepers_ has numbers of nodes that do not exist",
     ),
     "keepers too few": ("mlchmf", rows_less("keepers_"), "keepers_ are not those of its neighb"),
@@ -328,7 +328,7 @@ CASES = {
     ),
     "label that does not exist": (
         "chains",
-        place("orders_", (0, 0), 9),
+        put("orders_", (0, 0), 9),
         "labels that do not exist",
     ),
     "chain without weights": ("chains", without("coef_"), r"coef_ is missing"),
@@ -354,7 +354,7 @@ CASES = {
         "coef_ is missing",
     ),
     "scale of a feature too few": ("scaled", rows_less("factor_"), "factor_ has the shape"),
-    "scale that is not finite": ("scaled", place("offset_", 0, np.nan), "offset_ has a number"),
+    "scale that is not finite": ("scaled", put("offset_", 0, np.nan), "offset_ has a number"),
     "labels that vary too few": (
         "tuned ridge",
         tensor("_labels.varying", lambda array: array[:-1]),

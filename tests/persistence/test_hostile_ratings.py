@@ -11,7 +11,7 @@ from tampering import (
     find_csr,
     inside,
     param,
-    place,
+    put,
     rename_class,
     rows_less,
     tensor,
@@ -36,7 +36,7 @@ def numbers_for_ids(numbers):
 
 CASES = {
     # the document
-    "other format": (document("format", "other"), "was not written by marginmf"),
+    "other format": (document("format", "other"), "it holds no model"),
     "newer version": (document("version", 2), "version 2 of the format.*update marginmf"),
     "version in words": (document("version", "one"), "does not say which version"),
     "version zero": (document("version", 0), "does not say which version"),
@@ -159,28 +159,26 @@ CASES = {
         "do not fit|does not fit|do not exist|other users, items or levels",
     ),
     "levels that fall": (tensor("levels_", lambda array: array[::-1]), "not levels in rising"),
-    "levels without end": (place("levels_", 4, np.inf), "not levels in rising order"),
+    "levels without end": (put("levels_", 4, np.inf), "not levels in rising order"),
     "frequencies with a row too few": (
         rows_less("_frequencies.by_item"),
         r"_frequencies\.by_item has the shape",
     ),
     # ratings
-    "item that does not exist": (place("ratings_.indices", 5, 20), "items that do not exist"),
-    "item far away": (place("ratings_.indices", 5, 2**31 - 1), "items that do not exist"),
-    "item before the first": (place("ratings_.indices", 5, -1), "items that do not exist"),
-    "level that does not exist": (place("ratings_.codes", 5, 5), "levels that do not exist"),
-    "level before the first": (place("ratings_.codes", 5, -7), "levels that do not exist"),
-    "ratings that begin late": (place("ratings_.indptr", 0, 1), "not divided among the users"),
-    "ratings that go back": (place("ratings_.indptr", 3, 10**12), "not divided among the users"),
-    "ratings that end late": (place("ratings_.indptr", 30, 10**6), "not divided among the users"),
+    "item that does not exist": (put("ratings_.indices", 5, 20), "items that do not exist"),
+    "item far away": (put("ratings_.indices", 5, 2**31 - 1), "items that do not exist"),
+    "item before the first": (put("ratings_.indices", 5, -1), "items that do not exist"),
+    "level that does not exist": (put("ratings_.codes", 5, 5), "levels that do not exist"),
+    "level before the first": (put("ratings_.codes", 5, -7), "levels that do not exist"),
+    "ratings that begin late": (put("ratings_.indptr", 0, 1), "not divided among the users"),
+    "ratings that go back": (put("ratings_.indptr", 3, 10**12), "not divided among the users"),
+    "ratings that end late": (put("ratings_.indptr", 30, 10**6), "not divided among the users"),
     "ratings of too few users": (
         tensor("ratings_.indptr", lambda array: array[:-1]),
         r"ratings_\.indptr has the shape",
     ),
     "ratings out of order": (
-        lambda parts: place("ratings_.indices", 0, int(parts.tensors["ratings_.indices"][1]))(
-            parts
-        ),
+        lambda parts: put("ratings_.indices", 0, int(parts.tensors["ratings_.indices"][1]))(parts),
         "not in the order of the items",
     ),
     "fewer codes than ratings": (
@@ -244,12 +242,12 @@ PAIR_CASES = {
     ),
     "weight that is not a number": (
         "ease",
-        place("weights_.matrix", (0, 1), np.nan),
+        put("weights_.matrix", (0, 1), np.nan),
         r"weights_\.matrix has numbers that are not finite",
     ),
     "source that does not exist": (
         "itemknn",
-        place("weights_.matrix.indices", 0, 20),
+        put("weights_.matrix.indices", 0, 20),
         "entries in columns that do not exist",
     ),
     "sparse weights of a source too many": (
@@ -275,7 +273,7 @@ PAIR_CASES = {
     ),
     "item that does not exist": (
         "popular",
-        place("ratings_.indices", 0, 20),
+        put("ratings_.indices", 0, 20),
         r"ratings_\.indices has numbers of items that do not exist",
     ),
     "ratings of a user too few": (

@@ -88,8 +88,8 @@ def test_other_ids_are_refused_before_anything_is_written(stranger, sentence, pa
 @pytest.mark.parametrize(
     "model",
     [
-        HMF(3, (1.0, 2, np.float32(2), 1.0), random_state=0),
-        HMF(3, [1.0, 2.0, 2.0, 1.0], random_state=np.int64(3), schedule="independent"),
+        HMF(3, (1.0, 2, np.float32(2), 1.0), random_state=0, max_iter=5),
+        HMF(3, [1.0, 2.0, 2.0, 1.0], random_state=np.int64(3), calibrate=False),
         MMMF(3, 1, loss=losses.logistic, solver=LBFGS(memory=7), threshold="immediate"),
         PMMMF(3, 1.5, dtype=np.dtype("float64"), solver="cg", max_iter=5, callbacks=[]),
         ALS(np.int32(3), 1.5, tol=0, n_jobs=2, verbose=0),
@@ -116,7 +116,8 @@ def test_the_parts_of_a_model_are_shared_as_before(models, files):
 
 def test_estimators_in_a_list_store_their_common_ratings_once(data):
     ratings = Ratings.of(*data)
-    members = [HMF(2, random_state=seed).fit(ratings) for seed in range(3)]
+    few = {"max_iter": 3, "calibrate": False}
+    members = [HMF(2, random_state=seed, **few).fit(ratings) for seed in range(3)]
     encoder = ModelEncoder()
     node = encoder.encode(members, "members_")
     assert sum(name.endswith("codes") for name in encoder.tensors) == 1

@@ -146,8 +146,5 @@ def stored_parameters(value: Any) -> dict[str, Any]:
 
 
 def _is_default(value: Any, default: Any) -> bool:
-    return value is default or (
-        type(value) is type(default)
-        and isinstance(value, bool | int | float | str)
-        and value == default
-    )
+    plain = type(value) is type(default) and isinstance(value, bool | int | float | str)
+    return value is default or (plain and bool(value == default))

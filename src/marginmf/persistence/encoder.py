@@ -124,12 +124,8 @@ class ModelEncoder:
             params["callbacks"] = ()
         if isinstance(params.get("random_state"), GENERATORS):
             params["random_state"] = None
-        fitted = _fitted(value, path)
-        return [
-            kind.__name__,
-            self._named(params, path, depth),
-            self._named(fitted, path, depth),
-        ]
+        groups = (params, _fitted(value, path))
+        return [kind.__name__, *(self._named(group, path, depth) for group in groups)]
 
     def _items(self, values: Any, path: str, depth: int) -> list[Any]:
         return [self.encode(part, _join(path, k), depth + 1) for k, part in enumerate(values)]

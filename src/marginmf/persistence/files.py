@@ -4,7 +4,7 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from io import BufferedReader
 from pathlib import Path
 from typing import Any, ClassVar
@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from marginmf import __version__
 from marginmf._utils.tensor_files import (
     InvalidFileError,
+    TensorHeader,
     read_header,
     read_tensors,
     write_tensor_file,
@@ -134,7 +135,6 @@ class Savable:
 
     def _check_loaded(self) -> None:
         """Raise an error if the parameters of this fitted model cannot be used."""
-        raise NotImplementedError
 
 
 def save(model: Any, path: str | os.PathLike[str]) -> None:
@@ -196,12 +196,12 @@ def load(path: str | os.PathLike[str]) -> Any:
     """
     with _opened(Path(path)) as file:
         header = read_header(file)
-        document = _read_document(header.document)
+        about = _read_description(file, header)
         decoder = ModelDecoder(read_tensors(file, header))
-        model = decoder.decode(document.model)
+        model = decoder.decode(header.document["model"])
         decoder.finish()
         check_model(model)
-        if model._learned_from() != document.counts:
+        if model._learned_from() != about.counts:
             raise InvalidFileError("its counts are not those of its model")
     return model
 
@@ -254,35 +254,15 @@ def describe(path: str | os.PathLike[str]) -> ModelDescription:
     """
     with _opened(Path(path)) as file:
         header = read_header(file)
-        document = _read_document(header.document)
-        params = HeaderDecoder(header).decode({"dict": document.params})
-        size = os.fstat(file.fileno()).st_size
-    return ModelDescription(
-        document.class_name,
-        params,
-        document.counts,
-        size,
-        document.marginmf_version,
-        document.format_version,
-    )
+        about = _read_description(file, header)
+        return replace(about, params=HeaderDecoder(header).decode({"dict": about.params}))
 
 
-@dataclass(frozen=True)
-class _Document:
-    """The checked JSON of a file; ``params`` and ``model`` are still to be decoded."""
-
-    marginmf_version: str
-    format_version: int
-    counts: AnyCounts
-    class_name: str
-    params: dict[str, Any]
-    model: dict[str, Any]
-
-
-def _read_document(document: dict[str, Any]) -> _Document:
-    """Check a document, its versions first."""
-    if document.get("format") != FORMAT:
-        raise InvalidFileError("it was not written by marginmf")
+def _read_description(file: BufferedReader, header: TensorHeader) -> ModelDescription:
+    """Check the document of a file, its versions first; the parameters are still to be decoded."""
+    document, size = header.document, os.fstat(file.fileno()).st_size
+    if document.get("format") != FORMAT:  # a checkpoint, for example
+        raise InvalidFileError("it holds no model")
     version, written_by = document.get("version"), document.get("marginmf")
     if type(version) is not int or version < 1 or not isinstance(written_by, str):
         raise InvalidFileError("it does not say which version of the format it has")
@@ -301,7 +281,7 @@ def _read_document(document: dict[str, Any]) -> _Document:
         case _:
             raise InvalidFileError("it holds no model")
     counts = _read_counts(document["counts"], kind._counts_type)
-    return _Document(written_by, version, counts, name, params, document["model"])
+    return ModelDescription(name, params, counts, size, written_by, version)
 
 
 def _read_counts(node: Any, kind: type[Any]) -> Any:

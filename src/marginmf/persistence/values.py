@@ -124,13 +124,7 @@ def _text(content: Any) -> str:
 
 
 def ids_to_array(ids: Array, what: str) -> Array:
-    """Return ids as an int64 array, or as the bytes of a JSON list.
-
-    Raises
-    ------
-    ValueError
-        If an id is not a whole number, text, a float, a boolean or a tuple of these.
-    """
+    """Return ids as an int64 array, or as the bytes of a JSON list; refuse uncommon types."""
     return ids if ids.dtype == np.int64 else _to_bytes([_encode_id(one, what) for one in ids])
 
 

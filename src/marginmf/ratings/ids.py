@@ -129,7 +129,7 @@ class IdIndex:
         return np.fromiter(found, np.int32, len(column))
 
 
-SAVED["ids"] = IdIndex
+SAVED["ids"] = IdIndex  # in a form of its own, not by the parameters of its constructor
 
 
 def id_column(values: Any, what: str = "id") -> Array:
