@@ -112,11 +112,11 @@ CASES = {
         r"MLkNN\.thresholds_ has the shape \(4,\), which does not fit \(labels\)",
     ),
     "no thresholds": ("mlknn", without("thresholds_"), "thresholds_ is missing"),
-    "no targets": ("mlknn", attribute("targets_", 7), "no object|targets_ is a int"),
+    "no targets": ("mlknn", attribute("targets_", 7), "no object|targets_ is of the type int"),
     "targets that are neither": (
         "mlknn",
         inside("targets_", "object", 1, "vector")("no"),
-        r"targets_\.vector is a str, which it cannot be",
+        r"targets_\.vector is of the type str, which it cannot be",
     ),
     "answers in text": (
         "mlknn",

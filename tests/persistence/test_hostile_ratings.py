@@ -76,7 +76,7 @@ CASES = {
     ),
     "solver with a wrong field": (
         param("solver", {"object": ["LBFGS", {"memory": "much"}]}),
-        r"MMMF\.solver\.memory is a str, which it cannot be",
+        r"MMMF\.solver\.memory is of the type str, which it cannot be",
     ),
     "unknown parameter": (param("extra", 1), "MMMF has no parameter 'extra'"),
     "unknown attribute": (attribute("extra_", 1), "MMMF has no attribute 'extra_'"),
@@ -294,7 +294,11 @@ PAIR_CASES = {
     "level in words": ("popular", param("level", "high"), "level='high' must be a number"),
     "rank below one": ("oneclass", param("n_factors", 0), "n_factors=0 must be a whole number"),
     "threads in words": ("ease", param("n_jobs", "all"), "n_jobs='all' must be a whole number"),
-    "strength in words": ("ease", attribute("reg_", "auto"), "reg_ is a str, which it cannot be"),
+    "strength in words": (
+        "ease",
+        attribute("reg_", "auto"),
+        "reg_ is of the type str, which it cannot be",
+    ),
     "shrinkage below zero": ("itemknn", param("shrinkage", -1), "shrinkage=-1 must be a number"),
 }
 

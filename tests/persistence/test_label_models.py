@@ -30,7 +30,7 @@ from marginmf.labels import (
     RidgeEmbedding,
 )
 from marginmf.labels.base import LabelsEstimator
-from marginmf.persistence import LabelCounts, describe
+from marginmf.persistence import LabelCounts, describe, save
 from marginmf.persistence.decoder import ModelDecoder
 from marginmf.persistence.encoder import ModelEncoder
 
@@ -217,6 +217,8 @@ def test_a_model_that_was_changed_out_of_shape_is_not_saved(path):
         model.save(path)
     with pytest.raises(NotFittedError):
         MLkNN().save(path)
+    with pytest.raises(ValueError, match="A RidgeClassifier is not a model of marginmf"):
+        save(RidgeClassifier().fit(X, Y[:, 0]), path)
 
 
 def test_a_fitted_clusterer_among_the_parameters_is_kept_unfitted(path):

@@ -103,9 +103,15 @@ def test_an_optional_attribute_may_be_absent(model, data, path):
     [
         (lambda model: delattr(model, "curve_"), r"Committee\.curve_ is missing"),
         (lambda model: model.members_.clear(), r"members_ is not a list, or is empty"),
-        (lambda model: model.members_.append(7), r"members_\.3 is a int, which it cannot be"),
+        (
+            lambda model: model.members_.append(7),
+            r"members_\.3 is of the type int, which it cannot be",
+        ),
         (lambda model: model.members_.append(HMF()), r"members_\.3\.users_ is missing"),
-        (lambda model: setattr(model, "curve_", [1]), r"curve_ is a list, which it cannot be"),
+        (
+            lambda model: setattr(model, "curve_", [1]),
+            r"curve_ is of the type list, which it cannot be",
+        ),
         (
             lambda model: setattr(model, "calibration_", Calibration(np.ones(9))),
             r"calibration_\.slopes has the shape \(9,\), which does not fit \(stages\)",

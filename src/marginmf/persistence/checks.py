@@ -157,9 +157,8 @@ class ModelChecker:
             case _:
                 required: Any = class_named(wanted) if isinstance(wanted, str) else wanted
                 if not isinstance(part, required):
-                    raise InvalidFileError(
-                        f"{label} is a {type(part).__name__}, which it cannot be"
-                    )
+                    found = type(part).__name__
+                    raise InvalidFileError(f"{label} is of the type {found}, which it cannot be")
 
 
 #: The demands that tell how long axes are.

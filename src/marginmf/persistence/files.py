@@ -139,6 +139,8 @@ class Savable:
 
 def save(model: Any, path: str | os.PathLike[str]) -> None:
     """Write a fitted model to a file; the same as its method ``save``."""
+    if not isinstance(model, Savable):
+        raise ValueError(f"A {type(model).__name__} is not a model of marginmf.")
     check_is_fitted(model)
     destination = Path(path)
     if destination.is_dir():
