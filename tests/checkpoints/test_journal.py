@@ -1,14 +1,15 @@
 """The journal runs each named minimisation once over all calls of a fit."""
 
+import json
 import threading
 import time
 
 import numpy as np
 import pytest
 
-from marginmf._utils.random import GeneratorState
+from marginmf._utils.random import BIT_GENERATORS, GeneratorState
 from marginmf.checkpoints import Checkpoint, Journal, open_journal
-from marginmf.checkpoints.store import Store, read_content
+from marginmf.checkpoints.store import CheckpointStore, read_content
 from marginmf.ratings import MMMF
 from marginmf.solvers import (
     LBFGS,
@@ -300,7 +301,7 @@ def test_a_slow_disk_is_given_rest(tmp_path, monkeypatch, clock):
         writes.append(name)
 
     monkeypatch.setattr("marginmf.checkpoints.store.write_content", slow_write)
-    store = Store(tmp_path, seconds=5.0)
+    store = CheckpointStore(tmp_path, seconds=5.0)
     for _ in range(1000):
         clock[0] += 1.0
         store.note("state", Result(START, [], StopReason.GRADIENT, 1))
@@ -353,3 +354,33 @@ class Endless:
     def steps(self, objective, start, vectors):
         while True:
             yield State(start, 1.0, 1.0)
+
+
+# --- random generators as plain data --------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", BIT_GENERATORS.values(), ids=BIT_GENERATORS)
+def test_every_kind_goes_on_as_it_would_have(kind):
+    rng = np.random.Generator(kind(7))
+    rng.standard_normal(5)
+    rng.spawn(2)
+    text = json.dumps(vars(GeneratorState.of(rng)))
+    again = GeneratorState(**json.loads(text)).generator()
+    np.testing.assert_array_equal(again.standard_normal(9), rng.standard_normal(9))
+    for a, b in zip(again.spawn(3), rng.spawn(3), strict=True):
+        np.testing.assert_array_equal(a.random(4), b.random(4))
+
+
+def test_a_spawned_generator_goes_on_too():
+    rng = np.random.default_rng().spawn(3)[2]
+    again = GeneratorState.of(rng).generator()
+    assert again.random() == rng.random()
+    assert again.spawn(1)[0].random() == rng.spawn(1)[0].random()
+
+
+def test_bits_that_are_not_from_numpy_are_refused():
+    class Own(np.random.PCG64):
+        pass
+
+    with pytest.raises(ValueError, match=r"cannot be kept in a checkpoint: give a whole number"):
+        GeneratorState.of(np.random.Generator(Own(1)))

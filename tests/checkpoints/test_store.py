@@ -1,6 +1,7 @@
 """The folder of a checkpoint: whose it is, what may be there, and that nothing else is touched."""
 
 import errno
+import json
 import subprocess
 import sys
 
@@ -11,8 +12,10 @@ import marginmf
 from contracts import assert_same_fit, synthetic
 from marginmf.checkpoints import Checkpoint
 from marginmf.checkpoints import store as store_module
+from marginmf.checkpoints.store import difference, digest, fingerprint, plain
+from marginmf.losses import TwoLevelLoss, smooth_hinge
 from marginmf.ratings import HMF, MMMF, Ratings
-from marginmf.solvers import LBFGS
+from marginmf.solvers import LBFGS, ConjugateGradient
 
 PAIRS, RATINGS = synthetic((1, 2, 3, 4, 5))
 FEW = {"n_factors": 4, "reg": 0.5, "random_state": 0, "max_iter": 12, "tol": 0.0}
@@ -78,7 +81,7 @@ def test_another_class_is_refused(interrupted, path):
 
 
 def test_another_version_is_refused(interrupted, path, monkeypatch):
-    monkeypatch.setattr("marginmf.checkpoints.fingerprint.__version__", "99.0")
+    monkeypatch.setattr("marginmf.checkpoints.store.__version__", "99.0")
     sentence = rf"another version of marginmf \({marginmf.__version__}, this is 99\.0\)"
     with pytest.raises(ValueError, match=sentence):
         interrupted().fit(PAIRS, RATINGS, checkpoint=path)
@@ -104,7 +107,7 @@ def test_the_same_data_in_another_form_is_the_same(interrupted, path):
         lambda content: content[:-1],
         lambda content: content + b"!",
         lambda content: content.replace(b'"name', b'"nome'),
-        lambda content: content.replace(b"description", b"descriptive"),
+        lambda content: content.replace(b"checksum", b"chequesum"),
         lambda content: content[:-3] + bytes([content[-3] ^ 1]) + content[-2:],
         lambda content: content[:200] + bytes([content[200] ^ 1]) + content[201:],
         lambda content: bytes(len(content)),
@@ -297,3 +300,92 @@ def test_a_checkpoint_that_cannot_be_removed_does_not_spoil_the_fit(path, monkey
     with pytest.warns(UserWarning, match="could not be removed .*remove it by hand"):
         model = HMF(**FEW).fit(PAIRS, RATINGS, checkpoint=path)
     assert_same_fit(model, HMF(**FEW).fit(PAIRS, RATINGS))
+
+
+# --- is it the same fit? -------------------------------------------------------------------------
+
+ARRAYS = {"x": np.arange(4.0)}
+
+
+def exponential(slope):
+    def value(margin):
+        return np.exp(-slope * margin)
+
+    return TwoLevelLoss("exponential", value, value)
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        ({}, {"n_jobs": 2, "verbose": 1, "callbacks": [print]}),
+        ({"reg": [1, 2.0]}, {"reg": np.array([1.0, 2.0])}),
+        ({"reg": 1}, {"reg": np.float32(1)}),
+        ({"reg": np.nan, "tol": -np.inf}, {"reg": np.nan, "tol": -np.inf}),
+        ({"solver": LBFGS()}, {"solver": LBFGS(memory=5)}),
+        ({"loss": smooth_hinge}, {"loss": smooth_hinge}),
+        ({"loss": exponential(1.0)}, {"loss": exponential(1.0)}),
+        ({"random_state": np.random.default_rng(1)}, {"random_state": np.random.default_rng(2)}),
+    ],
+)
+def test_the_same_fit(a, b):
+    stored = json.loads(json.dumps(fingerprint(HMF(**a), ARRAYS)))
+    assert difference(stored, fingerprint(HMF(**b), ARRAYS)) is None
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        ({"reg": 1.0}, {"reg": 1.5}),
+        ({"reg": np.inf}, {"reg": -np.inf}),
+        ({"solver": LBFGS()}, {"solver": LBFGS(memory=1)}),
+        ({"solver": LBFGS()}, {"solver": ConjugateGradient()}),
+        ({"random_state": np.random.default_rng(1)}, {"random_state": 1}),
+        ({"random_state": None}, {"random_state": 0}),
+        ({"loss": exponential(1.0)}, {"loss": exponential(2.0)}),
+        ({"loss": lambda z: z + 1}, {"loss": lambda z: z + 2}),
+        ({"loss": lambda z: np.exp(z)}, {"loss": lambda z: np.log(z)}),
+        ({"loss": {"inner": MMMF(reg=1)}}, {"loss": {"inner": MMMF(reg=2)}}),
+    ],
+)
+def test_other_parameters(a, b):
+    found = difference(fingerprint(HMF(**a), ARRAYS), fingerprint(HMF(**b), ARRAYS))
+    assert found.startswith(f"other parameters ({next(iter(a))} was ")
+    assert len(found) < 200
+
+
+def test_both_parameters_and_data_are_named():
+    stored = fingerprint(HMF(reg=1), ARRAYS)
+    assert difference(stored, fingerprint(HMF(reg=2), {"x": np.arange(5.0)})) == (
+        "other parameters (reg was 1 and is 2) and other data (x)"
+    )
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.arange(4),
+        np.arange(4.0).astype(np.float32),
+        np.arange(4.0).reshape(2, 2),
+        np.array(["0", "1"], object),
+        np.array([0, "1"], object),
+        np.array(["0, '1'"], object),
+        np.array([("a", 1), None], object),
+    ],
+)
+def test_digests_tell_values_types_and_shapes_apart(array):
+    others = [np.arange(4.0), np.array(["0", "2"], object), np.array([0, 1], object)]
+    assert digest(array) == digest(array.copy())
+    assert digest(array) not in map(digest, others)
+
+
+def test_fingerprints_do_not_depend_on_the_process():
+    script = (
+        "import json, numpy as np\n"
+        "from marginmf.checkpoints.store import digest, plain\n"
+        "from marginmf.losses import smooth_hinge\n"
+        "from marginmf.solvers import LBFGS\n"
+        "print(json.dumps([plain([smooth_hinge, LBFGS()]), digest(np.array(['a', 1], object))]))"
+    )
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    expected = [plain([smooth_hinge, LBFGS()]), digest(np.array(["a", 1], object))]
+    assert json.loads(run.stdout) == expected

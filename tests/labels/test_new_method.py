@@ -13,7 +13,6 @@ from marginmf.cli.labels.models import known_models
 from marginmf.labels import METHODS, base
 from marginmf.labels.base import LabelsEstimator, method
 from marginmf.persistence import ModelFileError
-from marginmf.persistence.state import can_learn, fitted_attributes
 
 
 @dataclass(eq=False, repr=False)
@@ -45,9 +44,6 @@ def registered(monkeypatch):
     monkeypatch.setitem(METHODS, "centroids", Centroids)
     monkeypatch.setitem(_demands.SAVED, "Centroids", Centroids)
     method("centroids")(Centroids)
-    fitted_attributes.cache_clear()
-    yield
-    fitted_attributes.cache_clear()
 
 
 class TestCentroids(LabelsEstimatorContract):
@@ -61,7 +57,6 @@ class TestCentroids(LabelsEstimatorContract):
 def test_files_and_the_command_line_know_it(tmp_path, monkeypatch):
     assert known_models()["centroids"] is Centroids
     assert Centroids.summary == "The nearer of two centroids decides for every label."
-    assert can_learn(Centroids)
     X, Y = labelled()
     Y[:, 2] = 1
     model = Centroids().fit(X, Y)

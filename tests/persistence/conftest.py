@@ -1,14 +1,28 @@
-"""Models and files that the tests of persistence share."""
+"""Models and files that the tests of persistence share; each is fitted once."""
+
+from functools import cache
 
 import numpy as np
 import pytest
-from label_models import fitted
+from label_models import fitted_labels
 from tampering import ModelParts
 
 import marginmf
 from marginmf.datasets import make_ratings
 from marginmf.persistence import ModelFileError
-from marginmf.ratings import ALS, HMF, MMMF
+from marginmf.ratings import ALS, EASE, HMF, MMMF, ItemKNN, MostPopular, OneClassMMMF
+
+RATINGS = {
+    "mmmf": MMMF(n_factors=3, reg=1.0, random_state=0),
+    "hmf": HMF(n_factors=3, reg=np.array([1.0, 2.0, 2.0, 1.0]), random_state=0),
+    "als": ALS(n_factors=3, reg=2.0, bias=True, random_state=0),
+}
+POSITIVE = {
+    "popular": MostPopular(),
+    "itemknn": ItemKNN(5, level=3),
+    "ease": EASE(reg=5.0, level=3),
+    "oneclass": OneClassMMMF(3),
+}
 
 
 @pytest.fixture(scope="session")
@@ -21,45 +35,52 @@ def data():
 
 @pytest.fixture(scope="session")
 def models(data):
-    """Return one fitted model of each kind that the files are made of."""
-    made = {
-        "mmmf": MMMF(n_factors=3, reg=1.0, random_state=0),
-        "hmf": HMF(n_factors=3, reg=np.array([1.0, 2.0, 2.0, 1.0]), random_state=0),
-        "als": ALS(n_factors=3, reg=2.0, bias=True, random_state=0),
-    }
-    return {name: model.fit(*data) for name, model in made.items()}
+    """Return one fitted ratings model of each kind that the files are made of."""
+    return {name: model.fit(*data) for name, model in RATINGS.items()}
 
 
 @pytest.fixture(scope="session")
-def files(models, tmp_path_factory):
-    """Return their files."""
+def file_of(models, data, tmp_path_factory):
+    """Return a function that gives the file of a model of ratings, of pairs or of labels."""
     folder = tmp_path_factory.mktemp("models")
-    for name, model in models.items():
-        model.save(folder / f"{name}.marginmf")
-    return {name: folder / f"{name}.marginmf" for name in models}
 
+    @cache
+    def find(name):
+        path = folder / f"{name}.marginmf"
+        if name in POSITIVE:
+            POSITIVE[name].fit(*data).save(path)
+        else:
+            (models.get(name) or fitted_labels(name)).save(path)
+        return path
 
-@pytest.fixture
-def parts(files):
-    """Return a function that takes one of the files apart."""
-    return lambda name="mmmf": ModelParts(files[name])
+    return find
 
 
 @pytest.fixture(scope="session")
-def label_files(tmp_path_factory):
-    """Return the files of fitted label models, by name."""
-    folder = tmp_path_factory.mktemp("labels")
-    for name, model in fitted().items():
-        model.save(folder / f"{name}.marginmf")
-    return {path.stem: path for path in folder.glob("*.marginmf")}
+def files(file_of):
+    """Return the files of the ratings models."""
+    return {name: file_of(name) for name in RATINGS}
+
+
+@pytest.fixture(scope="session")
+def parts(file_of):
+    """Return a function that takes the file of a model apart."""
+    whole = cache(lambda name: ModelParts(file_of(name)))
+    return lambda name="mmmf": whole(name).copy()
 
 
 @pytest.fixture
-def refused(label_files, tmp_path):
-    """Return a function that tampers with a label model and expects a sentence on loading it."""
+def path(tmp_path):
+    """Return where a model may be saved."""
+    return tmp_path / "model.marginmf"
+
+
+@pytest.fixture
+def refused(parts, path):
+    """Return a function that tampers with a model and expects a sentence on loading it."""
 
     def check(name, tamper, sentence):
-        made, path = ModelParts(label_files[name]), tmp_path / "model.marginmf"
+        made = parts(name)
         tamper(made)
         made.write(path)
         with pytest.raises(ModelFileError, match=sentence) as caught:

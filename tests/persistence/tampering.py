@@ -103,7 +103,7 @@ def tensor(name, change):
     return tamper
 
 
-def place(name, position, number):
+def put(name, position, number):
     """Put a number into a tensor, which first becomes wide enough for any."""
 
     def change(array):

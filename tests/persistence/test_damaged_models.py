@@ -7,15 +7,10 @@ import pickle
 import numpy as np
 import pytest
 from safetensors.numpy import save_file
-from tampering import ZEROS, ModelParts, sealed
+from tampering import ZEROS, sealed
 
 import marginmf
 from marginmf.persistence import ModelFileError, describe
-
-
-@pytest.fixture
-def path(tmp_path):
-    return tmp_path / "model.marginmf"
 
 
 def refused(path, sentence):
@@ -34,7 +29,7 @@ def test_a_changed_byte_anywhere_is_noticed(files, path):
     rng = np.random.default_rng(0)
     for name in ("als", "mmmf"):
         good = files[name].read_bytes()
-        places = [*range(120), *rng.integers(len(good), size=400).tolist()]
+        places = [*range(120), *rng.integers(len(good), size=100).tolist()]
         for place in places:
             raw = bytearray(good)
             raw[place] ^= 1 << int(rng.integers(8))
@@ -44,7 +39,7 @@ def test_a_changed_byte_anywhere_is_noticed(files, path):
 
 def test_a_file_cut_short_anywhere_is_noticed(files, path):
     good = files["mmmf"].read_bytes()
-    lengths = [*range(12), *np.linspace(12, len(good) - 1, 120).astype(int).tolist()]
+    lengths = [*range(12), *np.linspace(12, len(good) - 1, 40).astype(int).tolist()]
     for length in lengths:
         path.write_bytes(good[:length])
         refused(path, "cut short|empty|no model file")
@@ -160,23 +155,26 @@ def empty_with(*numbers):
 
 
 ENTRIES = {
-    "huge shape": (shape(2**40, 3), "which does not fit its place"),
-    "shape that overflows to the right size": (shape(2**62, 2**62, 90), "does not fit its place"),
-    "negative shape": (shape(-30, -3), "shape or the place of the array 'user_factors_' is no"),
-    "shape of floats": (shape(30.0, 3), "is no such thing"),
-    "shape of booleans": (shape(True, 90), "is no such thing"),
-    "shape with many axes": (shape(30, 3, *[1] * 40), "does not fit its place"),
-    "shape that is a number": (entry(shape=90), "is no such thing"),
-    "empty with endless axes": (empty_with(0, 2**61), "does not fit its place"),
+    "huge shape": (shape(2**40, 3), "which does not fit its offsets"),
+    "shape that overflows to the right size": (shape(2**62, 2**62, 90), "does not fit its offsets"),
+    "negative shape": (
+        shape(-30, -3),
+        "offsets of the array 'user_factors_' are invalid",
+    ),
+    "shape of floats": (shape(30.0, 3), "are invalid"),
+    "shape of booleans": (shape(True, 90), "are invalid"),
+    "shape with many axes": (shape(30, 3, *[1] * 40), "does not fit its offsets"),
+    "shape that is a number": (entry(shape=90), "are invalid"),
+    "empty with endless axes": (empty_with(0, 2**61), "does not fit its offsets"),
     "empty of nothing": (empty_with(0, 5), "the array 'more' belongs to nothing"),
     "unknown type": (entry(dtype="F8_E5M2"), "is of the type 'F8_E5M2', not a known one"),
     "type that is a list": (entry(dtype=["F32"]), r"is of the type \['F32'\]"),
-    "wider type": (entry(dtype="F64"), "does not fit its place"),
+    "wider type": (entry(dtype="F64"), "does not fit its offsets"),
     "overlap": (offsets(-4, -4), "overlaps another or leaves a gap"),
     "gap": (offsets(4, 4), "overlaps another or leaves a gap"),
-    "negative place": (offsets(-(10**9), -(10**9)), "is no such thing"),
-    "beyond the end": (offsets(0, 10**12), "does not fit its place"),
-    "three offsets": (entry(data_offsets=[0, 4, 8]), "is no such thing"),
+    "negative place": (offsets(-(10**9), -(10**9)), "are invalid"),
+    "beyond the end": (offsets(0, 10**12), "does not fit its offsets"),
+    "three offsets": (entry(data_offsets=[0, 4, 8]), "are invalid"),
     "strange field": (entry(extra=1), "entry of the array 'user_factors_' cannot be understood"),
     "missing field": (lambda entries: entries["user_factors_"].pop("shape"), "be understood"),
     "entry that is a number": (lambda entries: entries.update(levels_=7), "be understood"),
@@ -188,13 +186,6 @@ ENTRIES = {
 def test_bad_entries_of_arrays_get_a_sentence(change, sentence, parts, path):
     parts().write(path, change)
     refused(path, sentence)
-
-
-def test_the_tools_of_these_tests_write_good_files(parts, path, models, data):
-    for name, model in models.items():
-        parts(name).write(path)
-        loaded = marginmf.load(path)
-        np.testing.assert_array_equal(loaded.predict(data[0]), model.predict(data[0]))
 
 
 def test_a_checksum_in_capitals_is_another_one(files, path):
@@ -209,7 +200,7 @@ def test_a_checksum_in_capitals_is_another_one(files, path):
 def test_a_document_nested_deeply_gets_a_sentence(parts, path):
     parts().write(path, document_text="[" * 100_000)
     refused(path, "its description of the model is nested too deeply")
-    deep = ModelParts.copy(parts())
+    deep = parts()
     node: list[object] = []
     for _ in range(100):
         node = [node]

@@ -1,17 +1,18 @@
-"""Label models whose parameters, targets or matrices were changed: a sentence, and no model."""
+"""Label models whose files are malicious: a sentence, and no model."""
 
 import numpy as np
 import pytest
 from tampering import (
     attribute,
     both,
+    columns_less,
     document,
     find,
     find_csr,
     inside,
     objects_more,
     param,
-    place,
+    put,
     rename_class,
     rows_less,
     tensor,
@@ -21,6 +22,16 @@ from tampering import (
 
 def names(text):
     return tensor("targets_.classes", lambda _: np.frombuffer(text, np.uint8))
+
+
+def node(number, field):
+    return inside("tree_", "object", 1, "nodes", number, "object", 1, field)
+
+
+def kept_name(parts):
+    return next(
+        name for name in parts.tensors if name.endswith("kept") and len(parts.tensors[name])
+    )
 
 
 COUNTS = {"labels": 5, "features": 7, "rows": 40}
@@ -93,19 +104,19 @@ CASES = {
         "the parameters of DecisionTuned cannot be used",
     ),
     # targets, thresholds and features
-    "threshold that is no number": ("mlknn", place("thresholds_", 0, np.nan), "no threshold"),
-    "threshold before all": ("mlknn", place("thresholds_", 0, -np.inf), "no threshold"),
+    "threshold that is no number": ("mlknn", put("thresholds_", 0, np.nan), "no threshold"),
+    "threshold before all": ("mlknn", put("thresholds_", 0, -np.inf), "no threshold"),
     "threshold too few": (
         "mlknn",
         rows_less("thresholds_"),
         r"MLkNN\.thresholds_ has the shape \(4,\), which does not fit \(labels\)",
     ),
     "no thresholds": ("mlknn", without("thresholds_"), "thresholds_ is missing"),
-    "no targets": ("mlknn", attribute("targets_", 7), "no object|which labels it predicts"),
+    "no targets": ("mlknn", attribute("targets_", 7), "no object|targets_ is of the type int"),
     "targets that are neither": (
         "mlknn",
         inside("targets_", "object", 1, "vector")("no"),
-        "does not say which labels it predicts",
+        r"targets_\.vector is of the type str, which it cannot be",
     ),
     "answers in text": (
         "mlknn",
@@ -131,8 +142,12 @@ CASES = {
         attribute("classes_", {"text": {"tensor": "others"}}),
         "the array 'others' is missing",
     ),
-    "no features": ("mlknn", attribute("n_features_in_", 0), "how many features it wants"),
-    "features in words": ("mlknn", attribute("n_features_in_", "7"), "how many features it wants"),
+    "no features": (
+        "mlknn",
+        attribute("n_features_in_", 0),
+        "is 0, which is no number",
+    ),
+    "features in words": ("mlknn", attribute("n_features_in_", "7"), "no number of features"),
     "another number of features": ("mlknn", attribute("n_features_in_", 8), r"\(rows, features\)"),
     "names of features that are numbers": (
         "mlknn",
@@ -145,41 +160,41 @@ CASES = {
     # sparse matrices
     "column that does not exist": (
         "mlknn",
-        place("neighbours_.stored_.indices", 3, 7),
+        put("neighbours_.stored_.indices", 3, 7),
         "entries in columns that do not exist",
     ),
     "column before the first": (
         "mlknn",
-        place("neighbours_.stored_.indices", 3, -1),
+        put("neighbours_.stored_.indices", 3, -1),
         "entries in columns that do not exist",
     ),
     "column twice": (
         "mlknn",
-        lambda parts: place(
+        lambda parts: put(
             "neighbours_.stored_.indices", 0, int(parts.tensors["neighbours_.stored_.indices"][1])
         )(parts),
         "not in the order of the columns",
     ),
     "rows that go back": (
         "mlknn",
-        place("neighbours_.stored_.indptr", 3, 10**6),
+        put("neighbours_.stored_.indptr", 3, 10**6),
         "not divided among its rows",
     ),
     "rows that end late": (
         "mlknn",
-        place("neighbours_.stored_.indptr", -1, 10**6),
+        put("neighbours_.stored_.indptr", -1, 10**6),
         "not divided among its rows",
     ),
     "rows too few": ("mlknn", rows_less("neighbours_.stored_.indptr"), "not divided among its"),
     "values too few": ("mlknn", rows_less("neighbours_.stored_.data"), "other values than entries"),
     "values that are not finite": (
         "mlknn",
-        place("neighbours_.stored_.data", 0, np.inf),
+        put("neighbours_.stored_.data", 0, np.inf),
         r"neighbours_\.stored_ has numbers that are not finite",
     ),
     "values that overflow": (
         "mlknn",
-        place("neighbours_.stored_.data", 0, 1e200),
+        put("neighbours_.stored_.data", 0, 1e200),
         "neighbours_ has rows that are too long to be compared",
     ),
     "values of another type": (
@@ -188,7 +203,7 @@ CASES = {
             tensor("neighbours_.stored_.data", lambda array: array.view(np.uint64)),
             lambda parts: find(parts.document, "neighbours_.stored_.data").update(dtype="<M8[s]"),
         ),
-        "does not fit its tensor|other values than entries",
+        "'<M8.s.' is not the type of an array",
     ),
     "indices that are floats": (
         "mlknn",
@@ -214,6 +229,157 @@ CASES = {
         "mlknn",
         lambda parts: find_csr(parts.document, "neighbours_.stored_.data").update(format="csc"),
         "a sparse matrix cannot be understood",
+    ),
+    # neighbours
+    "labels of other rows": (
+        "mlknn",
+        both(
+            tensor("stored_labels_.indptr", lambda array: np.append(array, array[-1])),
+            lambda parts: find_csr(parts.document, "stored_labels_.data").update(shape=[41, 5]),
+        ),
+        "stored_labels_ are not those of its neighbours",
+    ),
+    "labels that count twice": (
+        "mlknn",
+        put("stored_labels_.data", 0, 2.0),
+        "stored_labels_ has something else than ones",
+    ),
+    "probabilities too few": (
+        "mlknn",
+        columns_less("posterior_"),
+        "posterior_ is for another number of neighbours",
+    ),
+    "neighbours less than none": (
+        "mlknn",
+        inside("neighbours_", "object", 1, "n_neighbors")(-1),
+        "has no neighbours to find",
+    ),
+    "neighbours without rows": (
+        "mlknn",
+        inside("neighbours_", "object", 2)({}),
+        r"'neighbours_\.stored_\.data' belongs to nothing",
+    ),
+    # trees
+    "node at another place": ("mlchmf", node(1, "index")(0), "nodes.1 is not at its"),
+    "node that is its own parent": ("mlchmf", node(1, "parent")(1), "nodes.1 is not at its"),
+    "node whose parent comes later": (
+        "mlchmf",
+        node(0, "parent")(5),
+        "nodes.0 is not at its place",
+    ),
+    "node whose parent is nowhere": (
+        "mlchmf",
+        node(1, "parent")(-2),
+        "nodes.1 is not at its place",
+    ),
+    "tree without nodes": (
+        "mlchmf one node",
+        both(
+            inside("tree_", "object", 1, "nodes")([]),
+            lambda parts: [parts.tensors.pop(key) for key in list(parts.tensors) if "node" in key],
+        ),
+        "no object|is not a list, or is empty",
+    ),
+    "row that does not exist": (
+        "mlchmf",
+        lambda parts: put(kept_name(parts), 0, 40)(parts),
+        "keeps rows that do not exist",
+    ),
+    "feature that does not exist": (
+        "mlchmf",
+        put("tree_.nodes.0.features", 0, 7),
+        r"nodes\.0\.features has numbers of features that do not exist",
+    ),
+    "weights of a feature too few": (
+        "mlchmf",
+        rows_less("tree_.nodes.0.U"),
+        r"nodes\.0\.U has the shape \(7, 2\), which does not fit \(used \+ 1, factors\)",
+    ),
+    "factors of a label too few": (
+        "mlchmf",
+        rows_less("tree_.nodes.0.V"),  # in Fortran's order
+        r"nodes\.0\.V has the shape \(2, 4\)",
+    ),
+    "keeper that does not exist": (
+        "mlchmf",
+        put("keepers_", 0, 99),
+        "keepers_ has numbers of nodes that do not exist",
+    ),
+    "keepers too few": ("mlchmf", rows_less("keepers_"), "keepers_ are not those of its neighb"),
+    "nodes with nothing to choose by": (
+        "mlchmf",
+        both(
+            attribute("neighbours_", None),
+            lambda parts: parts.tensors.pop("neighbours_.stored_"),
+        ),
+        "nodes, and nothing to choose by",
+    ),
+    # embeddings, chains and classifiers inside
+    "map of a feature too few": (
+        "grople",
+        rows_less("feature_map_"),
+        r"feature_map_ has the shape",
+    ),
+    "factors of another rank": ("grople", rows_less("label_factors_"), "which does not fit"),
+    "label in a chain twice": (
+        "chains",
+        tensor("orders_", lambda array: array[:, [0, 1, 1]]),
+        "orders_ are not orders of the labels that vary",
+    ),
+    "label that does not exist": (
+        "chains",
+        put("orders_", (0, 0), 9),
+        "labels that do not exist",
+    ),
+    "chain without weights": ("chains", without("coef_"), r"coef_ is missing"),
+    "links too few": ("chains", columns_less("link_coef_"), "link_coef_ has the shape"),
+    "link without a classifier": (
+        "chains neighbours",
+        lambda parts: parts.fitted["estimators_"][0].pop(),
+        "belongs to nothing|are not one for each link|no object",
+    ),
+    "link with a classifier of nothing": (
+        "chains neighbours",
+        inside("estimators_", 0, 2)({"object": ["MLkNN", {}, {}]}),
+        "belongs to nothing|has not learned anything",
+    ),
+    "label without a classifier": (
+        "relevance neighbours",
+        inside("estimators_", 1)(7),
+        r"estimators_\.1 has nothing to predict",
+    ),
+    "weights that are not there": (
+        "relevance neighbours",
+        attribute("coef_", None),
+        "coef_ is missing",
+    ),
+    "scale of a feature too few": ("scaled", rows_less("factor_"), "factor_ has the shape"),
+    "scale that is not finite": ("scaled", put("offset_", 0, np.nan), "offset_ has a number"),
+    "labels that vary too few": (
+        "tuned ridge",
+        tensor("_labels.varying", lambda array: array[:-1]),
+        r"_labels\.varying has the shape \(4,\)",
+    ),
+    "labels that vary too many": (
+        "tuned ridge",
+        tensor("_labels.varying", lambda array: np.ones_like(array)),
+        "estimator_ scores 3 labels, but 5 are wanted of it",
+    ),
+    "coefficients of a feature too few": (
+        "tuned ridge",
+        rows_less("estimator_.coef_"),  # in Fortran's order
+        r"estimator_\.coef_ has the shape \(3, 6\)",
+    ),
+    "intercept too few": ("tuned ridge", rows_less("estimator_.intercept_"), "intercept_ has the"),
+    "estimator that has learned nothing": (
+        "tuned svm",
+        inside("estimator_")({"object": ["LinearSVC", {}, {}]}),
+        "belongs to nothing|has not learned anything",
+    ),
+    "classifier of several labels for one": (
+        "tuned svm",
+        tensor("estimator_.estimators_.0.coef_", lambda array: np.vstack([array, array])),
+        "has the shape|scores 2 labels, but 1",
     ),
 }
 

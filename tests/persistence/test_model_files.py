@@ -2,30 +2,23 @@
 
 import os
 import pickle
-from datetime import UTC, date, datetime, timedelta, timezone
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from uuid import UUID
-from zoneinfo import ZoneInfo
 
 import numpy as np
 import pytest
 from safetensors import safe_open
-from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 import marginmf
 from marginmf import losses
 from marginmf.losses import TwoLevelLoss
 from marginmf.persistence import Counts, describe
-from marginmf.persistence.decoder import Decoder
-from marginmf.persistence.encoder import Encoder
+from marginmf.persistence.decoder import ModelDecoder
+from marginmf.persistence.encoder import ModelEncoder
 from marginmf.ratings import ALS, HMF, MMMF, PMMMF, BiasOnly, Ratings
 from marginmf.solvers import LBFGS
-
-
-@pytest.fixture
-def path(tmp_path):
-    return tmp_path / "model.marginmf"
 
 
 def saved_and_loaded(model, path):
@@ -35,7 +28,6 @@ def saved_and_loaded(model, path):
 
 # --- ids ---------------------------------------------------------------------------------------
 
-EAST = timezone(timedelta(hours=5, minutes=30))
 IDS = {
     "whole numbers": [3, 1, 2],
     "large whole numbers": [2**62, -(2**62), 0],
@@ -45,22 +37,12 @@ IDS = {
     "text and numbers": ["7", 7, 2**64],
     "floats": [0.5, float("inf"), -1e-300],
     "booleans": [True, False, "True"],
-    "bytes": [b"", b"\x00\xff", b"x"],
-    "tuples": [("a", 1), ("a", (2.5, None)), ()],
-    "dates": [date(2024, 2, 29), date(1, 1, 1), date(9999, 12, 31)],
-    "datetimes": [datetime(2024, 1, 1, tzinfo=UTC), datetime(2024, 1, 1, tzinfo=EAST)],
-    "naive datetimes": [datetime(2024, 1, 1, 5, fold=1), datetime(1970, 1, 1, microsecond=1)],
-    "durations": [timedelta(days=-1, microseconds=3), timedelta(0)],
-    "decimals": [Decimal("1.10"), Decimal("-1E+30"), Decimal("Infinity")],
-    "uuids": [UUID(int=1), UUID(int=2**127)],
-    "numpy text": [np.str_("a"), np.str_("b\0")],
-    "numpy durations": [np.timedelta64(3, "D"), np.timedelta64(5, "s")],
-    "numpy floats": [np.float32(0.1), np.float64(0.2)],
+    "tuples": [("a", 1), ("a", (2.5, True)), ()],
 }
 
 
 @pytest.mark.parametrize("ids", IDS.values(), ids=IDS)
-def test_ids_of_every_type_are_kept_exactly(ids, path):
+def test_ids_are_kept_exactly(ids, path):
     pairs = [(user, item) for user in ids for item in ids]
     model = BiasOnly().fit(pairs, [1 + k % 5 for k in range(len(pairs))])
     copy = saved_and_loaded(model, path)
@@ -80,10 +62,15 @@ class Named(str):
     ("stranger", "sentence"),
     [
         (frozenset({1}), r"The user id frozenset\(\{1\}\) is of the type frozenset"),
-        (1j, r"The user id 1j is of the type complex"),
         (Named("x"), r"The user id 'x' is of the type Named"),
-        (("a", frozenset()), r"The user id \('a', frozenset\(\)\)"),
-        (datetime(2024, 1, 1, tzinfo=ZoneInfo("Europe/Paris")), "is of the type datetime"),
+        (("a", None), r"The user id \('a', None\) is of the type tuple"),
+        (b"x", "is of the type bytes"),
+        (date(2024, 2, 29), "is of the type date, which a model file cannot hold"),
+        (datetime(2024, 1, 1), "Ids in a file may be whole numbers, text, floats, booleans"),
+        (timedelta(1), "convert the ids, to text for example, and fit again"),
+        (Decimal("1.10"), "is of the type Decimal"),
+        (UUID(int=1), "is of the type UUID"),
+        (np.timedelta64(5, "ns"), "is of the type timedelta64"),
     ],
 )
 def test_other_ids_are_refused_before_anything_is_written(stranger, sentence, path):
@@ -101,8 +88,8 @@ def test_other_ids_are_refused_before_anything_is_written(stranger, sentence, pa
 @pytest.mark.parametrize(
     "model",
     [
-        HMF(3, (1.0, 2, np.float32(2), 1.0), random_state=0),
-        HMF(3, [1.0, 2.0, 2.0, 1.0], random_state=np.int64(3), schedule="independent"),
+        HMF(3, (1.0, 2, np.float32(2), 1.0), random_state=0, max_iter=5),
+        HMF(3, [1.0, 2.0, 2.0, 1.0], random_state=np.int64(3), calibrate=False),
         MMMF(3, 1, loss=losses.logistic, solver=LBFGS(memory=7), threshold="immediate"),
         PMMMF(3, 1.5, dtype=np.dtype("float64"), solver="cg", max_iter=5, callbacks=[]),
         ALS(np.int32(3), 1.5, tol=0, n_jobs=2, verbose=0),
@@ -129,11 +116,12 @@ def test_the_parts_of_a_model_are_shared_as_before(models, files):
 
 def test_estimators_in_a_list_store_their_common_ratings_once(data):
     ratings = Ratings.of(*data)
-    members = [HMF(2, random_state=seed).fit(ratings) for seed in range(3)]
-    encoder = Encoder()
+    few = {"max_iter": 3, "calibrate": False}
+    members = [HMF(2, random_state=seed, **few).fit(ratings) for seed in range(3)]
+    encoder = ModelEncoder()
     node = encoder.encode(members, "members_")
     assert sum(name.endswith("codes") for name in encoder.tensors) == 1
-    one, two, three = Decoder(encoder.tensors).decode(node)
+    one, two, three = ModelDecoder(encoder.tensors).decode(node)
     assert one.ratings_ is two.ratings_ is three.ratings_
     assert one.users_ is three.users_
     np.testing.assert_array_equal(two.predict(data[0]), members[1].predict(data[0]))
@@ -158,34 +146,15 @@ def test_a_loaded_model_can_be_pickled(files, data):
     np.testing.assert_array_equal(again.predict(data[0]), copy.predict(data[0]))
 
 
-@pytest.mark.parametrize("schedule", ["warm", "independent"])
-def test_a_generator_goes_on_where_it_was(schedule, data, path):
-    model = HMF(2, random_state=np.random.default_rng(5), schedule=schedule, max_iter=3)
-    copy = saved_and_loaded(model.fit(*data), path)
-    assert copy.random_state.random() == clone(model).random_state.random()
-    copy = marginmf.load(path)
-    np.testing.assert_array_equal(
-        clone(copy).fit(*data).user_factors_, clone(model).fit(*data).user_factors_
-    )
-
-
-def test_a_generator_in_the_middle_of_a_number_goes_on_there():
-    rng = np.random.default_rng(np.random.SeedSequence(7).spawn(2)[1])
-    rng.integers(2**16, dtype=np.uint32)  # half of what PCG64 gives at once is kept for later
-    copy = Decoder({}).decode(Encoder().encode(rng, "random_state"))
-    expected = rng.integers(2**16, size=5, dtype=np.uint32)
-    np.testing.assert_array_equal(copy.integers(2**16, size=5, dtype=np.uint32), expected)
-    assert copy.spawn(1)[0].random() == rng.spawn(1)[0].random()
-
-
 @pytest.mark.parametrize(
     "source",
-    [np.random.RandomState(0), np.random.Generator(np.random.MT19937(0))],
-    ids=["RandomState", "MT19937"],
+    [np.random.RandomState(0), np.random.default_rng(0)],
+    ids=["RandomState", "Generator"],
 )
-def test_other_generators_become_none(source, data, path):
-    copy = saved_and_loaded(HMF(2, random_state=source, max_iter=2).fit(*data), path)
-    assert copy.random_state is None
+def test_a_generator_becomes_none(source, data, path):
+    model = HMF(2, random_state=source, max_iter=2, calibrate=False).fit(*data)
+    assert saved_and_loaded(model, path).random_state is None
+    assert model.random_state is source
 
 
 def test_callbacks_are_not_kept(data, path):

@@ -1,9 +1,7 @@
 """Every value that a model can hold comes back as it was: its type, its bits, its identity."""
 
 import struct
-from datetime import date, datetime, timedelta, timezone
-from decimal import Decimal
-from uuid import UUID
+from datetime import date
 
 import numpy as np
 import pytest
@@ -11,20 +9,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
+from marginmf._utils.tensor_files import InvalidFileError, read_json, write_json
 from marginmf.losses import REAL, TWO_LEVEL
-from marginmf.persistence.atoms import decode_atom, encode_atom
-from marginmf.persistence.decoder import Decoder
-from marginmf.persistence.encoder import Encoder
-from marginmf.persistence.json_text import read_json, write_json
+from marginmf.persistence.decoder import ModelDecoder
+from marginmf.persistence.encoder import ModelEncoder
 from marginmf.ratings.ids import IdIndex
 from marginmf.solvers import LBFGS, ConjugateGradient, GradientDescent, Record
 
 
 def round_trip(value):
-    encoder = Encoder()
+    encoder = ModelEncoder()
     node = encoder.encode(value, "value")
     text = write_json(node)
-    decoder = Decoder({name: tensor.copy() for name, tensor in encoder.tensors.items()})
+    decoder = ModelDecoder({name: tensor.copy() for name, tensor in encoder.tensors.items()})
     restored = decoder.decode(read_json(text, "the value"))
     decoder.finish()
     return restored
@@ -50,71 +47,36 @@ def same(one, other):
         return len(one) == len(other) and all(map(same, one, other))
     if isinstance(one, dict):
         return list(one) == list(other) and all(same(one[key], other[key]) for key in one)
-    if isinstance(one, datetime):
-        zones = one.tzinfo, other.tzinfo
-        return one == other and one.fold == other.fold and repr(zones[0]) == repr(zones[1])
-    if isinstance(one, Decimal):
-        return one.as_tuple() == other.as_tuple()
     return one == other
 
 
-offsets = st.timedeltas(timedelta(hours=-23), timedelta(hours=23))
-zones = st.none() | st.builds(timezone, offsets) | st.builds(timezone, offsets, st.text())
-numpy_scalars = npst.arrays(
-    st.one_of(
-        npst.boolean_dtypes(),
-        npst.integer_dtypes(),
-        npst.unsigned_integer_dtypes(),
-        npst.floating_dtypes(sizes=(16, 32, 64)),
-        npst.complex_number_dtypes(sizes=(64, 128)),
-        npst.datetime64_dtypes(),
-        npst.timedelta64_dtypes(),
-    ).map(lambda dtype: dtype.newbyteorder("=")),
-    1,
-).map(lambda array: array[0])
-python_values = st.one_of(
-    st.none(),
-    st.booleans(),
-    st.integers(),
-    st.integers(2**62, 2**70),
-    st.floats(allow_nan=True),
-    st.text(),
-    st.text(st.characters(categories=["Cs", "L"])),  # halves of surrogate pairs
-    st.binary(),
-    st.dates(),
-    st.datetimes(timezones=zones),
-    st.timedeltas(),
-    st.decimals(allow_nan=False),
-    st.uuids(),
+few = settings(deadline=None, max_examples=40)
+numbers = st.one_of(
+    npst.boolean_dtypes(),
+    npst.integer_dtypes(endianness="?"),
+    npst.unsigned_integer_dtypes(endianness="?"),
+    npst.floating_dtypes(endianness="?", sizes=(16, 32, 64)),
 )
-numpy_values = st.one_of(numpy_scalars, st.text().map(np.str_), st.binary().map(np.bytes_))
+numpy_scalars = npst.arrays(numbers.map(lambda dtype: dtype.newbyteorder("=")), 1).map(
+    lambda array: array[0]
+)
+possible_ids = st.recursive(
+    st.one_of(
+        st.booleans(),
+        st.integers(),
+        st.integers(2**62, 2**70),
+        st.floats(allow_nan=False),
+        st.text(),
+        st.text(st.characters(categories=["Cs", "L"])),  # halves of surrogate pairs
+    ),
+    lambda parts: st.lists(parts, max_size=4).map(tuple),
+    max_leaves=6,
+)
+atoms = st.one_of(st.none(), st.floats(), numpy_scalars, possible_ids)
 
 
-def with_tuples(values):
-    return st.recursive(values, lambda parts: st.lists(parts, max_size=4).map(tuple), max_leaves=6)
-
-
-atoms = with_tuples(python_values | numpy_values)
-# NumPy's numbers cannot be compared with tuples, so they are not found again inside of tuples.
-possible_ids = with_tuples(python_values) | numpy_values
-
-
-@settings(deadline=None)
-@given(atoms)
-def test_every_id_comes_back_as_it_was(value):
-    text = write_json(encode_atom(value)).encode("utf-8", "surrogatepass")
-    node = read_json(text.decode("utf-8", "surrogatepass"), "the value")
-    assert same(decode_atom(node), value)
-
-
-def is_found_again(value):
-    if isinstance(value, tuple):
-        return all(part is None or is_found_again(part) for part in value)
-    return value is not None and bool(value == value)
-
-
-@settings(deadline=None)
-@given(st.lists(possible_ids.filter(is_found_again), max_size=8))
+@few
+@given(st.lists(possible_ids, max_size=8))
 def test_vocabularies_keep_their_ids_and_order(ids):
     index = IdIndex(ids, "user")
     restored = round_trip(index)
@@ -124,21 +86,21 @@ def test_vocabularies_keep_their_ids_and_order(ids):
     np.testing.assert_array_equal(restored.encode(index.ids), np.arange(len(index)))
 
 
-dtypes = st.one_of(
-    npst.boolean_dtypes(),
-    npst.integer_dtypes(endianness="?"),
-    npst.unsigned_integer_dtypes(endianness="?"),
-    npst.floating_dtypes(endianness="?", sizes=(16, 32, 64)),
-    npst.complex_number_dtypes(endianness="?", sizes=(64, 128)),
-    npst.datetime64_dtypes(endianness="?"),
-    npst.timedelta64_dtypes(endianness="?"),
-    npst.unicode_string_dtypes(endianness="?"),
-    npst.byte_string_dtypes(),
-)
+@few
+@given(st.lists(st.one_of(numpy_scalars, st.text().map(np.str_)), max_size=8))
+def test_ids_of_numpy_are_found_again_as_those_of_python(ids):
+    ids = [one for one in ids if one == one]
+    index = IdIndex(ids, "user")
+    restored = round_trip(index)
+    assert {type(one) for one in restored.ids.tolist()} <= {int, float, bool, str}
+    np.testing.assert_array_equal(restored.encode(index.ids), np.arange(len(index)))
+
+
+dtypes = st.one_of(numbers, npst.unicode_string_dtypes(endianness="?"))
 shapes = npst.array_shapes(min_dims=0, max_dims=4, min_side=0, max_side=4)
 
 
-@settings(deadline=None)
+@few
 @given(dtypes.flatmap(lambda dtype: npst.arrays(dtype, shapes)), st.sampled_from("CF"))
 def test_arrays_of_every_type_shape_and_order(array, order):
     array = np.array(array, order=order)
@@ -162,7 +124,7 @@ def test_arrays_with_gaps_come_back_without_them():
     ],
 )
 def test_whole_numbers_take_as_few_bytes_as_they_need(numbers, width):
-    encoder = Encoder()
+    encoder = ModelEncoder()
     encoder.encode(np.array(numbers), "codes")
     assert encoder.tensors["codes"].itemsize == width
     assert same(round_trip(np.array(numbers)), np.array(numbers))
@@ -187,7 +149,7 @@ def _has_halves(value):
     return False
 
 
-@settings(deadline=None)
+@few
 @given(containers)
 def test_lists_tuples_and_dictionaries(value):
     assert same(round_trip(value), value)
@@ -205,8 +167,6 @@ def test_lists_tuples_and_dictionaries(value):
         np.dtype(">i4"),
         np.dtype(object),
         {0: 1.0, 1: 2.5, "balanced": None, (1, 2): [3]},
-        UUID(int=7),
-        date(2024, 2, 29),
     ],
     ids=repr,
 )
@@ -223,7 +183,7 @@ def test_losses_are_the_very_same_objects(loss):
 
 def test_what_is_shared_is_stored_once_and_shared_again():
     ids, array = IdIndex(["a", "b"]), np.arange(3.0)
-    encoder = Encoder()
+    encoder = ModelEncoder()
     encoder.encode([ids, array, ids, {"again": array}], "parts")
     assert list(encoder.tensors) == ["parts.0", "parts.1"]
     one, two, three, four = round_trip([ids, array, ids, {"again": array}])
@@ -252,15 +212,31 @@ def test_names_with_dots_do_not_collide():
         ([print], r"reg\.0 is <built-in function print>"),
         (type("Mine", (LBFGS,), {})(), r"of the type Mine"),
         (3 + 4j, r"of the type complex"),
+        (b"bytes", r"of the type bytes"),
+        (date(2024, 2, 29), r"of the type date"),
+        (np.array(["2024-02-29"], "M8[D]"), r"of the type array of datetime64"),
     ],
 )
 def test_what_cannot_be_stored_gets_a_sentence(value, sentence):
     with pytest.raises(ValueError, match=sentence):
-        Encoder().encode(value, "reg")
+        ModelEncoder().encode(value, "reg")
 
 
 def test_what_holds_itself_gets_a_sentence():
     circle: list[object] = []
     circle.append(circle)
     with pytest.raises(ValueError, match="nested too deeply for a model file, or holds itself"):
-        Encoder().encode(circle, "reg")
+        ModelEncoder().encode(circle, "reg")
+
+
+def test_generators_of_earlier_files_become_none():
+    node = [{"generator": {"dict": {"state": 1}}}, {"array": {"tensor": "x"}}, {"same": 1}]
+    none, one, two = ModelDecoder({"x": np.zeros(2)}).decode(node)
+    assert none is None
+    assert one is two
+
+
+@pytest.mark.parametrize("node", [{"decimal": "1.5"}, {"date": "2024-02-29"}, {"bytes": "00"}])
+def test_types_that_only_earlier_files_held_get_a_sentence(node):
+    with pytest.raises(InvalidFileError, match="no longer hold: fit the model again"):
+        ModelDecoder({}).decode(node)

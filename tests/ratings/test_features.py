@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from marginmf.persistence.checks import _Checker
-from marginmf.persistence.decoder import Decoder
-from marginmf.persistence.encoder import Encoder as FileEncoder
-from marginmf.persistence.errors import ModelFileError
+from marginmf._utils.tensor_files import InvalidFileError
+from marginmf.persistence.checks import ModelChecker
+from marginmf.persistence.decoder import ModelDecoder
+from marginmf.persistence.encoder import ModelEncoder
 from marginmf.ratings.feature_columns import Encoder, FeatureColumn, fitted_column
 from marginmf.ratings.features import Features, FeatureTable
 from marginmf.ratings.ids import IdIndex
@@ -374,9 +374,9 @@ def test_unknown_categories_change_nothing_else(cells, where):
 
 
 def restored(features):
-    encoder = FileEncoder()
+    encoder = ModelEncoder()
     node = encoder.encode(features, "features")
-    return Decoder(encoder.tensors).decode(node)
+    return ModelDecoder(encoder.tensors).decode(node)
 
 
 @pytest.mark.parametrize("source", [FILMS, (FILMS["item"], np.eye(4))])
@@ -385,7 +385,7 @@ def test_features_come_back_from_a_model_file(source):
     joined = features.joined(index := IdIndex([1, 3, 7], "item"), IdIndex([3, 4, 7]), features)
     for one in (features, features.take(np.array([2, 1])), joined):
         copy = restored(one)
-        _Checker()._parts(copy, "features", None)
+        ModelChecker().check(copy, "features", None)
         assert copy.encoder == one.encoder
         assert copy.names == one.names
         for name, array in one.arrays.items():
@@ -422,8 +422,8 @@ MATRIX = sparse.csr_array(np.eye(3, dtype=np.float32))
 )
 def test_hostile_features_are_refused(columns, matrix, said):
     features = restored(Features(matrix, Encoder(columns)))
-    with pytest.raises(ModelFileError, match=said):
-        _Checker()._parts(features, "features", None)
+    with pytest.raises(InvalidFileError, match=said):
+        ModelChecker().check(features, "features", None)
     wrong = Features(MATRIX, Encoder((GOOD,), {"x": 7}))
-    with pytest.raises(ModelFileError, match="left_out has other reasons than text"):
-        _Checker()._parts(wrong, "features", None)
+    with pytest.raises(InvalidFileError, match="left_out has other reasons than text"):
+        ModelChecker().check(wrong, "features", None)

@@ -6,6 +6,16 @@ from typing import Any
 
 import numpy as np
 
+_BITS = (
+    np.random.PCG64,
+    np.random.PCG64DXSM,
+    np.random.MT19937,
+    np.random.Philox,
+    np.random.SFC64,
+)
+#: NumPy's own bit generators by name.
+BIT_GENERATORS: dict[str, Any] = {bits.__name__: bits for bits in _BITS}
+
 
 def as_generator(random_state: Any) -> np.random.Generator:
     """Return a random generator from an int, a generator of either NumPy kind, or None.
@@ -49,7 +59,7 @@ class GeneratorState:
         """Return a generator's state; only NumPy's own bit generators can be stored."""
         bits = generator.bit_generator
         kind, seeds = type(bits).__name__, bits.seed_seq
-        if getattr(np.random, kind, None) is not type(bits) or not hasattr(seeds, "state"):
+        if BIT_GENERATORS.get(kind) is not type(bits) or not hasattr(seeds, "state"):
             raise ValueError(
                 f"random_state={generator!r} cannot be kept in a checkpoint: give a whole number, "
                 "or a generator of NumPy's own."
@@ -58,7 +68,7 @@ class GeneratorState:
 
     def generator(self) -> np.random.Generator:
         """Return a generator that goes on from there."""
-        bits = getattr(np.random, self.kind)(np.random.SeedSequence(**self.seeds))
+        bits = BIT_GENERATORS[self.kind](np.random.SeedSequence(**self.seeds))
         bits.state = self.state
         return np.random.Generator(bits)
 

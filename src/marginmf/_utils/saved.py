@@ -10,11 +10,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from marginmf._utils.types import Array
+from marginmf._utils.types import Array, BoolArray
 
 Kind = TypeVar("Kind", bound=type[Any])
 
-#: Every class that declares what is saved of it, by the name that files have for it.
+#: Every class that declares what is saved of it, by the name that files have for it.  Under "ids"
+#: is the class of vocabularies, which files hold in a form of their own.
 SAVED: dict[str, type[Any]] = {}
 
 
@@ -91,10 +92,11 @@ ANYTHING = object
 class Shaped:
     """An array of that kind of number, with these axes.
 
-    Some axes have a length that the model gives them: ``users``, ``items``, ``levels`` and
-    ``stages`` (one less than levels) of ratings, ``labels`` and ``features`` of label models.
-    Other names may be of any length, the same wherever they occur in the object; ``rows + 1`` is
-    one longer than ``rows``.  Numbers that are an ``index`` must lie within that axis.
+    Some axes have a length that an attribute of the model gives them (`Sized`, `Scale`, `Length`):
+    ``users``, ``items``, ``levels`` and ``stages`` of ratings, ``labels`` and ``features`` of label
+    models.  Other names may be of any length, the same wherever they occur in the object;
+    ``rows + 1`` is one longer than ``rows``.  Numbers that are an ``index`` must lie within that
+    axis.
     """
 
     kinds: tuple[str, ...]
@@ -112,6 +114,28 @@ class Stored:
 @dataclass(frozen=True)
 class Names:
     """An array of names along that axis: text, or numbers, or objects that are text."""
+
+    axis: str
+
+
+@dataclass(frozen=True)
+class Sized:
+    """An object of that class, as long as that axis."""
+
+    kind: Any
+    axis: str
+
+
+@dataclass(frozen=True)
+class Length:
+    """A whole number: the length of that axis."""
+
+    axis: str
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Two or more levels in rising order along that axis; there is one of ``stages`` fewer."""
 
     axis: str
 
@@ -161,6 +185,19 @@ def indices(*axes: str, along: str) -> Shaped:
 def within(codes: Array, n: int) -> bool:
     """Whether whole numbers are indices into something of that length."""
     return codes.size == 0 or (int(codes.min()) >= 0 and int(codes.max()) < n)
+
+
+def are_row_ends(indptr: Array, n: int) -> bool:
+    """Whether these are the ends of rows that n entries are divided among, after a first 0."""
+    return bool(indptr[0] == 0 and indptr[-1] == n and (indptr[1:] >= indptr[:-1]).all())
+
+
+def are_sorted_in_rows(indices: Array, indptr: Array) -> bool:
+    """Whether the numbers in every row are ascending and distinct."""
+    rises: BoolArray = indices[1:] > indices[:-1]
+    starts = indptr[1:-1]
+    rises[starts[(starts > 0) & (starts < len(indices))] - 1] = True  # the next row begins anywhere
+    return bool(rises.all())
 
 
 #: How something was learned, step by step.

@@ -1,8 +1,8 @@
 """Fits that survive being killed: the same call goes on, and ends at the same answer.
 
-A fit is a sequence of minimisations with names.  `Journal` is how an estimator runs them; given a
-`Checkpoint` it keeps the finished ones and the state of the running ones in a folder, and when
-the same fit is called again it takes up what is there.
+A fit is a sequence of minimisations with names, and a `Journal` runs them.  Given a `Checkpoint`,
+it keeps the finished ones and the state of the running ones in a folder; when the same fit is
+called again, it takes up what is there.
 """
 
 from marginmf.checkpoints.checkpoint import (

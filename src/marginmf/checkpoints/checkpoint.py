@@ -15,8 +15,7 @@ import numpy as np
 
 from marginmf._utils.random import GeneratorState, as_generator
 from marginmf._utils.types import Array
-from marginmf.checkpoints.fingerprint import fingerprint
-from marginmf.checkpoints.store import Content, Store
+from marginmf.checkpoints.store import CheckpointStore, Content, fingerprint
 from marginmf.solvers import (
     Callback,
     EarlyStopping,
@@ -68,24 +67,21 @@ class Checkpoint:
 
 
 class RunStore(Protocol):
-    """Keeps minimisations by name: a `Store` in a folder, or any other."""
+    """Keeps minimisations by name: a `CheckpointStore` in a folder, or any other."""
 
     def find(self, name: str, vectors: Vectors) -> Content | None:
         """Return what was noted under this name before, if anything was."""
 
     def note(self, name: str, content: Content, vectors: Vectors) -> bool | None:
-        """Take a run after an iteration, or what it led to; True pauses the run there.
-
-        A run must be told to `keep` its vectors if they are needed any longer.
-        """
+        """Take a run after an iteration (`keep` its vectors), or its result; True pauses it."""
 
 
 @dataclass(frozen=True)
 class Journal:
     """Runs minimisations by name; with a store, each only once over all calls of a fit.
 
-    A fit must ask for the same names in each call, and for each of them once; in which order, and
-    in how many threads, does not matter.
+    A fit must ask for the same names in each call, and for each of them once, in any order and in
+    any number of threads.
 
     Parameters
     ----------
@@ -108,10 +104,7 @@ class Journal:
     _given_up: Event = field(default_factory=Event, repr=False)
 
     def scope(self, name: str) -> "Journal":
-        """Return a journal of the same fit for a part of it, whose names begin with this one.
-
-        It can be given as ``checkpoint`` to the fit of an estimator inside this fit.
-        """
+        """Return one for a part of this fit, or for a fit inside it: its names begin with this."""
         return Journal(self.store, f"{self.prefix}{name}, ", self._given_up)
 
     def minimise(
@@ -127,8 +120,7 @@ class Journal:
     ) -> Result:
         """Return the stored result of this name, or minimise, from the stored run if any.
 
-        Callbacks see the iterations that are made now, not those of an earlier call.  For the
-        parameters see `marginmf.solvers.minimise`.
+        See `marginmf.solvers.minimise`; callbacks see only the iterations that are made now.
         """
         vectors = vectors or NumpyVectors()
         run = partial(
@@ -173,19 +165,17 @@ class Journal:
     def side_by_side(
         self, work: Callable[[Part], Done], parts: Collection[Part], n_threads: int
     ) -> list[Done]:
-        """Do some work for several parts of a fit in threads; return what it gave, in order.
+        """Do some work for several parts of a fit in threads; return the results in order.
 
         If one part fails, or the user interrupts the fit, the others give up after the iteration
         that they are in: the error would otherwise wait until they are done.
         """
         with ThreadPoolExecutor(max(1, min(n_threads, len(parts)))) as pool:
             futures = [pool.submit(work, part) for part in parts]
+            failed = True
             try:
                 done, _ = wait(futures, return_when=FIRST_EXCEPTION)
                 failed = any(future.exception() for future in done)
-            except BaseException:
-                failed = True
-                raise
             finally:
                 if failed:
                     self._given_up.set()
@@ -207,30 +197,20 @@ CheckpointLike = str | os.PathLike[str] | Checkpoint | Journal | None
 
 @contextmanager
 def open_journal(
-    checkpoint: CheckpointLike,
-    estimator: Any,
-    data: Mapping[str, Array],
+    checkpoint: CheckpointLike, estimator: Any, data: Mapping[str, Array]
 ) -> Iterator[Journal]:
     """Give the block the journal that a fit of this estimator to this data should use.
 
+    None gives one that keeps nothing, and that of an outer fit is given back as it is.  Class,
+    parameters and data, which is named in messages, must be the same when the fit is called again.
     When the block succeeds, the checkpoint is removed; when it fails or is interrupted, all that
     was done is written first.
-
-    Parameters
-    ----------
-    checkpoint : path, Checkpoint, Journal or None
-        None gives a journal that keeps nothing.  A journal is given back as it is: that of an
-        outer fit, which opened it and will close it.
-    estimator : estimator
-        Whose class and parameters must be the same when the fit is called again.
-    data : mapping of str to array
-        What must also be the same, by the names used in messages.
     """
     if checkpoint is None or isinstance(checkpoint, Journal):
         yield checkpoint or Journal()
         return
     if not isinstance(checkpoint, Checkpoint):
         checkpoint = Checkpoint(checkpoint)
-    store = Store(Path(checkpoint.path), float(checkpoint.seconds))
+    store = CheckpointStore(Path(checkpoint.path), float(checkpoint.seconds))
     with store.opened(fingerprint(estimator, data)):
         yield Journal(store)

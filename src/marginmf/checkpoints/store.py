@@ -1,11 +1,11 @@
 """A folder with a file for each minimisation of a fit: its result or, while it runs, its state.
 
-The files are in the safetensors format, so reading one cannot run anything, with a checksum over
-vectors and description.
+The files are in the format of model files (`marginmf._utils.tensor_files`), so that reading one
+cannot run anything and every changed byte is noticed.  One more file is the fingerprint of the fit:
+its class, parameters, data and version, which must be the same for the fit to go on.
 """
 
 import hashlib
-import json
 import os
 import re
 import sys
@@ -13,16 +13,18 @@ import time
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from math import isfinite
 from pathlib import Path
 from threading import RLock
 from typing import Any
 
 import numpy as np
 
-from marginmf._utils.files import atomic_write, leftovers, try_lock
+from marginmf import __version__
+from marginmf._utils.files import leftovers, try_lock
 from marginmf._utils.random import GeneratorState
+from marginmf._utils.tensor_files import as_bytes, read_header, read_tensors, write_tensor_file
 from marginmf._utils.types import Array
-from marginmf.checkpoints.fingerprint import difference, raw
 from marginmf.solvers import NumpyVectors, Paused, Record, Result, State, StopReason, Vectors
 
 #: The fingerprint of a fit, an unfinished or a finished minimisation, or a random generator.
@@ -34,26 +36,25 @@ FIT = "fit"
 #: The largest share of the time that may go into writing.
 LARGEST_SHARE = 0.05
 
+#: Raised when files written before cannot be read any more.
+FORMAT = 3
+
+#: Parameters that do not change the answer.
+WITHOUT_EFFECT = ("n_jobs", "verbose", "callbacks")
+
 NUMPY = NumpyVectors()
 
 
-class Store:
+class CheckpointStore:
     """Keeps what one fit has done, by name.  Any thread may call it.
 
     Contents wait in memory until it is time to write, then all are written in the order in which
-    they came: what a file depends on is there before it.
-
-    Parameters
-    ----------
-    folder : Path
-        The folder of the files.
-    seconds : float
-        The minimum time between two writes; 0 writes at once.
+    they came: what a file depends on is there before it.  There are at least ``seconds`` between
+    two writes; 0 writes at once.
     """
 
     def __init__(self, folder: Path, seconds: float) -> None:
-        self.folder = folder
-        self.seconds = seconds
+        self.folder, self.seconds = folder, seconds
         self._names: set[str] = {FIT}
         self._unwritten: dict[str, tuple[Content, Vectors]] = {}
         self._lock = RLock()
@@ -62,7 +63,7 @@ class Store:
     @contextmanager
     def opened(self, fingerprint: dict[str, Any]) -> Iterator[None]:
         """Make or reuse the folder; remove it after success, bring it up to date otherwise."""
-        with claimed(self.folder):
+        with _claimed(self.folder):
             self._begin(fingerprint)
             try:
                 yield
@@ -165,7 +166,7 @@ class Store:
 
 
 @contextmanager
-def claimed(folder: Path) -> Iterator[None]:
+def _claimed(folder: Path) -> Iterator[None]:
     """Make the folder if it is not there, and keep other fits out of it during the block."""
     try:
         folder.mkdir(exist_ok=True)
@@ -178,12 +179,6 @@ def claimed(folder: Path) -> Iterator[None]:
         raise OSError(
             error.errno, f"The checkpoint's folder cannot be made ({error.strerror})", str(folder)
         ) from error
-    with _locked(folder):
-        yield
-
-
-@contextmanager
-def _locked(folder: Path) -> Iterator[None]:
     if sys.platform == "win32":  # where a folder cannot be opened
         yield
         return
@@ -201,107 +196,86 @@ def _locked(folder: Path) -> Iterator[None]:
 
 def write_content(path: Path, name: str, content: Content, vectors: Vectors = NUMPY) -> None:
     """Write a content under a name; the file appears whole or not at all."""
-    kind, details, device_arrays = _taken_apart(content)
-    arrays = {key: _storable(vectors.to_host(array)) for key, array in device_arrays.items()}
-    text = json.dumps({"name": name, "kind": kind, "details": details})
-    # Written here and not by safetensors, which would copy all arrays first, or write to a
-    # temporary file of its own that a killed process leaves behind.
-    metadata = {"description": text, "checksum": _checksum(text, arrays)}
-    header: dict[str, Any] = {"__metadata__": metadata}
-    end = 0
-    for key, array in arrays.items():
-        begin, end = end, end + array.nbytes
-        dtype = f"F{8 * array.itemsize}"
-        header[key] = {"dtype": dtype, "shape": array.shape, "data_offsets": [begin, end]}
-    encoded = json.dumps(header).encode()
-    encoded += b" " * (-len(encoded) % 8)
-    with atomic_write(path) as file:
-        file.write(len(encoded).to_bytes(8, "little") + encoded)
-        for array in arrays.values():
-            file.write(raw(array))
+    kind, details, numbers, points = _take_apart(content)
+    arrays = {f"numbers {key}": np.array(each, np.float64) for key, each in numbers.items()}
+    arrays |= {f"vector {key}": _storable(vectors.to_host(each)) for key, each in points.items()}
+    write_tensor_file(path, {"name": name, "kind": kind, "details": details}, arrays)
 
 
 def read_content(path: Path, name: str, vectors: Vectors = NUMPY) -> Content:
     """Read the content of a name; refuse what is not exactly as it was written."""
-    from safetensors import SafetensorError, safe_open
-
     try:
-        with safe_open(path, framework="np") as file:
-            metadata = file.metadata() or {}
-            arrays = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
-        if _checksum(metadata["description"], arrays) != metadata["checksum"]:
-            raise ValueError("its checksum is another")
-        found = json.loads(metadata["description"])
+        with open(path, "rb") as file:
+            header = read_header(file)
+            arrays = read_tensors(file, header)
+        found, numbers, points = header.document, {}, {}
         if found["name"] != name:
             raise ValueError("it belongs elsewhere")
-        restored = {key: vectors.from_host(array) for key, array in arrays.items()}
-        return _put_together(found["kind"], found["details"], restored)
-    except (SafetensorError, ValueError, KeyError, TypeError) as error:
+        for key, array in arrays.items():
+            what, _, key = key.partition(" ")
+            if what == "numbers":
+                numbers[key] = array.tolist()
+            else:
+                points[key] = vectors.from_host(array)
+        return _put_together(found["kind"], found["details"], numbers, points)
+    except (ValueError, KeyError, TypeError) as error:
         raise ValueError(
             f"The checkpoint's file {path} is damaged ({error}). Remove the folder and fit anew."
         ) from error
 
 
-def _taken_apart(content: Content) -> tuple[str, dict[str, Any], dict[str, Any]]:
-    """Return the kind of a content, what JSON can hold of it, and its vectors."""
+def _take_apart(content: Content) -> tuple[str, Any, dict[str, Any], dict[str, Any]]:
+    """Return the kind of a content, what JSON holds of it, its numbers and its vectors."""
     if isinstance(content, dict):
-        return "fit", content, {}
+        return "fit", content, {}, {}
     if isinstance(content, GeneratorState):
-        return "generator", vars(content), {}
-    details: dict[str, Any] = {
-        "history": [list(map(float, record)) for record in content.history],
-        "errors": list(content.errors),
-    }
+        return "generator", vars(content), {}, {}
+    numbers: dict[str, Any] = {"history": content.history, "errors": content.errors}
     if isinstance(content, Result):
-        details |= {"reason": content.reason.name, "n_evaluations": content.n_evaluations}
-        return "result", details, {"point": content.point}
+        details = {"reason": content.reason.name, "n_evaluations": content.n_evaluations}
+        return "result", details, numbers, {"point": content.point}
     state = content.state
-    groups = {"own " + name: group for name, group in state.vectors.items()}
+    groups = {f"own {name}": group for name, group in state.vectors.items()}
     groups["point"] = [state.point]
     groups["best point"] = [] if content.best_point is None else [content.best_point]
-    details |= {
-        "state": [state.value, state.gradient_norm, state.n_evaluations, state.step_share],
+    numbers |= {f"own {name}": values for name, values in state.numbers.items()}
+    numbers["state"] = [state.value, state.gradient_norm, state.n_evaluations, state.step_share]
+    details = {
         "groups": {name: len(group) for name, group in groups.items()},
-        "numbers": {name: list(map(float, values)) for name, values in state.numbers.items()},
         "generators": {name: vars(one) for name, one in state.generators.items()},
     }
-    vectors = {
-        f"{name} {index}": vector
-        for name, group in groups.items()
-        for index, vector in enumerate(group)
-    }
-    return "run", details, vectors
+    vectors = {f"{name} {k}": group[k] for name, group in groups.items() for k in range(len(group))}
+    return "run", details, numbers, vectors
 
 
-def _put_together(kind: str, details: dict[str, Any], vectors: Mapping[str, Any]) -> Content:
+def _put_together(
+    kind: str, details: dict[str, Any], numbers: dict[str, list[Any]], vectors: dict[str, Any]
+) -> Content:
     if kind == "fit":
         return details
     if kind == "generator":
         return GeneratorState(**details)
-    history = [
-        Record(int(iteration), objective, norm, int(n_evaluations), seconds)
-        for iteration, objective, norm, n_evaluations, seconds in details["history"]
-    ]
+    errors, history = numbers.pop("errors"), []
+    for iteration, objective, norm, n_evaluations, seconds in numbers.pop("history"):
+        history.append(Record(int(iteration), objective, norm, int(n_evaluations), seconds))
     if kind == "result":
         reason, n_evaluations = StopReason[details["reason"]], details["n_evaluations"]
-        return Result(vectors["point"], history, reason, n_evaluations, details["errors"])
-    groups = {
-        name: [vectors[f"{name} {index}"] for index in range(size)]
-        for name, size in details["groups"].items()
-    }
+        return Result(vectors["point"], history, reason, n_evaluations, errors)
+    sizes = details["groups"].items()
+    groups = {name: [vectors[f"{name} {k}"] for k in range(size)] for name, size in sizes}
     (point,), best_points = groups.pop("point"), groups.pop("best point")
-    value, gradient_norm, n_evaluations, step_share = details["state"]
+    value, gradient_norm, n_evaluations, step_share = numbers.pop("state")
     state = State(
         point,
         value,
         gradient_norm,
-        n_evaluations,
+        int(n_evaluations),
         step_share,
         vectors={name.removeprefix("own "): group for name, group in groups.items()},
-        numbers=details["numbers"],
+        numbers={name.removeprefix("own "): values for name, values in numbers.items()},
         generators={name: GeneratorState(**one) for name, one in details["generators"].items()},
     )
-    return Paused(state, history, details["errors"], *best_points)
+    return Paused(state, history, errors, *best_points)
 
 
 def _storable(array: Any) -> Array:
@@ -315,10 +289,80 @@ def _storable(array: Any) -> Array:
     return np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
 
 
-def _checksum(text: str, arrays: Mapping[str, Array]) -> str:
-    code = hashlib.sha256(text.encode())
-    for name in sorted(arrays):
-        array = arrays[name]
-        code.update(f"{name} {array.dtype} {array.shape}".encode())
-        code.update(raw(array))
+def fingerprint(estimator: Any, data: Mapping[str, Array]) -> dict[str, Any]:
+    """Return what must be the same for a fit to go on."""
+    return {
+        "format": FORMAT,
+        "version": __version__,
+        **plain(estimator),
+        "data": {name: digest(array) for name, array in data.items()},
+    }
+
+
+def difference(stored: Mapping[str, Any], now: Mapping[str, Any]) -> str | None:
+    """Return in words how two fingerprints differ, or None if they do not."""
+    if stored["format"] != now["format"] or stored["version"] != now["version"]:
+        return f"another version of marginmf ({stored['version']}, this is {now['version']})"
+    if stored["class"] != now["class"]:
+        return f"another class ({stored['class']})"
+    found = []
+    before, after = stored["parameters"], now["parameters"]
+    names = [name for name in after if name not in before or before[name] != after[name]]
+    if names:
+        changes = [f"{n} was {before.get(n)!r:.60} and is {after[n]!r:.60}" for n in names]
+        found.append(f"other parameters ({', '.join(changes)})")
+    parts = [name for name, code in now["data"].items() if stored["data"].get(name) != code]
+    if parts:
+        found.append(f"other data ({', '.join(parts)})")
+    return " and ".join(found) or None
+
+
+def plain(value: Any) -> Any:
+    """Return a value as numbers, words, lists and dicts, the same in every process.
+
+    >>> plain({"reg": np.array([1.0, 2.0]), "loss": np.exp})
+    {'reg': [1.0, 2.0], 'loss': {'class': 'numpy.ufunc', 'name': 'exp'}}
+    """
+    if type(value) is float and not isfinite(value):
+        return repr(value)  # JSON has no word for it
+    if value is None or type(value) in (bool, int, float, str):
+        return value
+    if isinstance(value, np.generic | np.ndarray):
+        return plain(value.tolist())
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    if isinstance(value, Mapping):
+        return {str(name): plain(item) for name, item in value.items()}
+    if isinstance(value, type):
+        return _full_name(value)
+    described: dict[str, Any] = {"class": _full_name(type(value))}
+    if hasattr(value, "get_params"):
+        parameters = value.get_params(deep=False)
+        described["parameters"] = plain(
+            {name: parameters[name] for name in parameters if name not in WITHOUT_EFFECT}
+        )
+    elif hasattr(value, "__code__"):  # a function: its name, and what it does
+        code = value.__code__
+        constants = [item for item in code.co_consts if isinstance(item, int | float | str)]
+        closure = [cell.cell_contents for cell in value.__closure__ or ()]
+        described["name"] = _full_name(value)
+        described["code"] = plain([code.co_code.hex(), code.co_names, constants, closure])
+    elif hasattr(value, "__name__"):
+        described["name"] = value.__name__
+    else:  # random generators, which have nothing here, are stored by themselves
+        described |= plain(getattr(value, "__dict__", {}))
+    return described
+
+
+def digest(array: Array) -> str:
+    """Return a code that two arrays share only if they hold the same."""
+    code = hashlib.sha256(f"{array.dtype} {array.shape} ".encode())
+    if array.dtype == object:
+        code.update("\0".join(map(repr, array.tolist())).encode())
+    else:
+        code.update(as_bytes(np.ascontiguousarray(array)).data)
     return code.hexdigest()
+
+
+def _full_name(value: Any) -> str:
+    return f"{value.__module__}.{value.__qualname__}"

@@ -11,10 +11,9 @@ from scipy.sparse import csr_array, issparse
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from marginmf._saving import Savable
 from marginmf._utils.indicators import counts
 from marginmf._utils.parameters import check_choice, n_threads, unfitted
-from marginmf._utils.saved import Methods, Names, Optional, declared, floats
+from marginmf._utils.saved import Length, Methods, Names, Optional, Sized, declared, floats
 from marginmf._utils.types import Array, BoolArray, Float64Array, FloatArray, IntArray
 from marginmf.backends.threads import one_blas_thread
 from marginmf.checkpoints import CheckpointLike, Journal, open_journal
@@ -40,6 +39,7 @@ from marginmf.labels.targets import (
     label_names,
     read_targets,
 )
+from marginmf.persistence import LabelCounts, Savable
 
 #: What the decision rule is made of.
 RULE = ("decision", "tune_for", "top1_if_empty", "cv")
@@ -134,14 +134,16 @@ class LabelsEstimator(OrderedFit, Savable, ClassifierMixin, BaseEstimator):
     command_name: ClassVar[str]
     summary: ClassVar[str]
     _saved: ClassVar[dict[str, Any]] = {
-        "targets_": "Targets",
+        "targets_": Sized(Targets, "labels"),
         "classes_": Names("classes"),
         "thresholds_": Optional(floats("labels")),
-        "n_features_in_": int,
+        "n_features_in_": Length("features"),
         "feature_names_in_": Optional(Names("features")),
         "n_samples_fit_": int,
         "_labels": Optional("Varying"),
     }
+    _counts_type = LabelCounts
+    _unfitted_inside = True  # where `_flaws` of the model that holds it says when
     #: Attributes whose estimators see other features than this one.
     _separate: ClassVar[frozenset[str]] = frozenset()
 
@@ -322,6 +324,18 @@ class LabelsEstimator(OrderedFit, Savable, ClassifierMixin, BaseEstimator):
             yield ".thresholds_ is missing"
         elif not (np.isfinite(thresholds) | (thresholds == np.inf)).all():
             yield ".thresholds_ has a number that is no threshold"
+
+    def _learned_from(self) -> LabelCounts:
+        counted = (len(self.classes_), self.n_features_in_, self.n_samples_fit_)
+        thresholds = np.asarray(getattr(self, "thresholds_", ()), np.float64)
+        finite = thresholds[np.isfinite(thresholds)]
+        if len(finite) == 0:
+            return LabelCounts(*counted)
+        return LabelCounts(*counted, float(finite.min()), float(finite.max()))
+
+    def _check_loaded(self) -> None:
+        self._check_decision()
+        self._check()
 
     def _check_decision(self) -> None:
         check_choice(self, "decision", DECISIONS)

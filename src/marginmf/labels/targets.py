@@ -48,8 +48,13 @@ class Targets:
     }
 
     def _flaws(self, lengths: Mapping[str, int]) -> Iterator[str]:
+        if len(self.classes) == 0:
+            yield ".classes is empty"
         if self.dtype.kind not in ("biufUO" if self.vector else "biuf"):
             yield f".dtype is {self.dtype}, which answers cannot have"
+
+    def __len__(self) -> int:
+        return self.n_columns
 
     @property
     def n_columns(self) -> int:

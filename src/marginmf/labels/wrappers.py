@@ -199,6 +199,9 @@ def score_flaws(
         yield f"{name} scores {found} labels, but {n_labels} are wanted of it"
     if n_features is not None and features != n_features:
         yield f"{name} has other features than the model"
+    if not isinstance(estimator, LabelsEstimator):  # scikit-learn's, with one for each label
+        for k, each in enumerate(getattr(estimator, "estimators_", ())):
+            yield from score_flaws(each, f"{name}.estimators_.{k}", 1)
 
 
 def scores_of(estimator: Any, X: Any, n_labels: int) -> FloatArray:

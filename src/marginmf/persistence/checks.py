@@ -1,109 +1,210 @@
 """Whether the parts of a model fit one another.
 
-After this a prediction cannot go wrong, whoever made the file: every code is within the arrays
-that it is an index into, and every parameter is one that the estimator itself would take.
+After this a prediction cannot go wrong, whoever made the file: arrays have the shapes that their
+classes declare, every code is within the arrays that it is an index into, and every parameter is
+one that the estimator itself would take.  Compiled kernels do not check the bounds of arrays:
+factors with a row too few would be read beyond their end.
 """
 
 from typing import Any
 
-from marginmf._utils.saved import Optional
-from marginmf.backends.rows import SIDES
-from marginmf.persistence.classes import constructor_parameters, is_known
-from marginmf.persistence.errors import ModelFileError
-from marginmf.persistence.families import POSITIVE, RATINGS, Family, family_of
-from marginmf.persistence.ratings_parts import check_ratings
-from marginmf.persistence.shapes import Lengths, check_part
-from marginmf.persistence.state import check_rules, fitted_attributes
-from marginmf.ratings.data import Ratings
-from marginmf.ratings.features import Features
+import numpy as np
+from scipy.sparse import csr_array
+from sklearn.base import BaseEstimator
+from sklearn.utils import get_tags
+
+from marginmf._utils.saved import (
+    Either,
+    Length,
+    ListOf,
+    Names,
+    Optional,
+    Scale,
+    Shaped,
+    Sized,
+    Stored,
+    within,
+)
+from marginmf._utils.tensor_files import InvalidFileError
+from marginmf.persistence.classes import (
+    class_named,
+    constructor_parameters,
+    fitted_attributes,
+    is_foreign,
+    is_known,
+)
+
+#: How long each axis is.
+Lengths = dict[str, int]
+#: The axes that an estimator inside another has in common with it.
+SHARED_AXES = ("users", "items", "levels", "stages", "features")
+#: What names may be: booleans, numbers, text, and objects, which were read as text.
+KINDS_OF_NAMES = "biufUO"
 
 
 def check_model(model: Any) -> None:
-    """Raise `ModelFileError` unless the model is whole."""
-    family = family_of(type(model))
-    if family is None or family.counts is None:
-        raise ModelFileError("it holds no model")
-    _Checker().estimator(model, type(model).__name__, None, family)
+    """Raise `InvalidFileError` unless the model is whole."""
+    ModelChecker().check_object(model, type(model).__name__, {})
 
 
-class _Checker:
+class ModelChecker:
+    """Checks all parts of one model against what their classes declare."""
+
     def __init__(self) -> None:
         # By identity: members of an ensemble share their ratings, which are long.
         self._seen: set[int] = set()
 
-    def estimator(self, model: Any, name: str, expected: Lengths | None, family: Family) -> None:
-        """Check a fitted estimator, and that it is as large as expected."""
-        lengths = family.lengths(model, name)
-        shared = [axis for axis in family.shared if axis in lengths]
-        if expected is not None and any(expected.get(axis) != lengths[axis] for axis in shared):
-            *first, last = family.shared
-            axes = f"{', '.join(first)} or {last}" if first else last
-            raise ModelFileError(f"{name} has other {axes} than the model")
-        if id(model) in self._seen:
-            return
-        self._seen.add(id(model))
-        kind: Any = type(model)
-        params = constructor_parameters(kind)
-        for attribute, value in vars(model).items():
-            apart = attribute in params or attribute in getattr(kind, "_separate", ())
-            self._parts(value, f"{name}.{attribute}", None if apart else lengths)
-        self._attributes(model, name, lengths)
-        try:
-            family.check(model)
-        except Exception as error:  # a parameter may be anything, and so may what it leads to
-            raise ModelFileError(f"the parameters of {name} cannot be used ({error})") from None
-
-    def _attributes(self, value: Any, name: str, lengths: Lengths) -> None:
+    def check(self, value: Any, name: str, expected: Lengths | None) -> None:
+        """Check what a value is made of; nothing is expected of the size of parameters (None)."""
         kind: Any = type(value)
-        for attribute, wanted in fitted_attributes(kind).items():
-            label = f"{name}.{attribute}"
-            part = getattr(value, attribute, None)
-            if part is not None:
-                check_part(part, wanted, label, lengths)
-            elif not isinstance(wanted, Optional):
-                raise ModelFileError(f"{label} is missing")
-        check_rules(value, name, lengths)
-
-    def _parts(self, value: Any, name: str, expected: Lengths | None) -> None:
-        """Check what a value is made of; nothing is expected of the size of parameters."""
-        kind: Any = type(value)
-        family = family_of(kind)
-        if family is not None:
-            # One that is a parameter may be unfitted.  One that was learned may be so in label
-            # models alone, where a rule says when.
+        if issubclass(kind, BaseEstimator):
+            # One that is a parameter may be unfitted, and so may one that was learned, where the
+            # model that holds it says when.
             learned = fitted_attributes(kind).keys() & vars(value).keys()
-            if learned or (family in (RATINGS, POSITIVE) and expected is not None):
-                self.estimator(value, name, expected, family)
-        elif isinstance(value, Ratings):
-            self._ratings(value, name, expected)
+            optional = is_foreign(kind) or kind._unfitted_inside
+            if learned or (expected is not None and not optional):
+                self.check_object(value, name, expected)
         elif is_known(value):
-            parts = {part: getattr(value, part) for part in constructor_parameters(kind)}
-            self._parts(parts, name, expected)
-            self._attributes(value, name, dict(expected or {}))
+            self.check_object(value, name, expected)
         elif isinstance(value, dict):
             for key, part in value.items():
-                self._parts(part, f"{name}.{key}", expected)
+                self.check(part, f"{name}.{key}", expected)
         elif isinstance(value, list | tuple):
             for k, part in enumerate(value):
-                self._parts(part, f"{name}.{k}", expected)
+                self.check(part, f"{name}.{k}", expected)
 
-    def _ratings(self, data: Ratings, name: str, expected: Lengths | None) -> None:
-        if id(data) not in self._seen:
-            check_ratings(data, name)
-            for side in SIDES:
-                features, label = data.features(side), f"{name}.{side}_features"
-                if features is None:
-                    continue
-                if not isinstance(features, Features):
-                    raise ModelFileError(f"{label} are not features")
-                self._parts(features, label, None)
-                if features.matrix.shape[0] != len(data.index(side)):
-                    raise ModelFileError(f"{label} are of other {side}s")
-            self._seen.add(id(data))
-        found = {"users": data.n_users, "items": data.n_items, "levels": data.n_levels}
-        if expected is None:
+    def check_object(self, value: Any, name: str, expected: Lengths | None) -> None:
+        """Check an object of a known class; an estimator must be fitted."""
+        kind: Any = type(value)
+        estimator = issubclass(kind, BaseEstimator)
+        wanted, params = fitted_attributes(kind), constructor_parameters(kind)
+        lengths = dict(expected or {})
+        if estimator:
+            lengths = {axis: n for axis, n in lengths.items() if axis in SHARED_AXES}
+        # First what the lengths of axes come from; the others are compared with that.
+        axes = {key: each for key, each in wanted.items() if isinstance(each, _GIVES_LENGTHS)}
+        self._check_attributes(value, axes, name, lengths)
+        if axes and id(value) in self._seen:
             return
-        if "levels" not in expected:  # of who has what, the scale is no matter
-            del found["levels"]
-        if any(expected.get(axis) != n for axis, n in found.items()):
-            raise ModelFileError(f"{name} has other {' or '.join(found)} than the model")
+        self._seen.add(id(value))
+        parts = vars(value) if estimator else {part: getattr(value, part) for part in params}
+        for attribute, part in parts.items():
+            apart = estimator and attribute in (*params, *getattr(kind, "_separate", ()))
+            self.check(part, f"{name}.{attribute}", None if apart else lengths)
+        rest = {key: each for key, each in wanted.items() if key not in axes}
+        self._check_attributes(value, rest, name, lengths)
+        for flaw in _flaws(value, lengths):
+            raise InvalidFileError(f"{name}{flaw}")
+        if estimator:
+            try:
+                get_tags(value)  # asked at every prediction, and a parameter may answer
+                if not is_foreign(kind):
+                    value._check_loaded()
+            except Exception as error:  # a parameter may be anything, and so may what it leads to
+                raise InvalidFileError(
+                    f"the parameters of {name} cannot be used ({error})"
+                ) from None
+
+    def _check_attributes(
+        self, value: Any, wanted: dict[str, Any], name: str, lengths: Lengths
+    ) -> None:
+        for attribute, each in wanted.items():
+            part = getattr(value, attribute, None)
+            if part is not None:
+                self._check_part(part, each, f"{name}.{attribute}", lengths)
+            elif not isinstance(each, Optional):
+                raise InvalidFileError(f"{name}.{attribute} is missing")
+
+    def _check_part(self, part: Any, wanted: Any, label: str, lengths: Lengths) -> None:
+        """Raise unless a part is as wanted; an axis that is new gets its length."""
+        match wanted:
+            case Optional(inner):
+                self._check_part(part, inner, label, lengths)
+            case Either(first, second):
+                trial = dict(lengths)
+                try:
+                    self._check_part(part, first, label, trial)
+                except InvalidFileError:
+                    self._check_part(part, second, label, lengths)
+                else:
+                    lengths.update(trial)
+            case ListOf(each):
+                if type(part) is not list or not part:
+                    raise InvalidFileError(f"{label} is not a list, or is empty")
+                for k, one in enumerate(part):
+                    self._check_part(one, each, f"{label}.{k}", lengths)
+            case Sized(kind, axis):
+                self._check_part(part, kind, label, lengths)
+                self.check(part, label, {})
+                _check_axes((len(part),), (axis,), label, lengths)
+            case Length(axis):
+                if type(part) is not int or part < 1:
+                    raise InvalidFileError(f"{label} is {part!r:.60}, which is no number of {axis}")
+                _check_axes((part,), (axis,), label, lengths)
+            case Scale(axis):
+                _check_array(part, Shaped(("float64",), (axis,)), label, lengths)
+                if len(part) < 2 or not np.isfinite(part).all() or not (np.diff(part) > 0).all():
+                    raise InvalidFileError(f"{label} are not levels in rising order")
+                lengths.setdefault("stages", len(part) - 1)
+            case Shaped():
+                _check_array(part, wanted, label, lengths)
+            case Stored(axes):
+                _check_stored(part, axes, label, lengths)
+            case Names(axis):
+                if type(part) is not np.ndarray or part.dtype.kind not in KINDS_OF_NAMES:
+                    raise InvalidFileError(f"{label} is not an array of names")
+                _check_axes(part.shape, (axis,), label, lengths)
+            case _:
+                required: Any = class_named(wanted) if isinstance(wanted, str) else wanted
+                if not isinstance(part, required):
+                    found = type(part).__name__
+                    raise InvalidFileError(f"{label} is of the type {found}, which it cannot be")
+
+
+#: The demands that tell how long axes are.
+_GIVES_LENGTHS = (Sized, Length, Scale)
+
+
+def _flaws(value: Any, lengths: Lengths) -> Any:
+    """Return what is wrong with an object although its attributes have the right shapes."""
+    if hasattr(value, "_flaws"):
+        return value._flaws(lengths)
+    if is_foreign(type(value)) and hasattr(value, "coef_") and value.coef_.ndim == 1:
+        several = np.size(value.intercept_) != 1
+        return [".intercept_ has other rows than its coefficients"] if several else []
+    return []
+
+
+def _check_array(array: Any, wanted: Shaped, label: str, lengths: Lengths) -> None:
+    if type(array) is not np.ndarray or array.dtype.name not in wanted.kinds:
+        raise InvalidFileError(f"{label} is not an array of {' or '.join(wanted.kinds)}")
+    if not array.dtype.isnative:
+        raise InvalidFileError(f"{label} has its bytes in an order that is not this machine's")
+    _check_axes(array.shape, wanted.axes, label, lengths)
+    if wanted.index is not None and not within(array, lengths.get(wanted.index, 0)):
+        raise InvalidFileError(f"{label} has numbers of {wanted.index} that do not exist")
+
+
+def _check_stored(matrix: Any, axes: tuple[str, str], label: str, lengths: Lengths) -> None:
+    values = matrix.data if type(matrix) is csr_array else matrix
+    if type(values) is not np.ndarray or values.dtype not in (np.float32, np.float64):
+        raise InvalidFileError(f"{label} is not a matrix of float32 or float64")
+    _check_axes(matrix.shape, axes, label, lengths)
+    if not np.isfinite(values).all():
+        raise InvalidFileError(f"{label} has numbers that are not finite")
+
+
+def _check_axes(
+    shape: tuple[int, ...], axes: tuple[str, ...], label: str, lengths: Lengths
+) -> None:
+    expected = [_length(axis, n, lengths) for axis, n in zip(axes, shape, strict=False)]
+    if len(shape) != len(axes) or list(shape) != expected:
+        raise InvalidFileError(
+            f"{label} has the shape {shape}, which does not fit ({', '.join(axes)})"
+        )
+
+
+def _length(axis: str, n: int, lengths: Lengths) -> int:
+    shorter, _, more = axis.partition(" + ")
+    extra = int(more or 0)
+    return lengths.setdefault(shorter, n - extra) + extra

@@ -12,16 +12,16 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from marginmf._saving import Savable
 from marginmf._utils.ids import shown
 from marginmf._utils.parameters import check_n_jobs, n_threads, unfitted
-from marginmf._utils.saved import Methods, Optional, floats
+from marginmf._utils.saved import Methods, Optional, Scale, Sized
 from marginmf._utils.types import BoolArray, Float64Array, FloatArray, IntArray
 from marginmf.backends import Backend, get_backend
 from marginmf.backends.rows import Side
 from marginmf.backends.threads import SMALLEST_TASK
 from marginmf.checkpoints import CheckpointLike, Journal, open_journal
 from marginmf.metrics import mean_absolute_error
+from marginmf.persistence import Counts, Savable
 from marginmf.ratings import new_rows
 from marginmf.ratings.calibration import (
     ANSWERS,
@@ -72,15 +72,16 @@ class RatingsPredictor(Savable, BaseEstimator, ABC):
     #: What a model file holds; see `marginmf._utils.saved`.  Estimators and ratings anywhere
     #: in it must have as many users, items and levels as the estimator itself.
     _saved: ClassVar[dict[str, Any]] = {
-        "users_": IdIndex,
-        "items_": IdIndex,
-        "levels_": floats("levels"),
+        "users_": Sized(IdIndex, "users"),
+        "items_": Sized(IdIndex, "items"),
+        "levels_": Scale("levels"),
         "ratings_": Ratings,
         "_frequencies": LevelFrequencies,
         "_calibration_seed": Optional(int),
         "_calibrator": Optional("Calibrator"),
         "_exposure": Optional("Exposure"),
     }
+    _counts_type = Counts
     #: The fitted arrays that have a row for each user, and those that have one for each item.
     _user_arrays: ClassVar[tuple[str, ...]] = ()
     _item_arrays: ClassVar[tuple[str, ...]] = ()
@@ -336,6 +337,13 @@ class RatingsPredictor(Savable, BaseEstimator, ABC):
             alone.fit_exposure()
         del alone._origin
         return alone
+
+    def _learned_from(self) -> Counts:
+        data = self.ratings_
+        return Counts(data.n_users, data.n_items, len(data), data.n_levels)
+
+    def _check_loaded(self) -> None:
+        self._check(self.ratings_)
 
     @abstractmethod
     def _fit(self, data: Ratings) -> None:

@@ -1,16 +1,27 @@
 """`Ratings`: the one container of observed ratings that every ratings method works on."""
 
 import warnings
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from scipy import sparse
 
 from marginmf._utils.ids import shown
-from marginmf._utils.saved import saved
+from marginmf._utils.saved import (
+    Optional,
+    Scale,
+    Shaped,
+    Sized,
+    are_row_ends,
+    are_sorted_in_rows,
+    counts,
+    floats,
+    saved,
+)
 from marginmf._utils.types import Array, BoolArray, Float64Array, FloatArray, IntArray
 from marginmf.backends.rows import SIDES, Rows, Side
 from marginmf.backends.threads import row_parts
@@ -54,6 +65,29 @@ class Ratings(Rows):
     exact: Float64Array | None = None
     user_features: Features | None = None
     item_features: Features | None = None
+
+    _saved: ClassVar[dict[str, Any]] = {
+        "users": Sized(IdIndex, "users"),
+        "items": Sized(IdIndex, "items"),
+        "levels": Scale("levels"),
+        "indptr": counts("users + 1"),
+        "indices": Shaped(("int32",), ("ratings",), "items"),
+        "codes": Shaped(("int16", "int32"), ("ratings",), "levels"),
+        "exact": Optional(floats("ratings")),
+        "user_features": Optional(Features),
+        "item_features": Optional(Features),
+    }
+
+    def _flaws(self, lengths: Mapping[str, int]) -> Iterator[str]:
+        """Yield what is wrong with loaded ratings whose arrays have the right shapes."""
+        if not are_row_ends(self.indptr, len(self.indices)):
+            yield " are not divided among the users"
+        elif not are_sorted_in_rows(self.indices, self.indptr):
+            yield " are not in the order of the items"
+        for side in SIDES:
+            features = self.features(side)
+            if features is not None and features.matrix.shape[0] != len(self.index(side)):
+                yield f".{side}_features are of other {side}s"
 
     @classmethod
     def of(

@@ -11,6 +11,7 @@ from typing import Any, TypeGuard
 import numpy as np
 
 from marginmf._utils.ids import as_id_column, as_objects, shown
+from marginmf._utils.saved import SAVED
 from marginmf._utils.types import Array, IntArray
 from marginmf.backends.rows import BLOCK
 
@@ -126,6 +127,9 @@ class IdIndex:
             codes = {value: code for code, value in enumerate(self.ids.tolist())}
         found = (codes.get(value, UNKNOWN) for value in column.tolist())
         return np.fromiter(found, np.int32, len(column))
+
+
+SAVED["ids"] = IdIndex  # in a form of its own, not by the parameters of its constructor
 
 
 def id_column(values: Any, what: str = "id") -> Array:

@@ -17,10 +17,10 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from marginmf._saving import Savable
 from marginmf._utils.parameters import MOST, check_n_jobs, check_number, unfitted
-from marginmf._utils.saved import Methods, counts
+from marginmf._utils.saved import Methods, Sized, counts
 from marginmf._utils.types import Float64Array, FloatArray, IntArray
+from marginmf.persistence import PairCounts, Savable
 from marginmf.ratings.data import Ratings, observed
 from marginmf.ratings.ids import IdIndex
 from marginmf.ratings.lists import Request, UnknownUsers
@@ -66,11 +66,12 @@ class PositiveOnly(Savable, BaseEstimator, ABC):
     command_name: ClassVar[str]
     summary: ClassVar[str]
     _saved: ClassVar[dict[str, Any]] = {
-        "users_": IdIndex,
-        "items_": IdIndex,
+        "users_": Sized(IdIndex, "users"),
+        "items_": Sized(IdIndex, "items"),
         "ratings_": Ratings,
         "popularity_": counts("items"),
     }
+    _counts_type = PairCounts
 
     def fit(self, pairs: Any, ratings: Any = None) -> Self:
         """Learn from who has what; what was learned before is forgotten.
@@ -276,6 +277,13 @@ class PositiveOnly(Savable, BaseEstimator, ABC):
     def _set_data(self, data: Ratings) -> None:
         self.users_, self.items_, self.ratings_ = data.users, data.items, data
         self.__dict__.pop("taken_", None)
+
+    def _learned_from(self) -> PairCounts:
+        """Count the users, the items, and of ratings those that count as taken."""
+        return PairCounts(len(self.users_), len(self.items_), len(self.taken_))
+
+    def _check_loaded(self) -> None:
+        self._check(self.ratings_)
 
     def _check(self, data: Ratings) -> None:
         """Raise ValueError if the parameters cannot be used, or not for so much data."""

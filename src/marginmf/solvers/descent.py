@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from marginmf._utils.saved import saved
 from marginmf.solvers.line_search import Backtracking, Step, StrongWolfe, along
 from marginmf.solvers.run import Counted, Objective, State
 from marginmf.solvers.vectors import BufferPool, Vector, Vectors, dot, norm
@@ -143,6 +144,7 @@ class Descent(ABC):
             last = None
 
 
+@saved
 @dataclass(frozen=True)
 class GradientDescent(Descent):
     """Steepest descent; each step is first tried at twice the length of the last one."""
@@ -166,6 +168,7 @@ class SteepestDirections(Directions):
         return 2.0 * last.length
 
 
+@saved
 @dataclass(frozen=True)
 class ConjugateGradient(Descent):
     """Polak-Ribiere+ conjugate gradients with a strong-Wolfe line search."""

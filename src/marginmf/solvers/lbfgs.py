@@ -1,11 +1,12 @@
 """Limited-memory BFGS: Newton's direction guessed from the last few steps."""
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy.linalg import solve_triangular
 
+from marginmf._utils.saved import saved
 from marginmf._utils.types import Float64Array
 from marginmf.solvers.descent import Descent, Directions, Memory, Taken, downhill
 from marginmf.solvers.line_search import Step, StrongWolfe
@@ -19,6 +20,7 @@ class Pair(NamedTuple):
     fall: Vector
 
 
+@saved
 @dataclass(frozen=True)
 class LBFGS(Descent):
     """L-BFGS with a strong-Wolfe line search.
@@ -30,6 +32,8 @@ class LBFGS(Descent):
         memory.  Factorisations of ratings, whose vectors are long, take as many gradients with one
         as with six, and ask for one.
     """
+
+    _saved: ClassVar[dict[str, Any]] = {"memory": int}
 
     memory: int = 5
     line_search = StrongWolfe(curvature=0.9)

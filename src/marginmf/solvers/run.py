@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import Any, NamedTuple, Protocol, Self
 
 from marginmf._utils.random import GeneratorState
+from marginmf._utils.saved import saved
 from marginmf.solvers.vectors import NumpyVectors, Vector, Vectors, copy
 
 #: Iterations over which the fall of the objective is averaged: single ones vary too much.
@@ -158,6 +159,7 @@ class Stopping:
     step_tol: float = 0.0
 
 
+@saved
 class Record(NamedTuple):
     """The numbers of one iteration when it was done, seconds counted from the start."""
 

@@ -1,36 +1,29 @@
-"""Files whose checksum is right and whose contents are not: nothing strange is ever let in."""
-
-import random
+"""Ratings models whose checksum is right and whose contents are malicious: nothing is let in."""
 
 import numpy as np
 import pytest
 from tampering import (
-    COMMON_JUNK,
     attribute,
+    both,
+    columns_less,
     document,
-    every_node,
     find,
+    find_csr,
+    inside,
     param,
-    place,
+    put,
     rename_class,
+    rows_less,
     tensor,
+    without,
 )
 
 import marginmf
 from marginmf.persistence import ModelFileError
 
 
-@pytest.fixture
-def path(tmp_path):
-    return tmp_path / "model.marginmf"
-
-
 def ids(text):
     return tensor("users_", lambda _: np.frombuffer(text, np.uint8))
-
-
-def rows_less(name):
-    return tensor(name, lambda array: array[..., :-1, :])
 
 
 def second_use(parts):
@@ -41,17 +34,9 @@ def numbers_for_ids(numbers):
     return tensor("users_", lambda _: np.array(numbers, np.int64))
 
 
-SEED = {"entropy": 1, "spawn_key": [], "n_children_spawned": 0}
-STATE = {"state": 1, "increment": 1, "has_half": 0, "half": 0, "seed": {"dict": SEED}}
-
-
-def generator(**change):
-    return param("random_state", {"generator": {"dict": {**STATE, **change}}})
-
-
 CASES = {
     # the document
-    "other format": (document("format", "other"), "was not written by marginmf"),
+    "other format": (document("format", "other"), "it holds no model"),
     "newer version": (document("version", 2), "version 2 of the format.*update marginmf"),
     "version in words": (document("version", "one"), "does not say which version"),
     "version zero": (document("version", 0), "does not say which version"),
@@ -91,7 +76,7 @@ CASES = {
     ),
     "solver with a wrong field": (
         param("solver", {"object": ["LBFGS", {"memory": "much"}]}),
-        r"MMMF\.solver\.memory is a str, which it cannot be",
+        r"MMMF\.solver\.memory is of the type str, which it cannot be",
     ),
     "unknown parameter": (param("extra", 1), "MMMF has no parameter 'extra'"),
     "unknown attribute": (attribute("extra_", 1), "MMMF has no attribute 'extra_'"),
@@ -144,10 +129,6 @@ CASES = {
         ),
         "does not fit its tensor",
     ),
-    # random generators
-    "generator out of range": (generator(state=2**128 - 1, half=2**40), "cannot be understood"),
-    "generator of text": (generator(state="1"), "random generator cannot be understood"),
-    "generator without a seed": (generator(seed=None), "random generator cannot be understood"),
     # parameters that would fail later
     "threads in words": (param("n_jobs", "many"), "parameters of MMMF cannot be used .n_jobs="),
     "threshold of nothing": (param("threshold", None), "cannot be used .threshold=None"),
@@ -178,28 +159,26 @@ CASES = {
         "do not fit|does not fit|do not exist|other users, items or levels",
     ),
     "levels that fall": (tensor("levels_", lambda array: array[::-1]), "not levels in rising"),
-    "levels without end": (place("levels_", 4, np.inf), "not levels in rising order"),
+    "levels without end": (put("levels_", 4, np.inf), "not levels in rising order"),
     "frequencies with a row too few": (
         rows_less("_frequencies.by_item"),
         r"_frequencies\.by_item has the shape",
     ),
     # ratings
-    "item that does not exist": (place("ratings_.indices", 5, 20), "items that do not exist"),
-    "item far away": (place("ratings_.indices", 5, 2**31 - 1), "items that do not exist"),
-    "item before the first": (place("ratings_.indices", 5, -1), "items that do not exist"),
-    "level that does not exist": (place("ratings_.codes", 5, 5), "levels that do not exist"),
-    "level before the first": (place("ratings_.codes", 5, -7), "levels that do not exist"),
-    "ratings that begin late": (place("ratings_.indptr", 0, 1), "not divided among the users"),
-    "ratings that go back": (place("ratings_.indptr", 3, 10**12), "not divided among the users"),
-    "ratings that end late": (place("ratings_.indptr", 30, 10**6), "not divided among the users"),
+    "item that does not exist": (put("ratings_.indices", 5, 20), "items that do not exist"),
+    "item far away": (put("ratings_.indices", 5, 2**31 - 1), "items that do not exist"),
+    "item before the first": (put("ratings_.indices", 5, -1), "items that do not exist"),
+    "level that does not exist": (put("ratings_.codes", 5, 5), "levels that do not exist"),
+    "level before the first": (put("ratings_.codes", 5, -7), "levels that do not exist"),
+    "ratings that begin late": (put("ratings_.indptr", 0, 1), "not divided among the users"),
+    "ratings that go back": (put("ratings_.indptr", 3, 10**12), "not divided among the users"),
+    "ratings that end late": (put("ratings_.indptr", 30, 10**6), "not divided among the users"),
     "ratings of too few users": (
         tensor("ratings_.indptr", lambda array: array[:-1]),
         r"ratings_\.indptr has the shape",
     ),
     "ratings out of order": (
-        lambda parts: place("ratings_.indices", 0, int(parts.tensors["ratings_.indices"][1]))(
-            parts
-        ),
+        lambda parts: put("ratings_.indices", 0, int(parts.tensors["ratings_.indices"][1]))(parts),
         "not in the order of the items",
     ),
     "fewer codes than ratings": (
@@ -212,10 +191,10 @@ CASES = {
     "ids nested deeply": (ids(b"[" * 100_000), "list of user ids is nested too deeply"),
     "ids that are no list": (ids(b'{"a": 1}'), "the user ids are not a list"),
     "ids that occur twice": (ids(b'["a", "a"]'), "ids are not distinct"),
-    "ids that are equal": (ids(b'[1, true, {"decimal": "1"}]'), "ids are not distinct"),
+    "ids that are equal": (ids(b"[1, true, 1.0]"), "ids are not distinct"),
     "ids of an unknown type": (ids(b'[{"code": "1"}]'), "not a value that is known here"),
     "ids that are lists": (ids(b"[[1, 2]]"), "not a value that is known here"),
-    "ids that cannot be hashed": (ids(b'[{"decimal": "sNaN"}]'), "user id is not hashable"),
+    "ids that are no longer kept": (ids(b'[{"decimal": "1"}]'), "of the type 'decimal', which mod"),
     "too few ids": (ids(b'["a"]'), "other users|does not fit"),
     "numbers out of order": (numbers_for_ids([3, 2, 1]), "ids are not distinct, or not in order"),
     "floats for ids": (tensor("users_", lambda _: np.zeros(30)), "the user ids are not a list"),
@@ -226,14 +205,112 @@ CASES = {
 }
 
 
+PAIR_CASES = {
+    "false counts": (
+        "ease",
+        document("counts", {"users": 30, "items": 20, "pairs": 1}),
+        "its counts are not those of its model",
+    ),
+    "counts of another kind": (
+        "ease",
+        document("counts", {"users": 1, "items": 1, "ratings": 1, "levels": 1}),
+        "its counts cannot be understood",
+    ),
+    "other method": ("ease", rename_class("ItemKNN"), "ItemKNN has no parameter"),
+    "method of ratings": ("popular", rename_class("BiasOnly"), "its counts cannot be understood"),
+    "unknown attribute": ("ease", attribute("taken_", 1), "EASE has no attribute 'taken_'"),
+    "no items": ("popular", attribute("items_", None), "'items_' belongs to nothing"),
+    "popularity of an item too few": (
+        "popular",
+        rows_less("popularity_"),
+        r"popularity_ has the shape \(19,\), which does not fit \(items\)",
+    ),
+    "weights that are missing": (
+        "ease",
+        without("weights_"),
+        r"'weights_.matrix' belongs to nothing",
+    ),
+    "weights of a target too few": (
+        "ease",
+        rows_less("weights_.matrix"),
+        r"weights_\.matrix has the shape \(19, 20\), which does not fit \(items, items\)",
+    ),
+    "weights of a source too few": (
+        "ease",
+        columns_less("weights_.matrix"),
+        r"weights_\.matrix has the shape \(20, 19\)",
+    ),
+    "weight that is not a number": (
+        "ease",
+        put("weights_.matrix", (0, 1), np.nan),
+        r"weights_\.matrix has numbers that are not finite",
+    ),
+    "source that does not exist": (
+        "itemknn",
+        put("weights_.matrix.indices", 0, 20),
+        "entries in columns that do not exist",
+    ),
+    "sparse weights of a source too many": (
+        "itemknn",
+        lambda parts: find_csr(parts.document, "weights_.matrix.data").update(shape=[20, 21]),
+        r"weights_\.matrix has the shape \(20, 21\)",
+    ),
+    "sparse weights of a target too few": (
+        "itemknn",
+        both(
+            tensor("weights_.matrix.indptr", lambda array: array[:-1]),
+            lambda parts: find_csr(parts.document, "weights_.matrix.data").update(shape=[19, 20]),
+        ),
+        "not divided among its rows",
+    ),
+    "weights that are no matrix": (
+        "ease",
+        both(
+            inside("weights_", "object", 1, "matrix")(7),
+            lambda parts: parts.tensors.pop("weights_.matrix"),
+        ),
+        r"weights_\.matrix is not a matrix|no object",
+    ),
+    "item that does not exist": (
+        "popular",
+        put("ratings_.indices", 0, 20),
+        r"ratings_\.indices has numbers of items that do not exist",
+    ),
+    "ratings of a user too few": (
+        "popular",
+        rows_less("ratings_.indptr"),
+        "which does not fit|are not divided among the users",
+    ),
+    "factors of a user too few": (
+        "oneclass",
+        rows_less("user_factors_"),
+        r"user_factors_ has the shape \(29, 3\)",
+    ),
+    "factors of another rank": (
+        "oneclass",
+        columns_less("item_factors_"),
+        r"item_factors_ has the shape \(20, 2\)",
+    ),
+    "level in words": ("popular", param("level", "high"), "level='high' must be a number"),
+    "rank below one": ("oneclass", param("n_factors", 0), "n_factors=0 must be a whole number"),
+    "threads in words": ("ease", param("n_jobs", "all"), "n_jobs='all' must be a whole number"),
+    "strength in words": (
+        "ease",
+        attribute("reg_", "auto"),
+        "reg_ is of the type str, which it cannot be",
+    ),
+    "shrinkage below zero": ("itemknn", param("shrinkage", -1), "shrinkage=-1 must be a number"),
+}
+
+
 @pytest.mark.parametrize(("tamper", "sentence"), CASES.values(), ids=CASES)
-def test_hostile_files_get_a_sentence(tamper, sentence, parts, path):
-    made = parts()
-    tamper(made)
-    made.write(path)
-    with pytest.raises(ModelFileError, match=sentence) as caught:
-        marginmf.load(path)
-    assert str(caught.value).startswith(f"{path} cannot be loaded: ")
+def test_hostile_ratings_models_get_a_sentence(tamper, sentence, refused):
+    refused("mmmf", tamper, sentence)
+
+
+@pytest.mark.parametrize(("name", "tamper", "sentence"), PAIR_CASES.values(), ids=PAIR_CASES)
+def test_hostile_models_of_who_has_what_get_a_sentence(name, tamper, sentence, refused):
+    refused(name, tamper, sentence)
 
 
 def test_an_estimator_inside_must_be_whole_and_have_the_same_users(parts, path):
@@ -248,7 +325,7 @@ def test_an_estimator_inside_must_be_whole_and_have_the_same_users(parts, path):
         name: array for name, array in made.tensors.items() if not name.startswith("offsets_")
     }
     made.write(path)
-    with pytest.raises(ModelFileError, match=r"ALS\.offsets_ has no users or no items"):
+    with pytest.raises(ModelFileError, match=r"ALS\.offsets_\.users_ is missing"):
         marginmf.load(path)
 
 
@@ -270,51 +347,3 @@ def test_a_parameter_that_the_file_does_not_know_yet_has_its_default(parts, path
     loaded = marginmf.load(path)
     assert loaded.threshold == "all"
     np.testing.assert_array_equal(loaded.predict(data[0]), models["mmmf"].predict(data[0]))
-
-
-JUNK = [
-    *COMMON_JUNK,
-    {"array": {"tensor": "levels_"}},
-    {"array": {"tensor": "user_factors_", "order": "F"}},
-]
-
-
-@pytest.mark.parametrize("name", ["als", "hmf", "mmmf"])
-def test_whatever_stands_in_the_document_loads_whole_or_not_at_all(name, parts, path, data):
-    rng = random.Random(name)
-    outcomes = set()
-    for _ in range(250):
-        made = parts(name)
-        container, key = rng.choice(every_node(made.document, []))
-        container[key] = rng.choice(JUNK)
-        made.write(path)
-        try:
-            model = marginmf.load(path)
-        except ModelFileError:
-            outcomes.add("refused")
-        else:
-            outcomes.add("loaded")
-            model.predict([*data[0][:20], ("nobody", "nothing"), data[0][0]])
-    assert outcomes == {"refused", "loaded"}
-
-
-@pytest.mark.parametrize("name", ["als", "hmf", "mmmf"])
-def test_whatever_stands_in_the_arrays_loads_whole_or_not_at_all(name, parts, path, data):
-    rng = np.random.default_rng(0)
-    outcomes = set()
-    for _ in range(150):
-        made = parts(name)
-        chosen = str(rng.choice(list(made.tensors)))
-        flat = made.tensors[chosen].reshape(-1).view(np.uint8)
-        for _ in range(3):
-            flat[rng.integers(len(flat))] = rng.integers(256)
-        made.write(path)
-        try:
-            model = marginmf.load(path)
-        except ModelFileError:
-            outcomes.add("refused")
-        else:
-            outcomes.add("loaded")
-            with np.errstate(all="ignore"):
-                model.predict([*data[0][:20], ("nobody", "nothing"), data[0][0]])
-    assert outcomes == {"refused", "loaded"}

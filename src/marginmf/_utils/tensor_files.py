@@ -1,38 +1,52 @@
-"""The file itself: a safetensors file whose metadata hold one JSON document and a checksum.
+"""Files in the safetensors format that hold one JSON document, arrays, and a checksum of it all.
 
 Eight bytes with the length of the header; the header, JSON that says where each tensor is; the
-tensors, one after the other.  The checksum is of the whole file with zeros in its own place.
+tensors, one after the other.  The checksum is that of the whole file with zeros in its own stead.
 
-Written and read here and not by the safetensors library, because arrays go to and from the disk
-without another copy in memory, a description needs the header alone, and everything in a file from
-elsewhere is looked at before anything is believed.  The library can read the files all the same.
+Written and read here, for models and checkpoints alike, instead of by the safetensors library:
+arrays go to and from the disk without another copy in memory, a description reads the header alone,
+no temporary file survives a killed process, and everything in a file from elsewhere is checked
+before it is believed.  The library can read the files all the same.
 """
 
+import json
 import os
 import re
-import stat
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
 from io import BufferedReader
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from marginmf._utils.files import atomic_write
 from marginmf._utils.types import Array
-from marginmf.persistence.arrays import TENSOR_TYPES, TYPE_NAMES, as_bytes
-from marginmf.persistence.errors import ModelFileError
-from marginmf.persistence.json_text import read_json, write_json
+
+#: The types of tensors by their names in the file.  All are little-endian, as the format says.
+TENSOR_TYPES: dict[str, np.dtype[Any]] = {
+    "BOOL": np.dtype("|b1"),
+    "U8": np.dtype("|u1"),
+    "I8": np.dtype("|i1"),
+    "U16": np.dtype("<u2"),
+    "I16": np.dtype("<i2"),
+    "F16": np.dtype("<f2"),
+    "U32": np.dtype("<u4"),
+    "I32": np.dtype("<i4"),
+    "F32": np.dtype("<f4"),
+    "U64": np.dtype("<u8"),
+    "I64": np.dtype("<i8"),
+    "F64": np.dtype("<f8"),
+}
+TYPE_NAMES = {dtype.str: name for name, dtype in TENSOR_TYPES.items()}
 
 #: Headers are some thousand bytes; one of more than this is not ours.
 MAX_HEADER = 1 << 25
 _DIGEST_BYTES = 32
 _NO_CHECKSUM = "0" * (2 * _DIGEST_BYTES)
 _CHECKSUM = re.compile(f"[0-9a-f]{{{2 * _DIGEST_BYTES}}}")
-#: How files begin that are often mistaken for models.
+#: How files begin that are often mistaken for ours.
 _FOREIGN = {
     b"PK": "a zip archive, as .npz files are",
     b"\x80": "a Python pickle",
@@ -41,6 +55,10 @@ _FOREIGN = {
     b"\x89HDF": "an HDF5 file",
     b"PAR1": "a Parquet file",
 }
+
+
+class InvalidFileError(ValueError):
+    """What is wrong with a file, in words that follow its name; it may be malicious."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +72,7 @@ class Tensor:
 
 
 @dataclass(frozen=True)
-class Header:
+class TensorHeader:
     """What stands before the tensors; those are in the order of the file."""
 
     document: dict[str, Any]
@@ -63,8 +81,10 @@ class Header:
     raw: bytes
 
 
-def write_container(path: Path, document: Mapping[str, Any], tensors: Mapping[str, Array]) -> None:
-    """Write a file; it appears whole or not at all."""
+def write_tensor_file(
+    path: Path, document: Mapping[str, Any], tensors: Mapping[str, Array]
+) -> None:
+    """Write a file of contiguous tensors; it appears whole or not at all."""
     # The widest first, so that every tensor begins at a multiple of its own width.
     names = sorted(tensors, key=lambda name: (-tensors[name].itemsize, name))
     entries: dict[str, Any] = {
@@ -104,57 +124,40 @@ def write_container(path: Path, document: Mapping[str, Any], tensors: Mapping[st
             file.write(as_bytes(tensors[name]).data)
 
 
-@contextmanager
-def opened(path: Path) -> Iterator[BufferedReader]:
-    """Open a file to read a model from; every fault that is found names the file."""
-    # Looked at before it is opened, because opening a pipe waits for somebody to write to it.
-    mode = path.stat().st_mode
-    if stat.S_ISDIR(mode):
-        raise ModelFileError(f"{path} is a folder, not a model file.")
-    if not stat.S_ISREG(mode):
-        raise ModelFileError(f"{path} is a device or a pipe, not a model file.")
-    with open(path, "rb") as file:
-        try:
-            yield file
-        except ModelFileError as error:
-            reason = " ".join(str(error).split())
-            raise ModelFileError(f"{path} cannot be loaded: {reason}.") from None
-
-
-def read_header(file: BufferedReader) -> Header:
+def read_header(file: BufferedReader) -> TensorHeader:
     """Read and check everything up to the tensors."""
     size = os.fstat(file.fileno()).st_size
     beginning = file.read(8)
     length = int.from_bytes(beginning, "little")
     if size == 0:
-        raise ModelFileError("the file is empty")
+        raise InvalidFileError("the file is empty")
     if size < 8 or not 2 <= length <= MAX_HEADER:
         foreign = (what for magic, what in _FOREIGN.items() if beginning.startswith(magic))
-        raise ModelFileError(f"it is {next(foreign, 'no model file')}, or damaged")
+        raise InvalidFileError(f"it is {next(foreign, 'no model file')}, or damaged")
     raw = file.read(length)
     if len(raw) < length:
-        raise ModelFileError(
+        raise InvalidFileError(
             f"it is cut short: the header should have {length:,} bytes, and {len(raw):,} are there"
         )
     try:
         text = raw.decode()
     except UnicodeDecodeError:
-        raise ModelFileError("its header is not text") from None
+        raise InvalidFileError("its header is not text") from None
     entries = read_json(text, "its header")
     metadata = entries.pop("__metadata__", None) if isinstance(entries, dict) else None
     if not isinstance(metadata, dict) or not isinstance(metadata.get("marginmf"), str):
-        raise ModelFileError("it was not written by marginmf")
+        raise InvalidFileError("it was not written by marginmf")
     checksum = metadata.get("checksum")
     if not isinstance(checksum, str) or not _CHECKSUM.fullmatch(checksum):
-        raise ModelFileError("it has no checksum")
+        raise InvalidFileError("it has no checksum")
     document = read_json(metadata["marginmf"], "its description of the model")
     if not isinstance(document, dict):
-        raise ModelFileError("its description of the model is not an object")
+        raise InvalidFileError("its description of the model is not an object")
     tensors = _read_entries(entries, size - 8 - length)
-    return Header(document, tensors, checksum, raw)
+    return TensorHeader(document, tensors, checksum, raw)
 
 
-def read_tensors(file: BufferedReader, header: Header) -> dict[str, Array]:
+def read_tensors(file: BufferedReader, header: TensorHeader) -> dict[str, Array]:
     """Read the tensors behind a header, and compare the checksum."""
     length = len(header.raw).to_bytes(8, "little")
     blank = header.raw.replace(header.checksum.encode(), _NO_CHECKSUM.encode(), 1)
@@ -163,12 +166,53 @@ def read_tensors(file: BufferedReader, header: Header) -> dict[str, Array]:
     for name, tensor in header.tensors.items():
         data = np.empty(tensor.stop - tensor.start, np.uint8)
         if file.readinto(data.data) != data.nbytes:
-            raise ModelFileError("it is cut short")
+            raise InvalidFileError("it is cut short")
         digest.update(data.data)
         tensors[name] = data.view(tensor.dtype).reshape(tensor.shape)
     if digest.hexdigest() != header.checksum:
-        raise ModelFileError("it is damaged: its checksum is not that of its contents")
+        raise InvalidFileError("it is damaged: its checksum is not that of its contents")
     return tensors
+
+
+def as_bytes(array: Array) -> Array:
+    """Return the bytes of an array in C order, without a copy."""
+    return array.reshape(-1).view(np.uint8)
+
+
+def write_json(value: Any) -> str:
+    """Return a value as JSON without spaces; infinities and NaN are a fault of the caller."""
+    return json.dumps(
+        value, ensure_ascii=False, separators=(",", ":"), allow_nan=False, check_circular=False
+    )
+
+
+def read_json(text: str, what: str) -> Any:
+    """Parse JSON, or raise `InvalidFileError` that says what could not be parsed.
+
+    Stricter than the standard: a name that occurs twice in an object, and NaN, are refused.
+
+    >>> read_json('{"a": [1, 2.5, null]}', "the header")
+    {'a': [1, 2.5, None]}
+    """
+    try:
+        return json.loads(text, object_pairs_hook=_distinct, parse_constant=_refuse_constant)
+    except RecursionError:
+        raise InvalidFileError(f"{what} is nested too deeply") from None
+    except InvalidFileError as error:
+        raise InvalidFileError(f"{what} {error}") from None
+    except ValueError:  # also a number with thousands of digits
+        raise InvalidFileError(f"{what} is not valid JSON") from None
+
+
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    names = dict(pairs)
+    if len(names) < len(pairs):
+        raise InvalidFileError("has the same name twice in one object")
+    return names
+
+
+def _refuse_constant(constant: str) -> NoReturn:
+    raise InvalidFileError(f"has the number {constant}, which JSON does not know")
 
 
 def _read_entries(entries: dict[str, Any], available: int) -> dict[str, Tensor]:
@@ -178,35 +222,35 @@ def _read_entries(entries: dict[str, Any], available: int) -> dict[str, Tensor]:
     end = 0
     for name, tensor in tensors.items():
         if tensor.start != end:
-            raise ModelFileError(f"the array {name!r:.60} overlaps another or leaves a gap")
+            raise InvalidFileError(f"the array {name!r:.60} overlaps another or leaves a gap")
         end = tensor.stop
     if end > available:
-        raise ModelFileError(
+        raise InvalidFileError(
             f"it is cut short: the arrays should have {end:,} bytes, and {available:,} are there"
         )
     if end < available:
-        raise ModelFileError(f"{available - end:,} bytes after its arrays belong to nothing")
+        raise InvalidFileError(f"{available - end:,} bytes after its arrays belong to nothing")
     return tensors
 
 
 def _read_entry(name: str, entry: Any) -> Tensor:
     fields = ("dtype", "shape", "data_offsets")
     if not isinstance(entry, dict) or entry.keys() != set(fields):
-        raise ModelFileError(f"the entry of the array {name!r:.60} cannot be understood")
+        raise InvalidFileError(f"the entry of the array {name!r:.60} cannot be understood")
     dtype, shape, offsets = (entry[field] for field in fields)
     if not isinstance(dtype, str) or dtype not in TENSOR_TYPES:
-        raise ModelFileError(
+        raise InvalidFileError(
             f"the array {name!r:.60} is of the type {dtype!r:.60}, not a known one"
         )
     if not _are_lengths(shape) or not _are_lengths(offsets) or len(offsets) != 2:
-        raise ModelFileError(f"the shape or the place of the array {name!r:.60} is no such thing")
+        raise InvalidFileError(f"the shape or the offsets of the array {name!r:.60} are invalid")
     size, most = TENSOR_TYPES[dtype].itemsize, TENSOR_TYPES[dtype].itemsize
     for n in shape:
         size, most = size * n, most * max(n, 1)
     # Even an array without elements may not have more along its other axes than memory could hold.
     if offsets[1] - offsets[0] != size or most >= 1 << 62 or len(shape) > 16:
-        raise ModelFileError(
-            f"the array {name!r:.60} has the shape {shape!r:.60}, which does not fit its place"
+        raise InvalidFileError(
+            f"the array {name!r:.60} has the shape {shape!r:.60}, which does not fit its offsets"
         )
     return Tensor(TENSOR_TYPES[dtype], tuple(shape), *offsets)
 
