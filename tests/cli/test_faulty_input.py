@@ -139,7 +139,11 @@ PROTOCOLS = [
     case("set-for-another", "compare ratings.csv --models als --set hmf.tol=1", "hmf is not one"),
     case("tune-unknown", "tune ratings.csv --model hfm", "There is no model 'hfm'"),
     case("tune-given", "tune ratings.csv --reg 3", "--reg is what tune looks for"),
-    case("tune-nothing", "tune ratings.csv --model bias", "bias has no weight to choose"),
+    case(
+        "tune-nothing",
+        "tune ratings.csv --model bias",
+        "bias does not choose its regularisation",
+    ),
     case("no-holdouts", "tune ratings.csv --holdouts 0", "Invalid value for '--holdouts'"),
 ]
 DESTINATIONS = [
@@ -176,7 +180,7 @@ QUESTIONS = [
     case("half-pairs", "predict m.marginmf half-pairs.csv", "half-pairs.csv, line 3"),
     case("strangers", "predict m.marginmf strangers.csv --unknown raise", "user u99 of pair 2"),
     case("unknown-output", "predict m.marginmf pairs.csv --output best", "Invalid value for '--o"),
-    case("nobody", "recommend m.marginmf", "Say whom for: --user ID"),
+    case("nobody", "recommend m.marginmf", "Name the users: --user ID"),
     case("unknown-user", "recommend m.marginmf --user u111", "know the user 'u111'; close to it"),
     case("unknown-users", "recommend m.marginmf --users strange-ids.txt", "the user '3'"),
     case("users-empty", "recommend m.marginmf --users no-ids.txt", "no-ids.txt names no user"),

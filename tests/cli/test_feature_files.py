@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import marginmf
-from marginmf.cli.data import Source, read_source, with_features
+from marginmf.cli.inputs import RatingsInput, add_features, read_source
 from marginmf.cli.options import DataOptions, ModelOptions
 from marginmf.cli.tune import fit_command
 
@@ -30,9 +30,9 @@ def users_file(tmp_path: Path) -> Path:
     return path
 
 
-def read(file: object, **options: object) -> Source:
+def read(file: object, **options: object) -> RatingsInput:
     chosen = DataOptions(file=str(file), **options)  # type: ignore[arg-type]
-    return with_features(read_source(chosen.file, chosen.columns, False), chosen)
+    return add_features(read_source(chosen.file, chosen.columns, False), chosen)
 
 
 def test_a_line_says_what_was_taken(ratings_file: Path, items_file: Path, users_file: Path) -> None:

@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 
 from marginmf._utils.ids import as_objects
-from marginmf.cli.ids import as_known, find_ids
-from marginmf.cli.lists import read_ids
+from marginmf.cli.ids import convert_ids, find_ids, read_ids
 from marginmf.ratings.ids import IdIndex
 
 NUMBERS = IdIndex([7, 42, -3], "user")
@@ -59,10 +58,10 @@ def test_close_ids_among_many_share_the_first_letter(monkeypatch: pytest.MonkeyP
 
 
 def test_a_column_takes_the_type_of_the_vocabulary() -> None:
-    assert as_known(NAMES, np.array([7, 9])).tolist() == ["7", 9]
-    assert as_known(NUMBERS, as_objects(["42", "x", "042"])).tolist() == [42, "x", "042"]
-    assert as_known(NUMBERS, np.array([42, 1])).tolist() == [42, 1]
-    assert as_known(NAMES, as_objects(["ann", "x"])).tolist() == ["ann", "x"]
+    assert convert_ids(NAMES, np.array([7, 9])).tolist() == ["7", 9]
+    assert convert_ids(NUMBERS, as_objects(["42", "x", "042"])).tolist() == [42, "x", "042"]
+    assert convert_ids(NUMBERS, np.array([42, 1])).tolist() == [42, 1]
+    assert convert_ids(NAMES, as_objects(["ann", "x"])).tolist() == ["ann", "x"]
 
 
 @pytest.mark.parametrize(

@@ -169,14 +169,14 @@ CASES = [*DATA, *ARGUMENTS, *DESTINATIONS, *(PIPES if PIPE_NAMES else ()), *MODE
 @pytest.fixture(scope="module")
 def model_files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     """A model of labels, what is left of it when it is cut, and a model of ratings."""
-    from marginmf.cli.labels.models import keep_names
+    from marginmf.cli.estimators import set_names
     from marginmf.labels import PLST, Scaled
     from marginmf.ratings import BiasOnly
 
     folder = tmp_path_factory.mktemp("models")
     table = songs()
     model = Scaled(PLST(), decision="sign").fit(table.X, table.Y)
-    keep_names(model, table)
+    set_names(model, table)
     model.save(folder / "l.marginmf")
     pairs = [("ann", "x"), ("ann", "y"), ("bob", "x"), ("bob", "y")]
     BiasOnly(reg=0.1).fit(pairs, [5, 3, 4, 2]).save(folder / "r.marginmf")
@@ -206,8 +206,8 @@ def test_the_same_from_a_process_of_its_own(folder: Path, faulty: Case) -> None:
 
 
 def test_a_name_that_no_folder_has_lists_those_it_has(folder: Path, monkeypatch) -> None:
-    from marginmf.cli.labels.data import read_table
-    from marginmf.cli.labels.options import LabelsData
+    from marginmf.cli.inputs import read_label_table
+    from marginmf.cli.options import LabelDataOptions
 
     (folder / "labels").mkdir()
     (folder / "labels" / "songs.npz").write_bytes(b"")
@@ -215,4 +215,4 @@ def test_a_name_that_no_folder_has_lists_those_it_has(folder: Path, monkeypatch)
     with pytest.raises(
         OSError, match=r"no file films; .* dataset 'films'; the data folder has 'songs'; "
     ):
-        read_table(LabelsData(file="films"))
+        read_label_table(LabelDataOptions(file="films"))

@@ -1,41 +1,37 @@
-"""``marginmf compare``: several methods on the same splits of the same ratings."""
+"""``marginmf compare`` and ``marginmf labels compare``: several methods on the same splits."""
 
-from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Option
 
+from marginmf.cli.commands import command
+from marginmf.cli.evaluation import FoldOptions, ListOptions, ProtocolOptions
 from marginmf.cli.options import (
+    LABEL_METHODS,
     METHODS,
     POSITIVE,
+    ConsoleOptions,
     DataOptions,
-    ListOptions,
+    DecisionOptions,
+    LabelDataOptions,
+    LabelModelOptions,
     ModelOptions,
-    ProtocolOptions,
-    TalkOptions,
-    takes_groups,
+    TableOut,
 )
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from marginmf.protocols import Comparison
 
-    from marginmf.cli.scores import Scores
-
-EXAMPLE = "marginmf compare ratings.csv --models mmmf,als,bias --out table.md"
-#: What is compared unless told: by errors, and by lists.
+#: What is compared by default: by errors, and by lists.
 RATED, LISTED = "hmf,pmmmf,mmmf,als", "hmf,mmmf,ease,itemknn,popular"
-SHOWN = ("mae", "zero_one", "rmse", "nmae", "seconds")
-#: Narrower terminals do without the NMAE, which is the MAE in another unit.
-WIDE = 96
 
 
-@takes_groups
+@command("marginmf compare ratings.csv --models mmmf,als,bias --out table.md")
 def compare(
     *,
     names: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--models",
             metavar="NAME,NAME,...",
             help=f"Some of {', '.join(METHODS)}; with --lists, of {', '.join(POSITIVE)} too.  By "
@@ -43,96 +39,87 @@ def compare(
             show_default=False,
         ),
     ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(help="Keep the table: a .csv, .md, .json, .png, .svg or .pdf file."),
-    ] = None,
+    out: TableOut = None,
     lists: ListOptions,
     protocol: ProtocolOptions,
     model: ModelOptions,
     data: DataOptions,
-    talk: TalkOptions,
+    console: ConsoleOptions,
 ) -> None:
     """Fit several methods to the same ratings and put their errors into one table.
 
     Every cell is a mean and, after ±, the standard deviation over the splits; the best of each
-    column is marked. Seconds are those of a fit. With --lists, the lists that the methods
-    recommend are judged: every cell is a mean over users and its 95 % interval, and p that of the
-    difference from the best.
+    column is marked, and p is that of the difference from the best. Seconds are those of a fit.
+    With --lists, the lists that the methods recommend are judged: every cell is a mean over users
+    and its 95 % interval.
     """
-    from marginmf.cli import comparison
-    from marginmf.cli.data import checked_for_lists
-    from marginmf.cli.destination import refuse_same
-    from marginmf.cli.kept import check_kept
-    from marginmf.cli.list_tables import ListTable
-    from marginmf.cli.making import names_in
-    from marginmf.cli.models import make_models
-    from marginmf.cli.printing import to_json
-    from marginmf.cli.steps import steps
+    from marginmf.cli.estimators import parse_model_names
+    from marginmf.cli.evaluation import check_table, compare_ratings
+    from marginmf.cli.output import refuse_same
 
-    rule = lists.rule
-    protocol = protocol if rule is None else protocol.for_lists()
     refuse_same(out, data.file, *data.feature_files.values())
-    check_kept(out)
-    usual = RATED if rule is None else ",".join(POSITIVE) if lists.positive_only else LISTED
-    named = usual if names is None else names
-    chosen = names_in(named, "--models", "hmf,als")
-    models = make_models(chosen, model, lists=rule is not None)
-    splitter = comparison.make_protocol(protocol, model.seed)
-    source, ratings = checked_for_lists(data, models, lists.positive_only, talk.progress)
-    lists.check_scale(ratings)
-    work = models, source.table, splitter
-    judged: _ErrorTable | ListTable
-    with steps(protocol.splits * len(models) + 1, talk.progress) as step:
-        if rule is None:
-            judged = _ErrorTable(comparison.compare(*work, step, source.features))
-        else:
-            judged = ListTable(comparison.compare_lists(*work, rule, step, source.features))
-    result = {
-        "data": source.summary(),
-        "protocol": protocol.summary(),
+    check_table(out)
+    protocol = protocol.resolve(lists.lists)
+    usual = RATED if not lists.lists else ",".join(POSITIVE) if lists.positive_only else LISTED
+    chosen = parse_model_names(usual if names is None else names, "hmf,als")
+    source, found = compare_ratings(chosen, lists, protocol, model, data, console)
+    about = {"data": source.summary(), "protocol": protocol.summary(), "seed": model.seed}
+    heading = f"{source.lines()}\nProtocol {protocol.describe()}{lists.describe()}."
+    _report(found, about, heading, out, console)
+
+
+@command("marginmf labels compare songs.csv --labels 2 --models plst,mlknn", name="compare")
+def compare_labels(
+    *,
+    names: Annotated[
+        str,
+        Option("--models", metavar="NAME,NAME,...", help=f"Some of {', '.join(LABEL_METHODS)}."),
+    ] = "grople,mlchmf,binary-relevance,ridge-embedding",
+    out: TableOut = None,
+    folds: FoldOptions,
+    model: LabelModelOptions,
+    decision: DecisionOptions,
+    data: LabelDataOptions,
+    console: ConsoleOptions,
+) -> None:
+    """Fit several methods to the same rows, under one decision rule, and compare them in a table.
+
+    Every cell is a mean and, after ±, the standard deviation over the folds; the best of each
+    column is marked, and p is that of the difference from the best. Seconds are those of a fit.
+    """
+    from marginmf.cli.estimators import parse_model_names
+    from marginmf.cli.evaluation import check_table, compare_label_sets
+    from marginmf.cli.inputs import describe_labels, summarise_labels
+    from marginmf.cli.output import refuse_same
+
+    check_table(out)
+    refuse_same(out, data.file, data.xml)
+    chosen = parse_model_names(names, "grople,mlknn")
+    table, found = compare_label_sets(chosen, folds, model, decision, data, console)
+    about = {
+        "data": summarise_labels(table),
+        "folds": folds.summary(),
+        "decision": decision.parameters(),
         "seed": model.seed,
-        **judged.result(),
-        "out": None if out is None else str(out),
     }
+    held_out = f"Held out: {folds.describe()}. Decision: {decision.describe()}."
+    _report(found, about, f"{describe_labels(table)}\n{held_out}", out, console)
+
+
+def _report(
+    found: "Comparison", about: dict[str, Any], heading: str, out: Any, console: ConsoleOptions
+) -> None:
+    """Print a comparison, and write it to a file if one was named."""
+    from marginmf.cli.evaluation import show_comparison, write_table
+
+    measured = found.as_dict()
+    tested = measured["tested"]
+    tested["best"] = tested.pop("against")
+    result = {**about, **measured, "out": None if out is None else str(out)}
     if out is not None:
-        judged.keep(result, out)
-    if talk.as_json:
-        typer.echo(to_json(result))
-        return
-    talk.out.print(source.lines(), markup=False, soft_wrap=True)
-    talk.out.print(f"Protocol {protocol.words()}{lists.words()}.", markup=False, soft_wrap=True)
-    judged.show(talk.out)
+        write_table(found, result, out)
+    console.print_json(result)
+    console.print(heading)
+    show_comparison(console.out, found)
     if out is not None:
-        talk.out.print(f"The table is in {out}.", markup=False, soft_wrap=True)
-
-
-@dataclass(frozen=True)
-class _ErrorTable:
-    """The errors of several methods on held-out ratings; `ListTable` is the same for lists."""
-
-    scores: "dict[str, Scores]"
-
-    def result(self) -> dict[str, Any]:
-        """Return every number, and the best of each measure."""
-        from marginmf.cli.scores import best
-        from marginmf.cli.tables import summary
-
-        return {
-            "models": {name: summary(own) for name, own in self.scores.items()},
-            "best": {metric: best(self.scores, metric) for metric in SHOWN},
-        }
-
-    def keep(self, result: dict[str, Any], out: Path) -> None:
-        """Write the table into a file, in the form of its ending."""
-        from marginmf.cli.kept import keep_table
-
-        drawn = [metric for metric in SHOWN if metric != "nmae"]
-        keep_table(self.scores, result, out, SHOWN, drawn)
-
-    def show(self, console: "Console") -> None:
-        """Print the table."""
-        from marginmf.cli.tables import show_scores
-
-        wide = console.width >= WIDE
-        show_scores(console, self.scores, tuple(name for name in SHOWN if wide or name != "nmae"))
+        console.print(f"The table is in {out}.")

@@ -1,21 +1,22 @@
-"""``marginmf evaluate``: the errors of one method on held-out ratings."""
+"""``marginmf evaluate`` and ``marginmf labels evaluate``: one method on held-out data."""
 
-import typer
+from dataclasses import asdict
 
+from marginmf.cli.commands import command
+from marginmf.cli.evaluation import FoldOptions, ListOptions, ProtocolOptions
 from marginmf.cli.options import (
+    ConsoleOptions,
     DataOptions,
-    ListOptions,
+    DecisionOptions,
+    LabelDataOptions,
+    LabelMethodName,
+    LabelModelOptions,
     MethodName,
     ModelOptions,
-    ProtocolOptions,
-    TalkOptions,
-    takes_groups,
 )
 
-EXAMPLE = "marginmf evaluate ratings.csv --model mmmf --protocol holdout"
 
-
-@takes_groups
+@command("marginmf evaluate ratings.csv --model mmmf --protocol holdout")
 def evaluate(
     *,
     name: MethodName = "hmf",
@@ -23,53 +24,62 @@ def evaluate(
     protocol: ProtocolOptions,
     model: ModelOptions,
     data: DataOptions,
-    talk: TalkOptions,
+    console: ConsoleOptions,
 ) -> None:
     """Fit a method to some of the ratings and measure its errors on the others.
 
-    Prints the mean and the standard deviation of every error over the splits. All errors are
-    the smaller the better; the standard deviation is that of a sample. With --lists, the lists
-    that the method recommends are judged: do they have the held-out items that users like?
+    Prints the mean and the standard deviation of every error over the splits. Lower is better;
+    the standard deviation is that of a sample. With --lists, the lists that the method recommends
+    are judged: do they have the held-out items that users like?
     """
-    from marginmf.cli.comparison import compare, compare_lists, make_protocol
-    from marginmf.cli.data import checked_for_lists
-    from marginmf.cli.list_tables import ListTable
-    from marginmf.cli.models import make_models
-    from marginmf.cli.printing import to_json
-    from marginmf.cli.scores import RATINGS
-    from marginmf.cli.steps import steps
-    from marginmf.cli.tables import show_measures, summary
+    from marginmf.cli.evaluation import compare_ratings, show_method
 
-    rule = lists.rule
-    protocol = protocol if rule is None else protocol.for_lists()
-    models = make_models([name], model, lists=rule is not None)
-    splitter = make_protocol(protocol, model.seed)
-    source, ratings = checked_for_lists(data, models, lists.positive_only, talk.progress)
-    lists.check_scale(ratings)
-    work = models, source.table, splitter
-    with steps(protocol.splits + 1, talk.progress) as step:
-        if rule is None:
-            scores = compare(*work, step, source.features)[name]
-            measured = {"metrics": summary(scores)}
-        else:
-            judged = ListTable(compare_lists(*work, rule, step, source.features))
-            measured = judged.result_of(name)
-    if talk.as_json:
-        typer.echo(
-            to_json(
-                {
-                    "data": source.summary(),
-                    "model": name,
-                    "protocol": protocol.summary(),
-                    "seed": model.seed,
-                    **measured,
-                }
-            )
-        )
-        return
-    talk.out.print(source.lines(), markup=False, soft_wrap=True)
-    talk.out.print(f"Protocol {protocol.words()}{lists.words()}.", markup=False, soft_wrap=True)
-    if rule is None:
-        show_measures(talk.out, name, scores, RATINGS)
-    else:
-        judged.show_one(talk.out, name)
+    protocol = protocol.resolve(lists.lists)
+    source, found = compare_ratings([name], lists, protocol, model, data, console)
+    result = {
+        "data": source.summary(),
+        "model": name,
+        "protocol": protocol.summary(),
+        "seed": model.seed,
+        "metrics": found.summary(name),
+    }
+    if found.rule is not None:
+        result |= {"lists": asdict(found.rule), "n_users": len(found.user_values(name))}
+    console.print_json(result)
+    console.print(source.lines())
+    console.print(f"Protocol {protocol.describe()}{lists.describe()}.")
+    show_method(console.out, found, name)
+
+
+@command("marginmf labels evaluate songs.csv --labels 2 --model plst --cv 3", name="evaluate")
+def evaluate_labels(
+    *,
+    name: LabelMethodName = "grople",
+    folds: FoldOptions,
+    model: LabelModelOptions,
+    decision: DecisionOptions,
+    data: LabelDataOptions,
+    console: ConsoleOptions,
+) -> None:
+    """Fit a method to some of the rows and measure the labels it predicts for the others.
+
+    Prints the mean and the standard deviation of every metric over the folds. Lower is better for
+    Hamming loss and coverage, higher for all others; accuracy is the mean Jaccard index.
+    """
+    from marginmf.cli.evaluation import compare_label_sets, show_method
+    from marginmf.cli.inputs import describe_labels, summarise_labels
+
+    table, found = compare_label_sets([name], folds, model, decision, data, console)
+    console.print_json(
+        {
+            "data": summarise_labels(table),
+            "model": name,
+            "folds": folds.summary(),
+            "decision": decision.parameters(),
+            "seed": model.seed,
+            "metrics": found.summary(name),
+        }
+    )
+    console.print(describe_labels(table))
+    console.print(f"Held out: {folds.describe()}. Decision: {decision.describe()}.")
+    show_method(console.out, found, name)

@@ -5,96 +5,77 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import typer
+from typer import Argument, Option
 
-from marginmf.cli.options import ModelFile, TalkOptions, takes_groups
+from marginmf.cli.commands import command
+from marginmf.cli.options import (
+    ColumnsOut,
+    ConsoleOptions,
+    ItemColumn,
+    ModelFile,
+    UserColumn,
+    given,
+)
 
 if TYPE_CHECKING:
     from marginmf._utils.types import Array
     from marginmf.ratings.estimator import RatingsEstimator
 
-EXAMPLE = "marginmf predict m.marginmf pairs.csv --out predicted.csv"
 #: Pairs that are read and predicted at a time: enough for the kernels, little in memory.
-AT_A_TIME = 200_000
-#: What becomes of pairs that training did not see.
-FATE = {"fallback": "predicted from the frequencies of levels", "nan": "left empty"}
+BATCH_PAIRS = 200_000
+#: How pairs that training did not see are answered.
+ANSWERS = {"fallback": "predicted from the frequencies of levels", "nan": "left empty"}
 
 
-@takes_groups
+@command("marginmf predict m.marginmf pairs.csv --out predicted.csv")
 def predict(
     *,
     model: ModelFile,
-    pairs: Annotated[Path, typer.Argument(metavar="PAIRS", help="Users and items, a pair a line.")],
-    out: Annotated[
-        Path | None,
-        typer.Option(help="A .csv, .tsv, .jsonl (or .gz of these), .parquet or .arrow file."),
-    ] = None,
+    pairs: Annotated[Path, Argument(metavar="PAIRS", help="Users and items, a pair a line.")],
+    out: ColumnsOut = None,
     output: Annotated[
         Literal["median", "mode", "mean", "rule"],
-        typer.Option(help="A point of the distribution over levels, or the method's own rule."),
+        Option(help="A point of the distribution over levels, or the method's own rule."),
     ] = "median",
-    proba: Annotated[
-        bool, typer.Option("--proba", help="Also the probability of every level.")
-    ] = False,
+    proba: Annotated[bool, Option("--proba", help="Also the probability of every level.")] = False,
     unknown: Annotated[
         Literal["fallback", "raise", "nan"],
-        typer.Option(
+        Option(
             help="Users and items that training did not see: predict from the frequencies of "
             "levels, refuse, or leave empty."
         ),
     ] = "fallback",
-    user: Annotated[
-        str | None, typer.Option("--user", metavar="COLUMN", help="The column of users.")
-    ] = None,
-    item: Annotated[
-        str | None, typer.Option("--item", metavar="COLUMN", help="The column of items.")
-    ] = None,
-    talk: TalkOptions,
+    user: UserColumn = None,
+    item: ItemColumn = None,
+    console: ConsoleOptions,
 ) -> None:
     """Predict a rating for every pair of a file; print CSV or write a file.
 
     The pairs keep their order. Probabilities are columns p_1, p_2 and so on, by level.
     """
-    from marginmf.cli.destination import check_table, refuse_same
-    from marginmf.cli.lists import records
-    from marginmf.cli.printing import to_json
-    from marginmf.cli.saved import load_ratings_model
-    from marginmf.datasets import write_columns
+    from marginmf.cli.estimators import load_model
+    from marginmf.cli.output import check_columns, refuse_same, write_batches
 
     refuse_same(out, model, pairs)
-    check_table(out, "table")
-    columns = {"user": user, "item": item}
-    named = {key: name for key, name in columns.items() if name is not None}
-    job = _Job(load_ratings_model(model), pairs, named, output, proba, unknown)
+    check_columns(out)
+    columns = given(user=user, item=item)
+    found = _PairPredictions(load_model(model, "ratings"), pairs, columns, output, proba, unknown)
     if unknown == "raise":
-        job.refuse_strangers()
-    if talk.as_json and out is None:
-        predictions: Any = records(job.pieces())
-    else:
-        predictions = None
-        write_columns("-" if out is None else out, job.pieces())
-    if talk.as_json:
-        summary = {
-            "model": str(model),
-            "n_pairs": job.n_pairs,
-            "n_unknown": job.n_strangers,
-            "out": None if out is None else str(out),
-        }
-        found = {} if predictions is None else {"predictions": predictions}
-        typer.echo(to_json({**summary, **found}))
-    elif out is not None:
-        talk.out.print(f"{job.n_pairs:,} predictions are in {out}.", markup=False, soft_wrap=True)
-    if job.n_strangers:
-        talk.notes.print(
-            f"{job.n_strangers:,} of {job.n_pairs:,} pairs have a user or an item that training "
-            f"did not see; they are {FATE[unknown]}.",
-            style="yellow",
-            soft_wrap=True,
+        found.refuse_unknown()
+    written = write_batches(found.batches(), out, console.as_json, "predictions")
+    counts = {"n_pairs": found.n_pairs, "n_unknown": found.n_unknown}
+    console.print_json({"model": str(model), **counts, **written})
+    if out is not None:
+        console.print(f"{found.n_pairs:,} predictions are in {out}.")
+    if found.n_unknown:
+        console.note(
+            f"{found.n_unknown:,} of {found.n_pairs:,} pairs have a user or an item that training "
+            f"did not see; they are {ANSWERS[unknown]}."
         )
 
 
 @dataclass
-class _Job:
+class _PairPredictions:
     """Pairs in a file and a model that predicts them; counts what it has seen of them."""
 
     model: "RatingsEstimator"
@@ -104,45 +85,45 @@ class _Job:
     proba: bool
     unknown: Any
     n_pairs: int = 0
-    n_strangers: int = 0
+    n_unknown: int = 0
 
-    def pieces(self) -> "Iterator[dict[str, Array]]":
-        """Yield users, items and predictions, some at a time."""
+    def batches(self) -> "Iterator[dict[str, Array]]":
+        """Yield columns of users, items and predictions."""
         model = self.model
-        for found, pairs, known in self._pairs():
+        for written, pairs, known in self._pairs():
             self.n_pairs += len(pairs)
-            self.n_strangers += int((~known).sum())
-            piece = {"user": found[:, 0], "item": found[:, 1]}
-            piece["rating"] = model.predict(pairs, unknown=self.unknown, output=self.output)
+            self.n_unknown += int((~known).sum())
+            batch = {"user": written[:, 0], "item": written[:, 1]}
+            batch["rating"] = model.predict(pairs, unknown=self.unknown, output=self.output)
             if self.proba:
-                shares = model.predict_proba(pairs, unknown=self.unknown)
-                for level, share in zip(model.levels_, shares.T, strict=True):
-                    piece[f"p_{level:g}"] = share
-            yield piece
+                probabilities = model.predict_proba(pairs, unknown=self.unknown)
+                for level, column in zip(model.levels_, probabilities.T, strict=True):
+                    batch[f"p_{level:g}"] = column
+            yield batch
 
-    def refuse_strangers(self) -> None:
+    def refuse_unknown(self) -> None:
         """Raise an error, before anything is written, if the model does not know some pair."""
         before = 0
-        for found, pairs, known in self._pairs():
+        for written, pairs, known in self._pairs():
             if not known.all():
                 row = int(known.argmin())
-                user, item = found[row].tolist()
+                user, item = written[row].tolist()
                 user_known = self.model.users_.encode(pairs[row : row + 1, 0])[0] >= 0
-                strange = f"item {item}" if user_known else f"user {user}"
+                unseen = f"item {item}" if user_known else f"user {user}"
                 raise ValueError(
-                    f"{self.path}: the {strange} of pair {before + row + 1:,} was not seen in "
+                    f"{self.path}: the {unseen} of pair {before + row + 1:,} was not seen in "
                     "training."
                 )
             before += len(pairs)
 
     def _pairs(self) -> "Iterator[tuple[Array, Array, Array]]":
-        """Yield pairs as they are, with ids as the model has them, and whether it has them."""
-        from marginmf.cli.ids import as_known
+        """Yield pairs as written, with ids as the model has them, and whether it has them."""
+        from marginmf.cli.ids import convert_ids
         from marginmf.datasets import iterate_pairs
         from marginmf.datasets.table import as_pairs
 
         users, items = self.model.users_, self.model.items_
-        for found in iterate_pairs(self.path, chunk=AT_A_TIME, **self.columns):
-            pairs = as_pairs(as_known(users, found[:, 0]), as_known(items, found[:, 1]))
+        for written in iterate_pairs(self.path, chunk=BATCH_PAIRS, **self.columns):
+            pairs = as_pairs(convert_ids(users, written[:, 0]), convert_ids(items, written[:, 1]))
             known = (users.encode(pairs[:, 0]) >= 0) & (items.encode(pairs[:, 1]) >= 0)
-            yield found, pairs, known
+            yield written, pairs, known
