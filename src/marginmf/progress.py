@@ -1,9 +1,9 @@
-"""One progress bar for one fit: iterations, objective, seconds."""
+"""Progress bars on standard error: one for any work of many steps, and one for a fit."""
 
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Literal, Protocol
 
 from marginmf.solvers import Callback, Progress
 
@@ -11,43 +11,130 @@ from marginmf.solvers import Callback, Progress
 Report = Callable[[str], list[Callback]]
 
 
+class Update(Protocol):
+    """What `show_bar` yields."""
+
+    def __call__(
+        self,
+        label: str | None = None,
+        *,
+        done: float | None = None,
+        advance: float = 0,
+        **fields: Any,
+    ) -> None:
+        """Change the label, say how much is done or how much more, and fill in the fields."""
+
+
+@contextmanager
+def show_bar(
+    label: str = "",
+    total: float | None = None,
+    *,
+    visible: bool = True,
+    terminal_only: bool = True,
+    transient: bool = True,
+    done: float = 0,
+    unit: Literal["steps", "bytes"] = "steps",
+    text: str = "",
+    **fields: Any,
+) -> Iterator[Update]:
+    """Show a bar on standard error while the block runs.
+
+    Parameters
+    ----------
+    label : str
+        What is going on.
+    total : float, optional
+        How much there is to do; None where that is not known.
+    visible : bool
+        False shows nothing.
+    terminal_only : bool
+        Whether to show nothing where standard error is not a terminal.
+    transient : bool
+        Whether the bar disappears at the end.
+    done : float
+        How much is done already.
+    unit : {"steps", "bytes"}
+        What is counted.  Steps come with the time that they took, bytes with their speed.
+    text : str
+        More to show, with fields as in ``"objective {task.fields[objective]:.1f}"``.
+    **fields
+        Their first values.
+
+    Yields
+    ------
+    Update
+        ``update(label, done=..., advance=..., **fields)``; all of it is optional.
+
+    Examples
+    --------
+    >>> with show_bar("Fitting", total=2, visible=False) as update:
+    ...     update("HMF, split 1")
+    ...     update("HMF, split 2", done=1)
+    """
+    if not visible or (terminal_only and not sys.stderr.isatty()):
+        yield lambda label=None, *, done=None, advance=0, **fields: None
+        return
+    from rich import progress as rich
+    from rich.console import Console
+
+    counted: list[Any] = (
+        [rich.DownloadColumn(), rich.TransferSpeedColumn()]
+        if unit == "bytes"
+        else [rich.MofNCompleteColumn(), rich.TimeElapsedColumn()]
+    )
+    columns = [rich.BarColumn(), *counted]
+    columns += [rich.TextColumn(text)] if text else []
+    # The label comes last: its length changes, and what stands before it should stay where it is.
+    columns.append(rich.TextColumn("{task.description}", markup=False))
+    with rich.Progress(*columns, console=Console(file=sys.stderr), transient=transient) as bar:
+        task = bar.add_task(label, total=total, completed=int(done), **fields)
+
+        def update(
+            label: str | None = None,
+            *,
+            done: float | None = None,
+            advance: float = 0,
+            **fields: Any,
+        ) -> None:
+            bar.update(task, description=label, completed=done, **fields)
+            if advance:
+                bar.advance(task, advance)
+
+        yield update
+
+
 @contextmanager
 def progress_bar(name: str, n_parts: int, visible: bool) -> Iterator[Report]:
-    """Show a bar on standard error while the block runs.
+    """Show the iterations, the objective and the seconds of a fit while the block runs.
 
     Yields a function from the name of a part to the callbacks that report its iterations.
     Parts may run side by side.
     """
-    if not visible:
-        yield lambda part: []
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
-    from rich.progress import Progress as Bar
-
-    columns: list[Any] = [
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("iteration {task.fields[iteration]}  objective {task.fields[objective]:,.1f}"),
-        TimeElapsedColumn(),
-    ]
-    with Bar(*columns, console=Console(file=sys.stderr)) as bar:
-        task = bar.add_task(name, total=float(n_parts), iteration=0, objective=float("nan"))
+    with show_bar(
+        name,
+        n_parts,
+        visible=visible,
+        terminal_only=False,
+        transient=False,
+        text="iteration {task.fields[iteration]}  objective {task.fields[objective]:,.1f}",
+        iteration=0,
+        objective=float("nan"),
+    ) as update:
         finished: dict[str, float] = {}
 
         def report(part: str) -> list[Callback]:
             def callback(progress: Progress) -> None:
                 record = progress.record
                 finished[part] = min(1.0, record.iteration / max(progress.max_iter, 1))
-                bar.update(
-                    task,
-                    description=f"{name} {part}".strip(),
-                    completed=sum(finished.values()),
+                update(
+                    f"{name} {part}".strip(),
+                    done=sum(finished.values()),
                     iteration=record.iteration,
                     objective=record.objective,
                 )
 
-            return [callback]
+            return [callback] if visible else []
 
         yield report
-        bar.update(task, description=name, completed=float(n_parts))
+        update(name, done=n_parts)

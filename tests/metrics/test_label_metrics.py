@@ -12,7 +12,7 @@ from scipy import sparse
 from sklearn import metrics as sk
 
 from marginmf import metrics
-from marginmf.metrics import label_ranking
+from marginmf.metrics import labels
 
 TABLES = array_shapes(min_dims=2, max_dims=2, max_side=5).flatmap(
     lambda shape: st.tuples(
@@ -180,11 +180,11 @@ def test_rankings_do_not_depend_on_the_size_of_blocks(monkeypatch):
     Y, P, scores = random_case(n_labels=7)
     expected = metrics.labels_report(Y, P, scores)
     for block in (1, 7 * 8, 10**6):
-        monkeypatch.setattr(label_ranking, "BLOCK", block)
+        monkeypatch.setattr(labels, "BLOCK", block)
         assert metrics.labels_report(Y, P, scores) == expected
 
 
-@pytest.mark.parametrize("metric", [metric for metric, _ in metrics.LABEL_METRICS.values()])
+@pytest.mark.parametrize("metric", metrics.LABEL_METRICS.values())
 @pytest.mark.parametrize(
     ("Y", "P", "sentence"),
     [
@@ -219,7 +219,7 @@ def test_frames_with_labels_in_different_orders_are_refused():
     assert metrics.micro_f1(Y, pd.DataFrame(TRUE)) == 1  # nameless columns
 
 
-@pytest.mark.parametrize("metric", [metric for metric, _ in metrics.RANKING_METRICS.values()])
+@pytest.mark.parametrize("metric", metrics.RANKING_METRICS.values())
 @pytest.mark.parametrize(
     ("Y", "scores", "sentence"),
     [

@@ -22,9 +22,10 @@ LINEAR = OneVsRestClassifier(LogisticRegression())
 @pytest.mark.parametrize("name", [*LABEL_METRICS, *RANKING_METRICS])
 def test_scorers_are_the_metrics_with_errors_negated(name):
     model = LINEAR.fit(X, Y)
-    metric, greater_is_better = {**LABEL_METRICS, **RANKING_METRICS}[name]
+    metric = {**LABEL_METRICS, **RANKING_METRICS}[name]
     seen = model.predict(X) if name in LABEL_METRICS else model.decision_function(X)
-    assert label_scorer(name)(model, X, Y) == (1 if greater_is_better else -1) * metric(Y, seen)
+    sign = 1 if metric.higher_is_better else -1
+    assert label_scorer(name)(model, X, Y) == sign * metric(Y, seen)
     assert pickle.loads(pickle.dumps(label_scorer(name)))(model, X, Y) == label_scorer(name)(
         model, X, Y
     )

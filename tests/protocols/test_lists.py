@@ -12,14 +12,14 @@ from contracts import synthetic
 from marginmf.metrics import LIST_METRICS
 from marginmf.metrics import lists as measures
 from marginmf.protocols import (
+    Comparison,
     HoldOut,
     KFold,
-    ListComparison,
     ListRule,
     ListScores,
     StrongGeneralisation,
     WeakGeneralisation,
-    compare_lists,
+    compare,
     evaluate,
     judge_lists,
 )
@@ -239,8 +239,8 @@ def test_evaluate_judges_lists_under_every_protocol(protocol) -> None:
 
 def test_new_users_are_folded_in_and_training_says_what_is_popular() -> None:
     protocol = StrongGeneralisation(40, held_out=3, n_splits=1)
-    comparison = compare_lists({"first": Oracle()}, PAIRS, RATINGS, protocol, ListRule(5))
-    (scores,) = comparison.scores["first"]
+    found = compare((PAIRS, RATINGS), {"first": Oracle()}, protocol, lists=ListRule(5))
+    (scores,) = found.lists["first"]
     train, fold_in, _ = next(protocol.split(PAIRS))
     assert set(scores.users) <= set(PAIRS[fold_in, 0])
     counts = np.bincount(PAIRS[train, 1])
@@ -267,49 +267,58 @@ def made_scores(users, ndcg) -> ListScores:
     return ListScores(np.asarray(users), values, overall)
 
 
+def list_comparison(**splits) -> Comparison:
+    """Return a comparison of lists of that nDCG, by method, from one split."""
+    found = Comparison("lists", ("ndcg", "recall", "coverage", "seconds"), rule=ListRule())
+    for name, scores in splits.items():
+        for one in scores:
+            found.add(name, {**one.report(), "seconds": 1.0}, one)
+    return found
+
+
 def test_users_are_averaged_over_the_splits_that_judged_them() -> None:
-    comparison = ListComparison(ListRule())
-    comparison.add("a", made_scores([1, 2], [0.0, 1.0]), 1.0)
-    comparison.add("a", made_scores([2, 3], [0.5, 0.25]), 3.0)
-    assert comparison.values("a").tolist() == [0.0, 0.75, 0.25]
-    assert comparison.mean("a") == pytest.approx(1 / 3)
-    assert comparison.mean("a", "seconds") == 2.0
+    found = list_comparison(a=[made_scores([1, 2], [0.0, 1.0]), made_scores([2, 3], [0.5, 0.25])])
+    assert found.user_values("a").tolist() == [0.0, 0.75, 0.25]
+    assert found.mean("a") == pytest.approx(1 / 3)
+    assert found.mean("a", "seconds") == 1.0
+    assert found.mean("a", "coverage") == 0.5
 
 
 def test_differences_are_tested_against_the_best_and_corrected() -> None:
     rng, users = np.random.default_rng(0), np.arange(40)
     best = rng.random(40)
     others = {"near": best - rng.normal(0.01, 0.1, 40), "far": best - 0.3 * rng.random(40)}
-    comparison = ListComparison(ListRule())
-    for name, values in {"near": others["near"], "best": best, "far": others["far"]}.items():
-        comparison.add(name, made_scores(users, values), 1.0)
-    assert comparison.best() == "best"
+    values = {"near": others["near"], "best": best, "far": others["far"]}
+    found = list_comparison(**{name: [made_scores(users, own)] for name, own in values.items()})
+    assert found.best() == "best"
     raw = [paired_randomisation_test(others[name], best) for name in ("near", "far")]
     expected = dict(zip(("near", "far"), holm(raw), strict=True))
-    assert comparison.p_values() == {"near": expected["near"], "best": 1.0, "far": expected["far"]}
-    frame = comparison.frame(["ndcg", "recall"])
-    assert frame["method"].tolist() == ["near", "best", "far"]
+    assert found.p_values() == {"near": expected["near"], "best": 1.0, "far": expected["far"]}
+    frame = found.frame(["ndcg", "recall"])
+    assert frame["method"].tolist() == ["near", "best", "far"] * 2
+    assert frame["best"].tolist()[:3] == [False, True, False]
     assert frame["difference"].tolist()[1] == 0.0
     assert (frame["difference"] <= 0).all()
-    assert (frame["ndcg_low"] < frame["ndcg"]).all()
-    assert (frame["ndcg"] < frame["ndcg_high"]).all()
-    assert list(frame.columns)[-6:] == [*module.OVERALL, "difference", "p_value", "seconds"]
+    assert (frame["low"] < frame["mean"]).all()
+    assert (frame["mean"] < frame["high"]).all()
+    assert found.p_values(baseline="near")["near"] == 1.0
 
 
 def test_all_models_are_judged_on_the_same_splits() -> None:
-    heard: list[str] = []
     models = {"biases": BiasOnly(), "mmmf": MMMF(3, 1.0, random_state=0)}
     rule, protocol = ListRule(5), HoldOut(2, random_state=4)
-    found = compare_lists(models, PAIRS, RATINGS, protocol, rule, step=heard.append)
-    assert heard == ["biases, split 1", "mmmf, split 1", "biases, split 2", "mmmf, split 2"]
+    found = compare((PAIRS, RATINGS), models, protocol, lists=rule)
     for name, model in models.items():
         alone = evaluate(model, PAIRS, RATINGS, protocol, lists=rule)
-        assert [scores.report() for scores in found.scores[name]] == alone
-    for a, b in zip(*found.scores.values(), strict=True):
+        assert [scores.report() for scores in found.lists[name]] == alone
+    for a, b in zip(*found.lists.values(), strict=True):
         np.testing.assert_array_equal(a.users, b.users)
-    frame = found.frame()
-    assert np.isfinite(frame.drop(columns="method").to_numpy(float)).all()
+    frame = found.frame(LIST_METRICS)
+    assert np.isfinite(frame.drop(columns=["method", "metric"]).to_numpy(float)).all()
     assert not hasattr(models["biases"], "items_")
+    assert str(found).splitlines()[0].split() == (
+        ["method", "nDCG@5", "precision@5", "recall@5", "coverage", "p", "seconds"]
+    )
 
 
 @pytest.mark.parametrize(
@@ -344,9 +353,8 @@ def test_a_faulty_rule_is_a_sentence(fault, said: str) -> None:
         (lambda: judged(ListRule(level="any"), rows=TEST[:0]), "no held-out rating at all"),
         (lambda: judge_lists(MODEL, PAIRS[:2], [1], ListRule()), "2 pairs but 1 ratings"),
         (lambda: judged(ListRule()).mean("ndgc"), "Did you mean ndcg?"),
-        (lambda: judged(ListRule()).interval("coverage"), "There is no measure 'coverage' here"),
-        (lambda: compare_lists({}, PAIRS, RATINGS, HoldOut()), "no models to compare"),
-        (lambda: ListComparison(ListRule()).frame("ndcg"), "must be a sequence of measures"),
+        (lambda: judged(ListRule()).interval("coverage"), "coverage is measured of all lists"),
+        (lambda: list_comparison().frame("ndcg"), "must be a sequence of metrics"),
     ],
 )
 def test_what_cannot_be_judged_is_a_sentence(call, said: str) -> None:

@@ -82,7 +82,7 @@ def demo(
     found = Comparison("ratings", METRICS)
     for name, values in scores.items():
         found.add(name, values)
-    best = found.best("mae")
+    best = str(found.best("mae"))
     example = pick_example(source.table, split, trials["HMF"].predicted)
     held_out = f"{len(split.test_ratings):,} of them are held out."
     console.out.print(Text.assemble((source.title, "bold"), f": {source.counts()}; {held_out}"))

@@ -297,7 +297,7 @@ def show_method(console: "Console", found: "Comparison", name: str) -> None:
     table = new_table("metric", name, *intervals, *listed, numbers=1 + len(intervals) + n_listed)
     for key, values in found.values[name].items():
         one = metric(key, found.kind)
-        cells = [mark_best(console, found.cell(name, key), best=False)]
+        cells: list[Any] = [mark_best(console, found.cell(name, key), best=False)]
         if intervals:
             ends = found.interval(name, key)
             cells = [one.format(found.mean(name, key)), " to ".join(map(one.format, ends or ()))]

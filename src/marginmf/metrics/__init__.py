@@ -1,41 +1,57 @@
-"""Measures of how good predictions are; `marginmf.metrics.lists` has those of ranked lists."""
+"""Metrics of predictions; those of ranked lists of items are in `marginmf.metrics.lists`.
+
+`METRICS` is the table of all metrics, and `metric` finds one by its name: its heading, direction,
+digits and its function.
+"""
 
 from marginmf.metrics import lists
-from marginmf.metrics.label_ranking import coverage, ndcg_at_k, precision_at_k
-from marginmf.metrics.label_scorers import (
-    LABEL_METRICS,
-    RANKING_METRICS,
-    label_scorer,
-    labels_report,
-)
 from marginmf.metrics.labels import (
+    coverage,
     example_f1,
     hamming_loss,
     jaccard_accuracy,
     macro_f1,
     micro_f1,
+    ndcg_at_k,
+    precision_at_k,
     subset_accuracy,
 )
-from marginmf.metrics.lists import LIST_METRICS
-from marginmf.metrics.probabilities import expected_calibration_error, log_loss
 from marginmf.metrics.ratings import (
-    METRICS,
     chance_error,
+    expected_calibration_error,
     frobenius_relative_error,
+    log_loss,
     mean_absolute_error,
     normalised_mean_absolute_error,
-    ratings_report,
     root_mean_squared_error,
     zero_one_error,
 )
+from marginmf.metrics.table import (
+    EXPOSURE_METRICS,
+    LABEL_METRICS,
+    LIST_METRICS,
+    METRICS,
+    RANKING_METRICS,
+    RATINGS_METRICS,
+    Metric,
+    describe_metrics,
+    label_scorer,
+    labels_report,
+    metric,
+    ratings_report,
+)
 
 __all__ = [
+    "EXPOSURE_METRICS",
     "LABEL_METRICS",
     "LIST_METRICS",
     "METRICS",
     "RANKING_METRICS",
+    "RATINGS_METRICS",
+    "Metric",
     "chance_error",
     "coverage",
+    "describe_metrics",
     "example_f1",
     "expected_calibration_error",
     "frobenius_relative_error",
@@ -47,6 +63,7 @@ __all__ = [
     "log_loss",
     "macro_f1",
     "mean_absolute_error",
+    "metric",
     "micro_f1",
     "ndcg_at_k",
     "normalised_mean_absolute_error",

@@ -1,12 +1,12 @@
 """How good ranked lists of items are: what of them is relevant, and how much of the rest they show.
 
 Each function takes the lists, a sequence of item ids for every user, best first, and ``k``: what
-comes after the first k items of a list does not count.  A list may be shorter.  The measures of
+comes after the first k items of a list does not count.  A list may be shorter.  The metrics of
 relevance take the relevant items too, a collection of ids for every user.  Users without any are
 left out of their means, because no list could be right for them.
 
-`LIST_METRICS` holds the same measures user by user, computed from arrays: for every user, which of
-the first k items are hits, and how many items are relevant.
+`marginmf.metrics.LIST_METRICS` has the same metrics user by user, computed from arrays: which of
+every user's first k items are hits, and how many items are relevant.
 """
 
 from collections import Counter
@@ -19,8 +19,8 @@ from marginmf._utils.ids import shown
 from marginmf._utils.types import BoolArray, Float64Array, IntArray
 
 Lists = Sequence[Sequence[Any]]
-#: A measure of every user: takes hits (n_users, n_ranks), n_relevant (n_users,) and k.
-UserMeasure = Callable[[BoolArray, IntArray, int], Float64Array]
+#: A metric of every user: takes hits (n_users, n_ranks), n_relevant (n_users,) and k.
+UserMetric = Callable[[BoolArray, IntArray, int], Float64Array]
 
 
 def precision(lists: Lists, relevant: Sequence[Collection[Any]], k: int = 10) -> float:
@@ -161,10 +161,10 @@ def _hit_rate(hits: BoolArray, n_relevant: IntArray, k: int) -> Float64Array:
     return found
 
 
-#: The measures of relevance, user by user, by their short names; of all, higher is better.  Each
-#: takes ``hits``, of shape (n_users, n_ranks), which may have fewer than k ranks where no list is
-#: longer; ``n_relevant``, of shape (n_users,); and ``k``.  A user without relevant items has 0.
-LIST_METRICS: Mapping[str, UserMeasure] = {
+#: The metrics user by user, by name.  Each takes ``hits``, of shape (n_users, n_ranks), with fewer
+#: than k ranks where no list is longer; ``n_relevant``, of shape (n_users,); and ``k``.  A user
+#: without relevant items has 0.
+PER_USER: Mapping[str, UserMetric] = {
     "ndcg": _ndcg,
     "precision": _precision,
     "recall": _recall,
@@ -209,8 +209,8 @@ def check_k(k: Any) -> int:
     return int(k)
 
 
-def _mean(measure: UserMeasure, lists: Lists, relevant: Sequence[Collection[Any]], k: int) -> float:
-    """Return the mean of a measure over the users who have relevant items."""
+def _mean(metric: UserMetric, lists: Lists, relevant: Sequence[Collection[Any]], k: int) -> float:
+    """Return the mean of a metric over the users who have relevant items."""
     k = check_k(k)
     if len(lists) != len(relevant):
         raise ValueError(
@@ -224,7 +224,7 @@ def _mean(measure: UserMeasure, lists: Lists, relevant: Sequence[Collection[Any]
     for row, (own, items) in enumerate(judged):
         hits[row, : len(own)] = [item in items for item in own]
     n_relevant = np.array([len(items) for _, items in judged])
-    return float(measure(hits, n_relevant, k).mean())
+    return float(metric(hits, n_relevant, k).mean())
 
 
 def _first(own: Sequence[Any], k: int) -> list[Any]:

@@ -1,14 +1,13 @@
-"""How far predicted ratings are from the true ones.
+"""Metrics of predicted ratings, and of predicted distributions over the levels.
 
-Each function takes the true and the predicted ratings, in that order.
+Each function takes the true ratings first.
 """
 
-from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
-from marginmf._utils.types import Float64Array
+from marginmf._utils.types import Float64Array, IntArray
 
 
 def mean_absolute_error(true: Any, predicted: Any) -> float:
@@ -75,31 +74,54 @@ def frobenius_relative_error(true: Any, predicted: Any) -> float:
     return float(np.sqrt(np.square(y - p).sum() / size))
 
 
-#: The metrics that need nothing but the ratings, by their usual abbreviation.
-METRICS: Mapping[str, Callable[[Any, Any], float]] = {
-    "mae": mean_absolute_error,
-    "zero_one": zero_one_error,
-    "rmse": root_mean_squared_error,
-    "fre": frobenius_relative_error,
-}
+def log_loss(true: Any, distribution: Any, levels: Any) -> float:
+    """Return the mean of ``-log p`` of the levels that were right: lower is better.
 
+    Parameters
+    ----------
+    true : sequence of float
+        The true ratings.
+    distribution : array of shape (n_ratings, n_levels)
+        The probability of every level, as `predict_proba` gives it.
+    levels : sequence of float
+        The scale, ascending: ``model.levels_``.
 
-def ratings_report(true: Any, predicted: Any, levels: Any = None) -> dict[str, float]:
-    """Return every metric by its abbreviation; NMAE too where the scale is given.
-
-    FRE is NaN where every true rating is 0: an error relative to them has no meaning.
-
-    >>> report = ratings_report([1, 2, 3], [1, 2, 5], levels=[1, 2, 3, 4, 5])
-    >>> sorted(report)
-    ['fre', 'mae', 'nmae', 'rmse', 'zero_one']
+    Examples
+    --------
+    >>> round(log_loss([1, 2], [[0.5, 0.5], [0.25, 0.75]], levels=[1, 2]), 4)
+    0.4904
     """
-    report = {
-        name: metric(true, predicted) if name != "fre" or np.any(true) else float("nan")
-        for name, metric in METRICS.items()
-    }
-    if levels is not None:
-        report["nmae"] = normalised_mean_absolute_error(true, predicted, levels)
-    return report
+    codes, p = _checked_levels(true, distribution, levels)
+    with np.errstate(divide="ignore"):  # what was held to be impossible has an infinite loss
+        return float(-np.log(p[np.arange(len(codes)), codes]).mean())
+
+
+def expected_calibration_error(
+    true: Any, distribution: Any, levels: Any, n_bins: int = 10
+) -> float:
+    """Return how far the probability of the most probable level is from how often it is right.
+
+    Ratings are put into bins of equal width by that probability, and the distances of the bins are
+    averaged over the ratings (Guo et al., 2017).
+
+    Parameters
+    ----------
+    true, distribution, levels
+        As in `log_loss`.
+    n_bins : int
+        How many bins.
+
+    Examples
+    --------
+    >>> distribution = [[0.8, 0.2]] * 10
+    >>> round(expected_calibration_error([1] * 8 + [2] * 2, distribution, levels=[1, 2]), 4)
+    0.0
+    """
+    codes, p = _checked_levels(true, distribution, levels)
+    claimed, right = p.max(axis=1), p.argmax(axis=1) == codes
+    bins = np.minimum((claimed * n_bins).astype(int), n_bins - 1)
+    gaps = np.bincount(bins, right, n_bins) - np.bincount(bins, claimed, n_bins)
+    return float(np.abs(gaps).sum() / len(codes))
 
 
 def _checked(true: Any, predicted: Any) -> tuple[Float64Array, Float64Array]:
@@ -117,3 +139,24 @@ def _checked(true: Any, predicted: Any) -> tuple[Float64Array, Float64Array]:
             row = int(np.argmax(faulty))
             raise ValueError(f"The {name} rating in row {row} is {values[row]}, not a number.")
     return y, p
+
+
+def _checked_levels(true: Any, distribution: Any, levels: Any) -> tuple[IntArray, Float64Array]:
+    y, p = np.asarray(true, np.float64), np.asarray(distribution, np.float64)
+    scale = np.asarray(levels, np.float64)
+    if y.ndim != 1 or p.shape != (len(y), len(scale)):
+        raise ValueError(
+            f"{y.shape} ratings on a scale of {len(scale)} levels need a distribution of the shape "
+            f"{(len(y), len(scale))}, but it has {p.shape}."
+        )
+    if len(y) == 0:
+        raise ValueError("There are no ratings to measure an error on.")
+    if not np.isfinite(p).all() or not np.allclose(p.sum(axis=1), 1.0, atol=1e-6):
+        row = int(np.argmin(np.isclose(p.sum(axis=1), 1.0, atol=1e-6)))
+        raise ValueError(f"The probabilities in row {row} do not add up to one: {p[row]}.")
+    codes = np.minimum(np.searchsorted(scale, y), len(scale) - 1)
+    strange = scale[codes] != y
+    if strange.any():
+        row = int(np.argmax(strange))
+        raise ValueError(f"The rating {y[row]:g} in row {row} is not one of the levels.")
+    return codes, p

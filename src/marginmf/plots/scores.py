@@ -5,47 +5,24 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from marginmf.metrics import describe_metrics
 from marginmf.plots.style import COLOURS, FAINT, INK, calm, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-#: How the metrics of `marginmf.metrics.ratings_report`, `labels_report` and `LIST_METRICS` are
-#: written.
-NAMES = {
-    "mae": "MAE",
-    "nmae": "NMAE",
-    "rmse": "RMSE",
-    "zero_one": "zero-one error",
-    "fre": "FRE",
-    "hamming": "Hamming loss",
-    "subset_accuracy": "subset accuracy",
-    "example_f1": "example F1",
-    "macro_f1": "macro F1",
-    "micro_f1": "micro F1",
-    "ndcg": "nDCG",
-    "map": "MAP",
-    "mrr": "MRR",
-    "hit_rate": "hit rate",
-    "seconds": "seconds",
-}
-#: Of all these, more is better; of the others, less.
-MORE_IS_BETTER = {
-    *("accuracy", "subset_accuracy", "example_f1", "macro_f1", "micro_f1"),
-    *("ndcg", "precision", "recall", "map", "mrr", "hit_rate"),
-}
 
 
 def error_bars(scores: Mapping[str, Mapping[str, Sequence[float]]]) -> "Figure":
     """Draw a panel for each metric: a dot at each method's mean, a bar of one standard deviation.
 
     Dots and not columns, so that the axis may start near the errors and small differences show;
-    the best of each panel is filled.
+    the best of each panel is filled, by the direction that `marginmf.metrics.METRICS` has for the
+    metric.  Of a metric that is not in that table, none is.
 
     Parameters
     ----------
     scores : mapping of str to mapping of str to sequence of float
-        For every method, for every metric, the errors on each split.
+        For every method, for every metric, its value on each split.
 
     Returns
     -------
@@ -60,25 +37,25 @@ def error_bars(scores: Mapping[str, Mapping[str, Sequence[float]]]) -> "Figure":
     if not scores:
         raise ValueError("There are no scores to draw: give those of one method at least.")
     methods = list(scores)
-    metrics = list(scores[methods[0]])
+    metrics = describe_metrics(scores[methods[0]])
     figure = new_figure(1.2 + 2.4 * len(metrics), 1.2 + 0.4 * len(methods))
     panels = figure.subplots(1, len(metrics), sharey=True, squeeze=False)[0]
-    for ax, metric in zip(panels, metrics, strict=True):
-        means = [np.mean(scores[method][metric]) for method in methods]
-        best = max(means) if metric in MORE_IS_BETTER else min(means)
-        for place, method in enumerate(methods):
-            values = scores[method][metric]
+    for ax, (name, metric) in zip(panels, metrics.items(), strict=True):
+        means = {method: float(np.mean(scores[method][name])) for method in methods}
+        best = metric.best(means)
+        for row, method in enumerate(methods):
+            values = scores[method][name]
             ax.errorbar(
-                means[place],
-                place,
+                means[method],
+                row,
                 xerr=np.std(values, ddof=1) if len(values) > 1 else None,
                 fmt="o",
                 markersize=7,
                 color=COLOURS[0],
-                markerfacecolor=COLOURS[0] if means[place] == best else "white",
+                markerfacecolor=COLOURS[0] if best and means[method] == means[best] else "white",
                 capsize=3,
             )
-        calm(ax, None, NAMES.get(metric, metric), "")
+        calm(ax, None, metric.heading, "")
         ax.grid(axis="x", color=FAINT, linewidth=0.6)
         ax.margins(x=0.15, y=0.1)
     panels[0].set_yticks(range(len(methods)), methods, color=INK)

@@ -4,7 +4,7 @@ A `ListRule` says how long lists are and which held-out ratings count as relevan
 measures one fitted model.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from math import isfinite
 from numbers import Real
@@ -12,9 +12,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from marginmf._utils.parameters import suggestion
 from marginmf._utils.types import Array, Float64Array, IntArray
-from marginmf.metrics.lists import LIST_METRICS, check_k, exposure
+from marginmf.metrics import LIST_METRICS, metric
+from marginmf.metrics.lists import check_k, exposure
 from marginmf.ratings.data import Ratings
 from marginmf.ratings.estimator import RatingsEstimator
 from marginmf.ratings.exposure import item_shares
@@ -26,8 +26,6 @@ from marginmf.stats import bootstrap_interval
 
 #: How many entries of lists are in memory at a time.
 ENTRIES_AT_A_TIME = 2**21
-#: What is measured of all lists together.
-OVERALL = ("coverage", "novelty", "popularity")
 
 
 @dataclass(frozen=True)
@@ -119,17 +117,18 @@ class ListScores:
     overall: dict[str, float]
 
     def mean(self, name: str) -> float:
-        """Return a measure's mean over the users, or what is measured of all lists together."""
-        if name in self.overall:
-            return self.overall[name]
-        return float(self.values[checked_metric(name, (*LIST_METRICS, *OVERALL))].mean())
+        """Return a metric's mean over the users, or what is measured of all lists together."""
+        wanted = metric(name, "lists").name
+        return self.overall[wanted] if wanted in self.overall else float(self.values[wanted].mean())
 
     def interval(self, name: str, confidence: float = 0.95) -> tuple[float, float]:
-        """Return where a measure's mean over users lies, by the bootstrap."""
-        return bootstrap_interval(self.values[checked_metric(name)], confidence)
+        """Return where a metric's mean over users lies, by the bootstrap."""
+        if not metric(name, "lists").is_per_user:
+            raise ValueError(f"{name} is measured of all lists together: it has no interval.")
+        return bootstrap_interval(self.values[name], confidence)
 
     def report(self) -> dict[str, float]:
-        """Return every measure's mean, and how many users it is of."""
+        """Return every metric's mean, and how many users it is of."""
         means = {name: self.mean(name) for name in self.values}
         return {**means, **self.overall, "n_users": len(self.users)}
 
@@ -184,8 +183,8 @@ def judge_lists(
         found = relevant.users.encode(users)
         hits[found - rows.start, ranks.astype(np.int64) - 1] = relevant.has(found, items)
         counts += np.bincount(model.items_.encode(items), minlength=len(counts))
-        for name, measure in LIST_METRICS.items():
-            blocks[name].append(measure(hits, relevant.n_items[rows], rule.k))
+        for name, one in LIST_METRICS.items():
+            blocks[name].append(one(hits, relevant.n_items[rows], rule.k))
     values = {name: np.concatenate(own) for name, own in blocks.items()}
     shares = _shares(training, model.items_)
     return ListScores(relevant.users.ids, values, exposure(counts, shares))
@@ -221,8 +220,8 @@ class _Relevant:
         """Return which pairs of a user's code and an item's id are relevant."""
         codes = self.items.encode(items, quiet=True).astype(np.int64)
         cells = users.astype(np.int64) * len(self.items) + codes
-        place = np.minimum(np.searchsorted(self.cells, cells), len(self.cells) - 1)
-        found: Array = (codes >= 0) & (self.cells[place] == cells)
+        index = np.minimum(np.searchsorted(self.cells, cells), len(self.cells) - 1)
+        found: Array = (codes >= 0) & (self.cells[index] == cells)
         return found
 
 
@@ -243,16 +242,6 @@ def _shares(training: Ratings, items: IdIndex) -> Float64Array:
     shares = item_shares(training)
     codes = training.items.encode(items.ids)
     return np.where(codes >= 0, shares[codes], 0.0)
-
-
-def checked_metric(name: str, known: Sequence[str] = tuple(LIST_METRICS)) -> str:
-    """Return the name of a measure, or raise a ValueError that lists the known ones."""
-    if name not in known:
-        raise ValueError(
-            f"There is no measure {name!r} here; the known ones are {', '.join(known)}."
-            f"{suggestion(name, known)}"
-        )
-    return name
 
 
 def _is_finite(level: Any) -> bool:

@@ -1,89 +1,365 @@
-"""What every evaluation of ratings does: split them by a protocol, fit a model to each split."""
+"""Data on splits: what a model learns from, what it is judged on, and what came of it."""
 
 import time
-from collections.abc import Iterator
+import warnings
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import clone
 
-from marginmf._utils.types import Float64Array, IntArray
+from marginmf._utils.indicators import as_indicator
+from marginmf._utils.types import Array, Float64Array, IntArray
 from marginmf.backends.rows import SIDES
+from marginmf.datasets import LabelsTable, RatingsTable
+from marginmf.metrics import labels_report, ratings_report
+from marginmf.metrics.table import label_scores
+from marginmf.protocols.lists import ListRule, ListScores, judge_lists
+from marginmf.protocols.splitters import n_rows
 from marginmf.ratings.data import Ratings
 from marginmf.ratings.features import FeatureTable
+from marginmf.ratings.ids import IdIndex, id_column
+from marginmf.ratings.positive import PositiveOnly
 from marginmf.ratings.scales import levels_of
-from marginmf.ratings.tables import as_values, split_pairs, take_rows
+from marginmf.ratings.tables import as_values, frame_columns, is_frame, split_pairs, take_rows
 
+#: With fewer ratings there is nothing to hold out; as many rows are enough to compile kernels.
+FEWEST = 20
+#: At which ranks precision and nDCG of label scores are measured.
+CUTOFFS = (1, 3, 5)
 
-class SplitProtocol(Protocol):
-    """What `evaluate` needs of a protocol."""
-
-    def split(self, pairs: Any, ratings: Any = None) -> Iterator[tuple[IntArray, ...]]:
-        """Yield arrays of row numbers: (train, test) or (train, fold_in, test)."""
+#: A splitter, or (train, test) row numbers themselves.
+Protocol = Any
 
 
 @dataclass(frozen=True, eq=False)
-class Split:
-    """Ratings to learn from, ratings that place new users if any, and ratings to be judged on."""
+class SplitResult:
+    """What a model reached on a split.
+
+    Parameters
+    ----------
+    values : dict of str to float
+        By metric; ``seconds`` are those of the fit.
+    lists : ListScores, optional
+        The metrics of every user, where lists were judged.
+    model : estimator
+        The fitted copy.
+    predicted : array, optional
+        What was predicted for the test rows, unless lists were judged.
+    """
+
+    values: dict[str, float]
+    lists: ListScores | None = None
+    model: Any = None
+    predicted: Any = None
+
+
+@dataclass(frozen=True, eq=False)
+class RatingsSplit:
+    """One split of ratings.
+
+    Parameters
+    ----------
+    train : Ratings
+        What models learn from.
+    fold_in : Ratings or None
+        Ratings of new users, which fold them in after the fit.
+    test_pairs, test_ratings : array
+        What models are judged on.
+    test_rows : array of int
+        The row numbers of these in all the data.
+    rule : ListRule, optional
+        Judge lists by this rule instead of predicted ratings.
+    """
 
     train: Ratings
-    newcomers: Ratings | None
+    fold_in: Ratings | None
     test_pairs: Any
     test_ratings: Float64Array
     test_rows: IntArray
+    rule: ListRule | None = None
+
+    def evaluate(self, model: Any) -> SplitResult:
+        """Fit a fresh copy of a model and measure its ratings or, by a rule, its lists."""
+        rule = self.rule
+        if rule is not None:
+            rule.threshold(self.train)  # a fault is found before a fit
+        elif isinstance(model, PositiveOnly):
+            raise ValueError(
+                f"{type(model).__name__} makes lists and predicts no ratings: judge it with "
+                "lists=ListRule()."
+            )
+        fitted, seconds = _timed_fit(model, self.train)
+        fitted = fitted if self.fold_in is None else fitted.fold_in(self.fold_in)
+        if rule is not None:
+            test = self.test_pairs, self.test_ratings
+            lists = judge_lists(fitted, *test, rule, training=self.train)
+            values = {name: value for name, value in lists.report().items() if name != "n_users"}
+            return SplitResult({**values, "seconds": seconds}, lists, fitted)
+        predicted = fitted.predict(self.test_pairs)
+        values = ratings_report(self.test_ratings, predicted, self.train.levels)
+        return SplitResult({**values, "seconds": seconds}, None, fitted, predicted)
+
+    def warm_up(self, model: Any) -> None:
+        """Fit a copy of a model to a few ratings."""
+        few = np.zeros(len(self.train), bool)
+        few[np.linspace(0, len(few) - 1, FEWEST).astype(np.int64)] = True
+        quick = _quick(model).fit(self.train.subset(few))
+        if self.rule is None:
+            quick.predict(take_rows(self.test_pairs, np.arange(1)))
+        else:
+            quick.recommend(quick.users_.ids[:1], n=1)
+
+
+@dataclass(frozen=True, eq=False)
+class LabelsSplit:
+    """Samples to learn from, and samples to be judged on."""
+
+    train: tuple[Any, Any]
+    test: tuple[Any, Any]
+    cutoffs: tuple[int, ...] = CUTOFFS
+    ranked: str | None = None
+
+    def evaluate(self, model: Any) -> SplitResult:
+        """Fit a fresh copy of a model and measure the label sets and the scores it predicts."""
+        fitted, seconds = _timed_fit(model, *self.train)
+        X, Y = self.test
+        predicted, scores = fitted.predict(X), None
+        ranks = any(hasattr(fitted, one) for one in ("decision_function", "predict_proba"))
+        if self.ranked or ranks:
+            scores = label_scores(fitted, X, self.ranked or "coverage")
+        values = labels_report(Y, predicted, scores, self.cutoffs)
+        return SplitResult({**values, "seconds": seconds}, None, fitted, predicted)
+
+    def warm_up(self, model: Any) -> None:
+        """Fit a copy of a model to a few samples."""
+        X, Y = (part[:FEWEST] for part in self.train)
+        _quick(model).fit(X, Y).predict(X[:1])
 
 
 def split_ratings(
-    pairs: Any,
-    ratings: Any,
-    protocol: SplitProtocol,
+    data: Any,
+    protocol: Protocol,
+    lists: ListRule | None = None,
+    *,
     user_features: Any = None,
     item_features: Any = None,
-) -> Iterator[Split]:
-    """Yield the splits of a protocol, with side information of all users and items.
+) -> Iterator[RatingsSplit]:
+    """Yield the splits of ratings; ``split.evaluate(model)`` fits a model and measures it.
 
-    Without ratings, all that counts is who has what.
+    Parameters
+    ----------
+    data, protocol, lists, user_features, item_features
+        As in `compare`.
+
+    Examples
+    --------
+    >>> from marginmf.datasets import make_ratings
+    >>> from marginmf.protocols import HoldOut
+    >>> from marginmf.ratings import BiasOnly
+    >>> split = next(split_ratings(make_ratings(30, 30, random_state=0), HoldOut()))
+    >>> result = split.evaluate(BiasOnly())
+    >>> len(result.predicted) == len(split.test_ratings), sorted(result.values)[:2]
+    (True, ['fre', 'mae'])
     """
-    n_pairs = n_rows(pairs)
-    values = np.ones(n_pairs)
-    if ratings is not None:
-        values = as_values(ratings).astype(np.float64, copy=False)
-    if n_pairs != len(values):
-        raise ValueError(f"There are {n_pairs} pairs but {len(values)} ratings.")
-    # The scale of all the ratings: a level may be missing from one training set by chance.
-    levels = np.unique(values) if ratings is not None else levels_of(values)
-    if len(levels) == 1:
-        raise ValueError(
-            f"Every rating is {levels[0]:g}: with one level there is nothing to tell apart.  For "
-            "methods that make lists from who has what, give None for ratings."
+    table = RatingsData.read(data, lists, user_features, item_features)
+    for rows in table.rows(protocol):
+        yield table.split(rows)
+
+
+@dataclass(frozen=True, eq=False)
+class RatingsData:
+    """All the ratings of a comparison; without any, all that counts is who has what."""
+
+    name: str
+    pairs: Any
+    ratings: Any
+    values: Float64Array
+    levels: Float64Array
+    features: dict[str, FeatureTable]
+    rule: ListRule | None
+
+    @classmethod
+    def read(
+        cls, data: Any, rule: ListRule | None, user_features: Any, item_features: Any
+    ) -> "RatingsData":
+        """Read ratings from whatever holds them."""
+        name, pairs, ratings = _pairs_and_ratings(data, rule is not None)
+        n_pairs = n_rows(pairs)
+        values = np.ones(n_pairs)
+        if ratings is not None:
+            values = as_values(ratings).astype(np.float64, copy=False)
+        if n_pairs != len(values):
+            raise ValueError(f"There are {n_pairs} pairs but {len(values)} ratings.")
+        # The scale of all the ratings: a level may be missing from one training set by chance.
+        levels = np.unique(values) if ratings is not None else levels_of(values)
+        if len(levels) == 1:
+            raise ValueError(
+                f"Every rating is {levels[0]:g}: with one level there is nothing to tell apart.  "
+                "For methods that make lists from who has what, give None for ratings."
+            )
+        features = {  # read once, so that what is wrong with them is said once
+            f"{side}_features": FeatureTable.of(own, side)
+            for side, own in zip(SIDES, (user_features, item_features), strict=True)
+            if own is not None
+        }
+        return cls(name, pairs, ratings, values, levels, features, rule)
+
+    def rows(self, protocol: Protocol) -> Iterator[tuple[IntArray, ...]]:
+        """Yield the row numbers of every split."""
+        for rows in _row_numbers(protocol, self.pairs, self.ratings):
+            if len(rows[-1]) == 0:
+                raise ValueError(
+                    f"{self.name}: no user has enough ratings to hold some of them out "
+                    f"({protocol}); hold fewer out, or take another protocol."
+                )
+            yield rows
+
+    def split(self, rows: tuple[IntArray, ...]) -> RatingsSplit:
+        """Return the ratings of a split."""
+
+        def at(rows: IntArray, **known: Any) -> Ratings:
+            pairs = take_rows(self.pairs, rows)
+            return Ratings.of(pairs, self.values[rows], levels=self.levels, **known)
+
+        train, *fold_in, test = rows
+        new = at(fold_in[0]) if fold_in else None
+        test_pairs = take_rows(self.pairs, test)
+        return RatingsSplit(
+            at(train, **self.features), new, test_pairs, self.values[test], test, self.rule
         )
-    tables: dict[str, Any] = {  # read once, so that what is wrong with them is said once
-        f"{side}_features": FeatureTable.of(features, side)
-        for side, features in zip(SIDES, (user_features, item_features), strict=True)
-        if features is not None
-    }
 
-    def at(rows: IntArray, **known: Any) -> Ratings:
-        return Ratings.of(take_rows(pairs, rows), values[rows], levels=levels, **known)
+    @property
+    def users(self) -> IdIndex:
+        """The users' ids, each once."""
+        return IdIndex(split_pairs(self.pairs)[0], "user")
 
-    for train, *fold_in, test in protocol.split(pairs, ratings):
-        newcomers = at(fold_in[0]) if fold_in else None
-        yield Split(at(train, **tables), newcomers, take_rows(pairs, test), values[test], test)
+    @property
+    def arrays(self) -> dict[str, Array]:
+        """What tells these ratings from others."""
+        users, items = (
+            id_column(ids, what) for ids, what in zip(split_pairs(self.pairs), SIDES, strict=True)
+        )
+        described = {
+            f"{side}, {name}": column
+            for side, table in self.features.items()
+            for name, column in {"ids": table.ids, **table.columns}.items()
+        }
+        return {"users": users, "items": items, "ratings": self.values, **described}
 
 
-def fit_split(model: Any, split: Split) -> tuple[Any, float]:
-    """Fit a fresh copy of a model to a split, new users and all; return it and the fit's seconds.
+def _pairs_and_ratings(data: Any, lists: bool) -> tuple[str, Any, Any]:
+    """Return the name of the data, the pairs, and the ratings, None where there are none."""
+    if isinstance(data, RatingsTable):
+        bare = lists and len(data.levels) == 1
+        return data.name, data.pairs, None if bare else data.ratings
+    if isinstance(data, Ratings):
+        if data.user_features is not None or data.item_features is not None:
+            raise ValueError(
+                "Ratings with side information cannot be split: give (pairs, ratings), and the "
+                "features as user_features= and item_features=."
+            )
+        ids = data.users.ids[data.rows], data.items.ids[data.indices]
+        same = ids[0].dtype == ids[1].dtype
+        pairs = np.column_stack(ids if same else [column.astype(object) for column in ids])
+        return "The data", pairs, data.values
+    if is_frame(data):
+        users, items, values = frame_columns(data, "user", "item", "rating")
+        return "The data", list(zip(users.tolist(), items.tolist(), strict=True)), values
+    if isinstance(data, tuple) and len(data) == 2:
+        return "The data", *data
+    raise ValueError(
+        "The data must be a RatingsTable, Ratings, a frame with the columns user, item and rating, "
+        f"or a pair (pairs, ratings), not {type(data).__name__}."
+    )
 
-    Placing new users is not part of the seconds.
-    """
+
+@dataclass(frozen=True, eq=False)
+class LabelsData:
+    """All the samples of a comparison."""
+
+    X: Any
+    Y: Any
+    cutoffs: tuple[int, ...]
+    ranked: str | None
+
+    @classmethod
+    def read(cls, data: Any, ranked: list[str]) -> "LabelsData":
+        """Read samples; ``ranked`` are the metrics of scores that are asked for."""
+        if isinstance(data, LabelsTable):
+            data = data.X, data.Y
+        if not (isinstance(data, tuple) and len(data) == 2):
+            raise ValueError(
+                f"The data must be a LabelsTable or a pair (X, Y), not {type(data).__name__}."
+            )
+        X, Y = (part.tocsr() if sparse.issparse(part) else np.asarray(part) for part in data)
+        n_samples, n_labels = as_indicator(Y, "Y").shape
+        if X.ndim != 2 or X.shape[0] != n_samples:
+            raise ValueError(f"X has the shape {X.shape} but Y {Y.shape}: a row for each sample.")
+        named = {int(name.rpartition("_")[2]) for name in ranked if "_at_" in name}
+        cutoffs = sorted(named | {k for k in CUTOFFS if k <= n_labels})
+        return cls(X, Y, tuple(cutoffs), ranked[0] if ranked else None)
+
+    def rows(self, protocol: Protocol) -> Iterator[tuple[IntArray, ...]]:
+        """Yield the row numbers of every split."""
+        return _row_numbers(protocol, self.X, self.Y)
+
+    def split(self, rows: tuple[IntArray, ...]) -> LabelsSplit:
+        """Return the samples of a split."""
+        train, test = rows
+        learned, judged = ((self.X[own], self.Y[own]) for own in (train, test))
+        return LabelsSplit(learned, judged, self.cutoffs, self.ranked)
+
+    @property
+    def arrays(self) -> dict[str, Array]:
+        """What tells these samples from others."""
+        return {
+            name: part
+            for what, whole in (("X", self.X), ("Y", self.Y))
+            for name, part in _parts(what, whole)
+        }
+
+
+def _parts(name: str, table: Any) -> list[tuple[str, Array]]:
+    if not sparse.issparse(table):
+        return [(name, table)]
+    parts = (("values", table.data), ("columns", table.indices), ("rows", table.indptr))
+    return [(f"{name}, {part}", array) for part, array in parts]
+
+
+def _row_numbers(protocol: Protocol, data: Any, answers: Any) -> Iterator[tuple[IntArray, ...]]:
+    split = getattr(protocol, "split", None)
+    found: Iterable[tuple[IntArray, ...]] = protocol if split is None else split(data, answers)
+    yield from found
+
+
+#: The models whose kernels are compiled in this process.
+_WARM: set[str] = set()
+
+
+def warm_up(model: Any, split: RatingsSplit | LabelsSplit) -> None:
+    """Fit a model to a few rows first, so that no seconds of a fit are those of a compiler."""
+    key = f"{type(split).__name__} {model!r}"
+    if key in _WARM:
+        return
+    with warnings.catch_warnings(), suppress(Exception):  # a real fault is met again in the fit
+        warnings.simplefilter("ignore")
+        split.warm_up(model)
+    _WARM.add(key)
+
+
+def _quick(model: Any) -> Any:
+    """Return a copy of a model that compiles the same kernels in as little time as possible."""
+    light = {"max_iter": 1, "verbose": 0, "reg": 1.0, "n_estimators": 1, "decision": "sign"}
+    known = model.get_params()
+    return clone(model).set_params(**{name: light[name] for name in light if name in known})
+
+
+def _timed_fit(model: Any, *data: Any) -> tuple[Any, float]:
     fresh = clone(model)
     started = time.perf_counter()
-    fitted = fresh.fit(split.train)
-    seconds = time.perf_counter() - started
-    return fitted if split.newcomers is None else fitted.fold_in(split.newcomers), seconds
-
-
-def n_rows(pairs: Any) -> int:
-    """Return how many pairs there are."""
-    return len(split_pairs(pairs)[0])
+    fitted = fresh.fit(*data)
+    return fitted, time.perf_counter() - started

@@ -16,7 +16,7 @@ from scipy.sparse import csr_array
 from marginmf._utils.saved import floats, saved
 from marginmf._utils.types import Float64Array, FloatArray, IntArray
 from marginmf.backends.ranking import Best, top_n
-from marginmf.metrics.lists import LIST_METRICS
+from marginmf.metrics import LIST_METRICS
 from marginmf.ratings.data import Ratings, restricted
 from marginmf.ratings.ids import IdIndex
 from marginmf.ratings.neighbours import ItemWeights, Neighbourhoods

@@ -1,0 +1,347 @@
+"""The table of metrics: headings, directions, digits; and reports and scorers made from it."""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from math import isnan
+from typing import Any, Literal
+
+import numpy as np
+
+from marginmf._utils.indicators import as_indicators
+from marginmf._utils.parameters import suggestion
+from marginmf.metrics import labels, lists, ratings
+
+MetricKind = Literal["ratings", "labels", "lists", "seconds"]
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A metric: what it is called, which direction is better, and how it is computed.
+
+    Parameters
+    ----------
+    name : str
+        Its name in reports, scorers, comparisons and on the command line.
+    heading : str
+        How tables and figures write it.
+    higher_is_better : bool or None
+        None for what has no better direction, such as the popularity of what is recommended.
+    digits : int
+        Decimals in tables.
+    kind : {"ratings", "labels", "lists", "seconds"}
+        What it measures.
+    function : callable, optional
+        Metrics of ratings take true and predicted ratings (NMAE the levels too); metrics of labels
+        take label sets, true and predicted, or label sets and scores; metrics of lists take hits,
+        numbers of relevant items and k, and return a value for each user.  None for what is
+        measured another way.
+
+    Examples
+    --------
+    >>> mae = metric("mae")
+    >>> mae.heading, mae.higher_is_better, mae([1, 2], [2, 2])
+    ('MAE', False, 0.5)
+    """
+
+    name: str
+    heading: str
+    higher_is_better: bool | None
+    digits: int
+    kind: MetricKind
+    function: Callable[..., Any] | None = None
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Return the value of the function."""
+        if self.function is None:
+            raise TypeError(f"{self.name} has no function: comparisons measure it.")
+        return self.function(*arguments)
+
+    @property
+    def is_per_user(self) -> bool:
+        """Whether every user has a value: those of lists do, unless they are of all lists."""
+        return self.kind == "lists" and self.function is not None
+
+    def title(self, k: int | None = None) -> str:
+        """Return the heading, for metrics of every user's list with the length of the lists.
+
+        >>> metric("ndcg").title(10), metric("mae").title(10)
+        ('nDCG@10', 'MAE')
+        """
+        return f"{self.heading}@{k}" if self.is_per_user and k is not None else self.heading
+
+    def format(self, value: float) -> str:
+        """Write a value with the digits of the metric.
+
+        >>> metric("mae").format(2 / 3), metric("seconds").format(2 / 3)
+        ('0.6667', '0.67')
+        """
+        return f"{value:.{self.digits}f}"
+
+    def best(self, values: Mapping[str, float]) -> str | None:
+        """Return the name with the best value; None where no direction is better.
+
+        >>> metric("mae").best({"a": 0.7, "b": 0.8}), metric("ndcg").best({"a": 0.7, "b": 0.8})
+        ('a', 'b')
+        """
+        known = {name: value for name, value in values.items() if not isnan(value)}
+        if self.higher_is_better is None or not known:
+            return None
+        return (max if self.higher_is_better else min)(known, key=lambda name: known[name])
+
+
+#: The metrics of predicted ratings by name.
+RATINGS_METRICS: Mapping[str, Metric] = {
+    name: Metric(name, heading, False, 4, "ratings", function)
+    for name, heading, function in (
+        ("mae", "MAE", ratings.mean_absolute_error),
+        ("zero_one", "zero-one", ratings.zero_one_error),
+        ("rmse", "RMSE", ratings.root_mean_squared_error),
+        ("nmae", "NMAE", ratings.normalised_mean_absolute_error),
+        ("fre", "FRE", ratings.frobenius_relative_error),
+    )
+}
+
+#: The metrics of label sets by name.
+LABEL_METRICS: Mapping[str, Metric] = {
+    name: Metric(name, heading, higher_is_better, 3, "labels", function)
+    for name, heading, higher_is_better, function in (
+        ("hamming", "Hamming", False, labels.hamming_loss),
+        ("accuracy", "accuracy", True, labels.jaccard_accuracy),
+        ("subset_accuracy", "subset accuracy", True, labels.subset_accuracy),
+        ("example_f1", "example F1", True, labels.example_f1),
+        ("macro_f1", "macro F1", True, labels.macro_f1),
+        ("micro_f1", "micro F1", True, labels.micro_f1),
+    )
+}
+
+
+def _at_k(name: str, k: int) -> Metric:
+    heading, function = {
+        "precision": ("precision", labels.precision_at_k),
+        "ndcg": ("nDCG", labels.ndcg_at_k),
+    }[name]
+    return Metric(f"{name}_at_{k}", f"{heading}@{k}", True, 3, "labels", partial(function, k=k))
+
+
+#: The metrics of label scores by name; `metric` knows precision and nDCG at any other k too.
+RANKING_METRICS: Mapping[str, Metric] = {
+    **{f"precision_at_{k}": _at_k("precision", k) for k in (1, 3, 5)},
+    **{f"ndcg_at_{k}": _at_k("ndcg", k) for k in (1, 3, 5)},
+    "coverage": Metric("coverage", "coverage", False, 2, "labels", labels.coverage),
+}
+
+#: The metrics of every user's list by name; `marginmf.metrics.lists.PER_USER` has their functions.
+LIST_METRICS: Mapping[str, Metric] = {
+    name: Metric(name, heading, True, 4, "lists", lists.PER_USER[name])
+    for name, heading in (
+        ("ndcg", "nDCG"),
+        ("precision", "precision"),
+        ("recall", "recall"),
+        ("map", "MAP"),
+        ("mrr", "MRR"),
+        ("hit_rate", "hit rate"),
+    )
+}
+
+#: What is measured of all lists together, by name: more of it is neither better nor worse.
+EXPOSURE_METRICS: Mapping[str, Metric] = {
+    name: Metric(name, name, None, digits, "lists")
+    for name, digits in (("coverage", 4), ("novelty", 2), ("popularity", 4))
+}
+
+SECONDS = Metric("seconds", "seconds", False, 2, "seconds")
+
+#: Every metric; `metric` finds one by its name.
+METRICS: tuple[Metric, ...] = (
+    *RATINGS_METRICS.values(),
+    *LABEL_METRICS.values(),
+    *RANKING_METRICS.values(),
+    *LIST_METRICS.values(),
+    *EXPOSURE_METRICS.values(),
+    SECONDS,
+)
+
+
+def metric(name: str, kind: MetricKind | None = None) -> Metric:
+    """Return a metric by its name.
+
+    Parameters
+    ----------
+    name : str
+        Such as ``"mae"``; for label scores also precision and nDCG at any k, such as
+        ``"precision_at_10"``.
+    kind : {"ratings", "labels", "lists"}, optional
+        What it must measure.  Labels and lists both have a ``coverage``; by default it is that of
+        labels.  The seconds of a fit are known to all kinds.
+
+    Examples
+    --------
+    >>> metric("coverage", "lists").higher_is_better is None
+    True
+    >>> metric("ndcg_at_10").heading
+    'nDCG@10'
+    """
+    kinds = {kind, "seconds"} if kind else {one.kind for one in METRICS}
+    known = {one.name: one for one in reversed(METRICS) if one.kind in kinds}
+    found = re.fullmatch(r"(precision|ndcg)_at_([1-9][0-9]*)", name, re.ASCII)
+    if found and "labels" in kinds:
+        return _at_k(found[1], int(found[2]))
+    if name not in known:
+        names = [one for one in reversed(known) if kind is None or one != "seconds"]
+        which = {"ratings": "rating metric", "labels": "label metric", "lists": "list metric"}
+        raise ValueError(
+            f"There is no {which.get(str(kind), 'metric')} {name!r}; the known ones are "
+            f"{', '.join(names)}.{suggestion(name, names)}"
+        )
+    return known[name]
+
+
+def describe_metrics(names: Iterable[str]) -> dict[str, Metric]:
+    """Return the metrics of one report by name: all of one kind, if a kind has them all.
+
+    A name that the table does not have is its own heading, and has no better direction.
+
+    >>> described = describe_metrics(["ndcg", "coverage", "regret"])
+    >>> [one.kind for one in describe_metrics(["ndcg", "coverage"]).values()]
+    ['lists', 'lists']
+    >>> described["regret"].heading, described["regret"].higher_is_better is None
+    ('regret', True)
+    """
+    wanted = list(names)
+    found: list[dict[str, Metric]] = []
+    kinds: tuple[MetricKind, ...] = ("ratings", "labels", "lists")
+    for kind in kinds:
+        own: dict[str, Metric] = {}
+        for name in wanted:
+            try:
+                own[name] = metric(name, kind)
+            except ValueError:
+                continue
+        found.append(own)
+    known = max(found, key=len)
+    return {name: known.get(name, Metric(name, name, None, 4, "seconds")) for name in wanted}
+
+
+def ratings_report(true: Any, predicted: Any, levels: Any = None) -> dict[str, float]:
+    """Return every metric of predicted ratings by name; NMAE only where the scale is given.
+
+    FRE is NaN where every true rating is 0: an error relative to them has no meaning.
+
+    >>> report = ratings_report([1, 2, 3], [1, 2, 5], levels=[1, 2, 3, 4, 5])
+    >>> sorted(report)
+    ['fre', 'mae', 'nmae', 'rmse', 'zero_one']
+    """
+    report = {}
+    for name, one in RATINGS_METRICS.items():
+        if name == "nmae":
+            if levels is not None:
+                report[name] = one(true, predicted, levels)
+        else:
+            report[name] = one(true, predicted) if name != "fre" or np.any(true) else float("nan")
+    return report
+
+
+def labels_report(
+    Y: Any, predicted: Any, scores: Any = None, k: int | Iterable[int] = (1, 3, 5)
+) -> dict[str, float]:
+    """Return every metric of label sets by name; those of scores too where they are given.
+
+    Parameters
+    ----------
+    Y, predicted : indicator tables of shape (n_samples, n_labels)
+        The true and the predicted label sets, dense or sparse.
+    scores : array of shape (n_samples, n_labels), optional
+        The scores by which labels are ranked, as `decision_function` gives them.
+    k : int or several
+        At which ranks to measure precision and nDCG.
+
+    Examples
+    --------
+    >>> Y, scores = np.array([[1, 0, 1], [0, 1, 0]]), np.array([[2.0, -1, -2], [-1, 3, -2]])
+    >>> report = labels_report(Y, scores > 0, scores, k=1)
+    >>> list(report)  # doctest: +NORMALIZE_WHITESPACE
+    ['hamming', 'accuracy', 'subset_accuracy', 'example_f1', 'macro_f1', 'micro_f1',
+     'precision_at_1', 'ndcg_at_1', 'coverage']
+    >>> report["accuracy"], report["precision_at_1"], report["coverage"]
+    (0.75, 1.0, 2.0)
+    """
+    true, found = as_indicators(Y, predicted)
+    report = {name: one(true, found) for name, one in LABEL_METRICS.items()}
+    if scores is not None:
+        ranks, cutoffs = (
+            labels.true_ranks(true, scores),
+            list(k) if isinstance(k, Iterable) else [k],
+        )
+        report |= {f"precision_at_{cutoff}": ranks.precision(cutoff) for cutoff in cutoffs}
+        report |= {f"ndcg_at_{cutoff}": ranks.ndcg(cutoff) for cutoff in cutoffs}
+        report["coverage"] = ranks.coverage()
+    return report
+
+
+def label_scorer(name: str) -> "LabelScorer":
+    """Return a scorer for scikit-learn: ``GridSearchCV(..., scoring=label_scorer("accuracy"))``.
+
+    Parameters
+    ----------
+    name : str
+        A name from `LABEL_METRICS` or `RANKING_METRICS`, or precision or nDCG at any k, such as
+        ``"precision_at_10"``.
+
+    Returns
+    -------
+    callable
+        ``scorer(estimator, X, Y)``; higher is better, so errors are negated.  Metrics of scores
+        ask the estimator for its `decision_function`, else for its `predict_proba`.
+
+    Examples
+    --------
+    >>> from sklearn.dummy import DummyClassifier
+    >>> from sklearn.model_selection import cross_val_score
+    >>> X, Y = np.zeros((4, 1)), np.array([[1, 0], [1, 0], [1, 0], [1, 1]])
+    >>> cross_val_score(DummyClassifier(), X, Y, cv=2, scoring=label_scorer("accuracy"))
+    array([1.  , 0.75])
+    """
+    return LabelScorer(metric(str(name), "labels"))
+
+
+@dataclass(frozen=True)
+class LabelScorer:
+    """A scikit-learn scorer; `label_scorer` makes it.
+
+    It is not one of `sklearn.metrics.make_scorer`, which takes two labels for two classes and then
+    keeps only one column of `predict_proba`.
+    """
+
+    metric: Metric
+
+    def __call__(self, estimator: Any, X: Any, Y: Any) -> float:
+        """Return how good an estimator is on some data: higher is better."""
+        name = self.metric.name
+        ranks = name not in LABEL_METRICS
+        predicted = label_scores(estimator, X, name) if ranks else estimator.predict(X)
+        value: float = self.metric(Y, predicted)
+        return value if self.metric.higher_is_better else -value
+
+
+def label_scores(estimator: Any, X: Any, name: str) -> Any:
+    """Return the scores by which an estimator ranks labels, for the metric of that name."""
+    if hasattr(estimator, "decision_function"):
+        return estimator.decision_function(X)
+    if not hasattr(estimator, "predict_proba"):
+        raise ValueError(
+            f"{name} ranks labels by their scores, but {type(estimator).__name__} has neither "
+            "decision_function nor predict_proba."
+        )
+    probabilities = estimator.predict_proba(X)
+    if not isinstance(probabilities, list):
+        return probabilities
+    # One table for each label, as forests and neighbours give it, with a column for each class; the
+    # class 1 has none where a label was never seen.
+    return np.column_stack(
+        [
+            np.asarray(table)[:, np.asarray(classes) == 1].sum(axis=1)
+            for table, classes in zip(probabilities, estimator.classes_, strict=True)
+        ]
+    )

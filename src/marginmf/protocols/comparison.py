@@ -1,0 +1,399 @@
+"""`Comparison`: what several models reached on the same splits, as frames, tables and tests."""
+
+import csv
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from marginmf._utils.types import Float64Array
+from marginmf.metrics import Metric, metric
+from marginmf.metrics.table import MetricKind
+from marginmf.protocols.lists import ListRule, ListScores
+from marginmf.ratings.ids import IdIndex
+from marginmf.ratings.tables import make_frame
+from marginmf.stats import bootstrap_interval, holm, paired_comparison, paired_randomisation_test
+
+#: That of the intervals of means over users.
+CONFIDENCE = 0.95
+
+
+@dataclass(eq=False, repr=False)
+class Comparison:
+    """What several models reached on the same splits; `compare` and `compare_labels` make it.
+
+    Means and standard deviations are over the splits.  Metrics of lists have a value for every
+    user: it is averaged over the splits that judged the user, and means and intervals are over
+    users.
+
+    Parameters
+    ----------
+    kind : {"ratings", "labels", "lists"}
+        What was measured.
+    metrics : tuple of str
+        The metrics that tables show; the first one decides which model is the best.
+    values : dict of str to dict of str to list of float
+        By method, by metric, the value on every split: those that tables do not show too.
+    test_size : float, optional
+        The share of the data that a split tests on, which the test of differences needs.
+    baseline : str, optional
+        The method that the others are tested against; by default the best.
+    rule : ListRule, optional
+        The length of the lists, and what is relevant.
+    lists : dict of str to list of ListScores
+        By method, the metrics of every user on every split, where lists were judged.
+
+    Examples
+    --------
+    >>> errors = {"A": {"mae": [0.70, 0.72, 0.71]}, "B": {"mae": [0.74, 0.75, 0.76]}}
+    >>> found = Comparison("ratings", ("mae",), errors, test_size=0.2)
+    >>> print(found)
+    method  MAE               p
+    A       *0.7100 ± 0.0100  best
+    B       0.7500 ± 0.0100   0.036
+    3 splits; * marks the best; p: difference from the best by MAE.
+    """
+
+    kind: MetricKind
+    metrics: tuple[str, ...]
+    values: dict[str, dict[str, list[float]]] = field(default_factory=dict)
+    test_size: float | None = None
+    baseline: str | None = None
+    rule: ListRule | None = None
+    lists: dict[str, list[ListScores]] = field(default_factory=dict)
+    _known: dict[Any, Any] = field(default_factory=dict, init=False)
+
+    def __repr__(self) -> str:
+        names = ", ".join(self.values)
+        return f"Comparison({self.kind} of {names}: {self.n_splits} splits)"
+
+    def add(
+        self, method: str, values: Mapping[str, float], lists: ListScores | None = None
+    ) -> None:
+        """Add what a method reached on another split."""
+        own = self.values.setdefault(method, {})
+        for name, value in values.items():
+            own.setdefault(name, []).append(float(value))
+        if lists is not None:
+            self.lists.setdefault(method, []).append(lists)
+        self._known.clear()
+
+    @property
+    def methods(self) -> list[str]:
+        """The names of the models."""
+        return list(self.values)
+
+    @property
+    def n_splits(self) -> int:
+        """How many splits there are."""
+        return max((len(own) for one in self.values.values() for own in one.values()), default=0)
+
+    def user_values(self, method: str, name: str | None = None) -> Float64Array:
+        """Return a metric for every user: the mean over the splits that judged the user."""
+        wanted = self._metric(name).name
+        splits = self.lists[method]
+        users = reduce(IdIndex.union, (IdIndex(own.users, "user") for own in splits))
+        totals, times = np.zeros((2, len(users)))
+        for own in splits:
+            rows = users.encode(own.users)
+            totals[rows] += own.values[wanted]
+            times[rows] += 1
+        means: Float64Array = totals / times
+        return means
+
+    def mean(self, method: str, name: str | None = None) -> float:
+        """Return a method's mean of a metric, by default of the first one."""
+        wanted = self._metric(name)
+        if wanted.is_per_user and method in self.lists:
+            return float(self.user_values(method, wanted.name).mean())
+        return float(np.mean(self.values[method].get(wanted.name, [np.nan])))
+
+    def deviation(self, method: str, name: str | None = None) -> float | None:
+        """Return the standard deviation over the splits; None if there is only one."""
+        values = self.values[method].get(self._metric(name).name, [])
+        return float(np.std(values, ddof=1)) if len(values) > 1 else None
+
+    def interval(self, method: str, name: str | None = None) -> tuple[float, float] | None:
+        """Return the 95 % interval of a mean over users, by the bootstrap; None without users."""
+        wanted = self._metric(name)
+        if not wanted.is_per_user or method not in self.lists:
+            return None
+        key = "interval", method, wanted.name
+        if key not in self._known:
+            values = self.user_values(method, wanted.name)
+            self._known[key] = bootstrap_interval(values, CONFIDENCE)
+        ends: tuple[float, float] = self._known[key]
+        return ends
+
+    def best(self, name: str | None = None) -> str | None:
+        """Return the method with the best mean; None where no direction is better."""
+        wanted = self._metric(name)
+        return wanted.best({method: self.mean(method, wanted.name) for method in self.values})
+
+    def p_values(self, name: str | None = None, baseline: str | None = None) -> dict[str, float]:
+        """Return how likely a difference as large is if two methods are equally good, by method.
+
+        Values of users are compared by the randomisation test of pairs, values of splits by the
+        t-test that is corrected for overlapping training sets (`marginmf.stats`); with Holm's
+        correction for the number of methods.
+
+        Parameters
+        ----------
+        name : str, optional
+            The metric; by default the first one.
+        baseline : str, optional
+            The method that the others are compared with; by default that of the comparison, or the
+            best.
+
+        Returns
+        -------
+        dict of str to float
+            1 for the baseline itself; NaN where there is nothing to test, as with a single split.
+        """
+        wanted = self._metric(name)
+        against = self._against(wanted, baseline)
+        key = "p", wanted.name, against
+        if key not in self._known:
+            self._known[key] = self._tested(wanted, against)
+        return dict(self._known[key])
+
+    def _against(self, wanted: Metric, baseline: str | None = None) -> str | None:
+        named = baseline or self.baseline
+        if named is not None and named not in self.values:
+            raise ValueError(
+                f"baseline={named!r} is not one of the methods: {', '.join(self.values)}."
+            )
+        return named or self.best(wanted.name)
+
+    def _tested(self, wanted: Metric, against: str | None) -> dict[str, float]:
+        if against is None or wanted.kind == "seconds":
+            return dict.fromkeys(self.values, np.nan)
+        others = [method for method in self.values if method != against]
+        found = [self._p_value(method, against, wanted) for method in others]
+        tested = [p for p in found if not np.isnan(p)]
+        adjusted = iter(holm(tested))
+        p_values = {
+            method: p if np.isnan(p) else next(adjusted)
+            for method, p in zip(others, found, strict=True)
+        }
+        alone = 1.0 if tested or not others else np.nan
+        return {method: p_values.get(method, alone) for method in self.values}
+
+    def _p_value(self, method: str, against: str, wanted: Metric) -> float:
+        if wanted.is_per_user and self.lists:
+            own, others = (self.user_values(one, wanted.name) for one in (method, against))
+            return paired_randomisation_test(own, others)
+        first, second = (self.values[one].get(wanted.name, []) for one in (method, against))
+        if min(len(first), len(second)) < 2 or not np.isfinite([*first, *second]).all():
+            return float("nan")
+        return paired_comparison(first, second, test_size=self.test_size).p_value
+
+    def frame(self, metrics: Iterable[str] | None = None, baseline: str | None = None) -> Any:
+        """Return a table with a row for each method and metric.
+
+        Parameters
+        ----------
+        metrics : sequence of str, optional
+            By default those of the comparison.
+        baseline : str, optional
+            The method that differences and p-values are relative to; by default that of the
+            comparison, or the best by each metric.
+
+        Returns
+        -------
+        frame
+            ``method``, ``metric``, ``mean``, ``sd`` (over the splits), ``n_splits``, ``best``,
+            ``difference`` and ``p_value``; for lists also ``low`` and ``high``, the ends of the
+            95 % interval over users.  It is of the first library of pandas, polars and pyarrow
+            that is installed; else, a dictionary of arrays.
+        """
+        rows = []
+        for one in self._metrics(metrics):
+            best, p_values = self.best(one.name), self.p_values(one.name, baseline)
+            against = self._against(one, baseline)
+            for method in self.values:
+                mean, deviation = self.mean(method, one.name), self.deviation(method, one.name)
+                row = {
+                    "method": method,
+                    "metric": one.name,
+                    "mean": mean,
+                    "sd": np.nan if deviation is None else deviation,
+                    "n_splits": len(self.values[method].get(one.name, [])),
+                    "best": best is not None and mean == self.mean(best, one.name),
+                    "difference": mean - self.mean(against, one.name) if against else np.nan,
+                    "p_value": p_values[method],
+                }
+                if self.kind == "lists":
+                    row["low"], row["high"] = self.interval(method, one.name) or (np.nan, np.nan)
+                rows.append(row)
+        return make_frame({key: np.array([row[key] for row in rows]) for key in rows[0]})
+
+    def cell(self, method: str, name: str | None = None) -> str:
+        """Write a mean with its standard deviation after ±, or its interval in brackets."""
+        wanted = self._metric(name)
+        text = wanted.format(self.mean(method, wanted.name))
+        if (ends := self.interval(method, wanted.name)) is not None:
+            return f"{text} [{', '.join(map(wanted.format, ends))}]"
+        deviation = self.deviation(method, wanted.name)
+        if deviation is None or self.kind == "lists":
+            return text
+        return f"{text} ± {wanted.format(deviation)}"
+
+    def winners(self, name: str | None = None) -> set[str]:
+        """Return the methods whose mean is written like that of the best: equal to the eye."""
+        wanted, best = self._metric(name), self.best(name)
+        if best is None:
+            return set()
+        written = wanted.format(self.mean(best, wanted.name))
+        means = {method: self.mean(method, wanted.name) for method in self.values}
+        return {method for method, mean in means.items() if wanted.format(mean) == written}
+
+    def p_cells(self) -> dict[str, str] | None:
+        """Write the p-values of the first metric by method; None where nothing could be tested."""
+        p_values, against = self.p_values(), self._against(self._metric(None))
+        if len(self.values) < 2 or np.isnan(list(p_values.values())).all():
+            return None
+        own = "baseline" if self.baseline else "best"
+        texts = {
+            name: "" if np.isnan(p) else "<0.001" if p < 0.001 else f"{p:.3f}"
+            for name, p in p_values.items()
+        }
+        return {**texts, str(against): own}
+
+    def rows(
+        self, metrics: Iterable[str] | None = None, mark: tuple[str, str] = ("*", "")
+    ) -> list[list[str]]:
+        """Return a table as texts: the headings, then a row for each method.
+
+        Parameters
+        ----------
+        metrics : sequence of str, optional
+            The columns; by default those of the comparison.  The p-values of the first metric of
+            the comparison come before the seconds.
+        mark : tuple of str
+            What is written before and after the best of each column.
+        """
+        shown, k = self._metrics(metrics), None if self.rule is None else self.rule.k
+        columns = {one.title(k): self._column(one.name, mark) for one in shown}
+        if (p_cells := self.p_cells()) is not None:
+            seconds = columns.pop("seconds", None)
+            columns["p"] = list(p_cells.values())
+            columns |= {} if seconds is None else {"seconds": seconds}
+        bodies = zip(self.values, *columns.values(), strict=True)
+        return [["method", *columns], *(list(row) for row in bodies)]
+
+    def _column(self, name: str, mark: tuple[str, str]) -> list[str]:
+        winners = self.winners(name)
+        cells = {method: self.cell(method, name) for method in self.values}
+        return [
+            f"{mark[0]}{text}{mark[1]}" if method in winners else text
+            for method, text in cells.items()
+        ]
+
+    def __str__(self) -> str:
+        rows = self.rows()
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines = [
+            "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip()
+            for row in rows
+        ]
+        notes = [f"{self.n_splits} split{'s' if self.n_splits != 1 else ''}", "* marks the best"]
+        if "p" in rows[0]:
+            first = self._metric(None).title(None if self.rule is None else self.rule.k)
+            notes.append(f"p: difference from the {self.baseline or 'best'} by {first}")
+        return "\n".join([*lines, "; ".join(notes) + "."])
+
+    def to_markdown(self, metrics: Iterable[str] | None = None) -> str:
+        """Return a Markdown table with the best of each column in bold."""
+        lines = [f"| {' | '.join(row)} |" for row in self.rows(metrics, ("**", "**"))]
+        rule = "|---|" + "---:|" * (lines[0].count("|") - 2)
+        return "\n".join([lines[0], rule, *lines[1:]]) + "\n"
+
+    _repr_markdown_ = to_markdown
+
+    def to_csv(self, metrics: Iterable[str] | None = None) -> str:
+        """Return comma-separated values with a row for each method.
+
+        Each metric has its mean and its standard deviation (``mae``, ``mae_sd``) or, over users,
+        its interval (``ndcg``, ``ndcg_low``, ``ndcg_high``); ``difference`` and ``p_value`` are
+        those of the comparison's first metric.
+        """
+        first = self._metric(None)
+        against, p_values = self._against(first), self.p_values()
+        rows = []
+        for method in self.values:
+            row: dict[str, Any] = {"method": method}
+            for one in self._metrics(metrics):
+                row[one.name] = self.mean(method, one.name)
+                if (ends := self.interval(method, one.name)) is not None:
+                    row[f"{one.name}_low"], row[f"{one.name}_high"] = ends
+                else:
+                    row[f"{one.name}_sd"] = self.deviation(method, one.name)
+            if against is not None:
+                row["difference"] = self.mean(method) - self.mean(against)
+                row["p_value"] = _number(p_values[method])
+            rows.append(row)
+        file = io.StringIO()
+        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+        return file.getvalue()
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return every number as plain data, ready for JSON.
+
+        ``models`` has, by method and metric, the ``mean``, the ``sd``, the value on each of the
+        ``splits`` and, over users, ``low`` and ``high``; ``best`` has the best method by metric;
+        ``tested`` has differences and p-values by the first metric.
+        """
+        first = self._metric(None)
+        against, p_values = self._against(first), self.p_values()
+        return {
+            **({} if self.rule is None else {"lists": asdict(self.rule)}),
+            "models": {method: self.summary(method) for method in self.values},
+            "best": {name: self.best(name) for name in self.metrics if self.best(name)},
+            "tested": {
+                "metric": first.name,
+                "against": against,
+                "models": {
+                    method: {
+                        "difference": self.mean(method) - self.mean(against) if against else None,
+                        "p_value": _number(p_values[method]),
+                    }
+                    for method in self.values
+                },
+            },
+        }
+
+    def summary(self, method: str) -> dict[str, dict[str, Any]]:
+        """Return everything that was measured of one method, by metric."""
+        found: dict[str, dict[str, Any]] = {}
+        for name, values in self.values[method].items():
+            found[name] = {
+                "mean": _number(self.mean(method, name)),
+                "splits": [_number(value) for value in values],
+            }
+            if (ends := self.interval(method, name)) is not None:
+                found[name] |= {"low": ends[0], "high": ends[1]}
+            else:
+                found[name]["sd"] = self.deviation(method, name)
+        return found
+
+    def _metric(self, name: str | None) -> Metric:
+        return metric(self.metrics[0] if name is None else name, self.kind)
+
+    def _metrics(self, names: Iterable[str] | None) -> list[Metric]:
+        if isinstance(names, str):
+            raise ValueError(f"metrics={names!r} must be a sequence of metrics, one at least.")
+        wanted: Sequence[str] = self.metrics if names is None else list(names)
+        if not wanted:
+            raise ValueError("metrics=[] must be a sequence of metrics, one at least.")
+        return [metric(name, self.kind) for name in wanted]
+
+
+def _number(value: float) -> float | None:
+    """Return None for NaN, which JSON does not have."""
+    return None if np.isnan(value) else value

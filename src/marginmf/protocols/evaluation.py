@@ -1,0 +1,447 @@
+"""Evaluation: fit models to every split of a protocol, measure them there, and compare them."""
+
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed, effective_n_jobs
+
+from marginmf import __version__
+from marginmf._utils.parameters import suggestion
+from marginmf._utils.types import IntArray
+from marginmf.checkpoints.fingerprint import digest, plain
+from marginmf.labels import METHODS as LABEL_METHODS
+from marginmf.metrics import LABEL_METRICS, metric
+from marginmf.metrics.table import MetricKind
+from marginmf.progress import show_bar
+from marginmf.protocols.comparison import Comparison
+from marginmf.protocols.lists import ListRule, ListScores
+from marginmf.protocols.splits import (
+    FEWEST,
+    LabelsData,
+    Protocol,
+    RatingsData,
+    SplitResult,
+    split_ratings,
+    warm_up,
+)
+from marginmf.protocols.splitters import HoldOut, IterativeStratifiedKFold, SplitProtocol, n_rows
+from marginmf.ratings import METHODS, POSITIVE, Ratings
+from marginmf.ratings.ids import IdIndex
+
+#: The metrics of tables, by what is measured; the first one decides which model is the best.
+SHOWN: Mapping[MetricKind, tuple[str, ...]] = {
+    "ratings": ("mae", "zero_one", "rmse", "nmae"),
+    "labels": ("accuracy", "hamming", "micro_f1", "macro_f1", "example_f1", "subset_accuracy"),
+    "lists": ("ndcg", "precision", "recall", "coverage"),
+}
+
+#: What makes the checkpoint of another comparison, in words.
+OTHER = {
+    "comparison": "kind of metrics",
+    "version": "version of marginmf",
+    "lists": "rule for lists",
+    "cutoffs": "ranks of labels",
+    "data": "data",
+}
+
+#: Called with how many fits are done, of how many if that is known, and what comes next.
+OnProgress = Callable[[int, int | None, str], None]
+
+
+def evaluate(
+    model: Any,
+    pairs: Any,
+    ratings: Any,
+    protocol: SplitProtocol,
+    *,
+    lists: ListRule | None = None,
+    user_features: Any = None,
+    item_features: Any = None,
+) -> list[dict[str, float]]:
+    """Fit a fresh copy of a model on every split and return its errors there.
+
+    Parameters
+    ----------
+    model : estimator
+        What to judge; it is cloned, not changed.
+    pairs, ratings
+        All the data.  Ratings may be None where there are none, for methods that make lists from
+        who has what.
+    protocol : HoldOut, KFold, WeakGeneralisation or StrongGeneralisation
+        How to split it.
+    lists : ListRule, optional
+        Judge the lists of `recommend` by this rule instead of the predicted ratings.
+    user_features, item_features : optional
+        Side information of all of them, as in ``fit``.
+
+    Returns
+    -------
+    list of dict
+        One `ratings_report` for each split; with ``lists``, one `ListScores.report`.
+
+    Examples
+    --------
+    >>> from marginmf.datasets import make_ratings
+    >>> from marginmf.protocols import WeakGeneralisation
+    >>> from marginmf.ratings import BiasOnly
+    >>> data = make_ratings(30, 30, random_state=0)
+    >>> len(evaluate(BiasOnly(), data.pairs, data.ratings, WeakGeneralisation()))
+    3
+    """
+    reports = []
+    for split in split_ratings(
+        (pairs, ratings), protocol, lists, user_features=user_features, item_features=item_features
+    ):
+        found = split.evaluate(model)
+        report = found.lists.report() if found.lists is not None else found.values
+        reports.append({name: value for name, value in report.items() if name != "seconds"})
+    return reports
+
+
+def compare(
+    data: Any,
+    models: Any,
+    protocol: Protocol | None = None,
+    metrics: Iterable[str] | None = None,
+    *,
+    lists: ListRule | None = None,
+    baseline: str | None = None,
+    user_features: Any = None,
+    item_features: Any = None,
+    n_jobs: int | None = None,
+    progress: bool | OnProgress = False,
+    checkpoint: str | os.PathLike[str] | None = None,
+) -> Comparison:
+    """Compare several models on the same splits of the same ratings.
+
+    Parameters
+    ----------
+    data : RatingsTable, Ratings, data frame or pair (pairs, ratings)
+        All the ratings.  A frame has the columns user, item and rating.  Ratings may be None
+        where there are none, for lists of who has what.
+    models : mapping of str to estimator, or sequence of str and estimators
+        What to compare, by name; estimators are cloned, not changed.  Names alone are those of
+        `marginmf.ratings.METHODS` and, for lists, `POSITIVE`, with their defaults and seed 0.
+    protocol : HoldOut, KFold, WeakGeneralisation or StrongGeneralisation, optional
+        How to split the ratings, or (train, test) row numbers; by default ``HoldOut()``.
+    metrics : sequence of str, optional
+        What tables show; see `marginmf.metrics.METRICS`.  The first decides which model is the
+        best.
+    lists : ListRule, optional
+        Judge the lists of `recommend` by this rule instead of the predicted ratings.
+    baseline : str, optional
+        Test the others against this model instead of against the best.
+    user_features, item_features : optional
+        Side information of all of them, as in ``fit``.
+    n_jobs : int, optional
+        How many fits run side by side, in processes; -1 for one a core.  The figures are the same
+        for any number, but seconds are only fair with one, which is the default.
+    progress : bool or callable
+        True shows a bar on standard error; a function is called with the number of fits that are
+        done, their total and a few words on the next one.
+    checkpoint : path, optional
+        A file that keeps every finished fit's figures.  A second call goes on where the first one
+        was interrupted, and may add models; a file of another comparison is refused.
+
+    Returns
+    -------
+    Comparison
+
+    Examples
+    --------
+    >>> from marginmf.datasets import make_ratings
+    >>> from marginmf.ratings import ALS, BiasOnly
+    >>> data = make_ratings(60, 40, n_factors=2, observed=0.5, random_state=0)
+    >>> models = {"ALS": ALS(n_factors=2, random_state=0), "averages": BiasOnly()}
+    >>> found = compare(data, models)
+    >>> found.best("mae"), len(found.values["ALS"]["mae"])
+    ('ALS', 3)
+    >>> frame = found.frame(["mae"])
+    >>> frame["method"].tolist(), list(frame.columns)[2:4]
+    (['ALS', 'averages'], ['mean', 'sd'])
+    """
+    kind: MetricKind = "ratings" if lists is None else "lists"
+    named = _named_models(models, METHODS if lists is None else {**METHODS, **POSITIVE})
+    table = RatingsData.read(data, lists, user_features, item_features)
+    if n_rows(table.pairs) < FEWEST:
+        raise ValueError(
+            f"{table.name} has {n_rows(table.pairs)} ratings, too few to hold some of them out: "
+            f"give at least {FEWEST}."
+        )
+    if lists is None:
+        Ratings.of(table.pairs, table.values)  # a fault anywhere is found before a fit
+    comparison = _empty(kind, metrics, named, baseline)
+    comparison.rule = lists
+    work = _Work(table, named, protocol or HoldOut(), comparison)
+    return work.run(n_jobs, progress, checkpoint, {"lists": lists and asdict(lists)})
+
+
+def compare_labels(
+    data: Any,
+    models: Any,
+    protocol: Protocol | None = None,
+    metrics: Iterable[str] | None = None,
+    *,
+    baseline: str | None = None,
+    n_jobs: int | None = None,
+    progress: bool | OnProgress = False,
+    checkpoint: str | os.PathLike[str] | None = None,
+) -> Comparison:
+    """Compare several models of label sets on the same folds of the same samples.
+
+    Parameters
+    ----------
+    data : LabelsTable or pair (X, Y)
+        Features and label sets, dense or sparse.
+    models : mapping of str to estimator, or sequence of str and estimators
+        What to compare, by name; scikit-learn's own estimators will do.  Names alone are those of
+        `marginmf.labels.METHODS`, with their defaults and seed 0.
+    protocol : splitter, optional
+        Any of scikit-learn's, or (train, test) row numbers, such as ``[(data.train_idx,
+        data.test_idx)]``; by default ``IterativeStratifiedKFold()``.
+    metrics : sequence of str, optional
+        What tables show; see `marginmf.metrics.METRICS`.  The first decides which model is the
+        best.
+    baseline, n_jobs, progress, checkpoint
+        As in `compare`.
+
+    Returns
+    -------
+    Comparison
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_multilabel_classification
+    >>> from marginmf.labels import PLST, MLkNN
+    >>> data = make_multilabel_classification(n_samples=90, n_classes=4, random_state=0)
+    >>> found = compare_labels(data, [PLST(), MLkNN()], metrics=["micro_f1", "ndcg_at_2"])
+    >>> found.methods, found.metrics
+    (['PLST', 'MLkNN'], ('micro_f1', 'ndcg_at_2', 'seconds'))
+    """
+    named = _named_models(models, LABEL_METHODS)
+    comparison = _empty("labels", metrics, named, baseline)
+    ranked = [name for name in comparison.metrics if name not in {*LABEL_METRICS, "seconds"}]
+    table = LabelsData.read(data, ranked)
+    work = _Work(table, named, protocol or IterativeStratifiedKFold(), comparison)
+    return work.run(n_jobs, progress, checkpoint, {"cutoffs": list(table.cutoffs)})
+
+
+def _named_models(models: Any, methods: Mapping[str, type[Any]]) -> dict[str, Any]:
+    """Return models by name: a mapping as it is, names as methods with their defaults."""
+    if isinstance(models, str) or not models:
+        raise ValueError("There are no models to compare: give a mapping of names to estimators.")
+    if isinstance(models, Mapping):
+        return dict(models)
+    named: dict[str, Any] = {}
+    for one in models:
+        name = one if isinstance(one, str) else type(one).__name__
+        if name in named:
+            raise ValueError(
+                f"Two models are called {name}: give a mapping of names to estimators."
+            )
+        if isinstance(one, str) and one not in methods:
+            raise ValueError(
+                f"There is no method {one!r} here; the known ones are {', '.join(methods)}."
+                f"{suggestion(one, list(methods))}"
+            )
+        named[name] = _seeded(methods[one]()) if isinstance(one, str) else one
+    return named
+
+
+def _seeded(model: Any) -> Any:
+    return model.set_params(random_state=0) if "random_state" in model.get_params() else model
+
+
+def _empty(
+    kind: MetricKind, metrics: Iterable[str] | None, models: Mapping[str, Any], baseline: str | None
+) -> Comparison:
+    if isinstance(metrics, str):
+        raise ValueError(f"metrics={metrics!r} must be a sequence of metrics, one at least.")
+    names = [metric(name, kind).name for name in (SHOWN[kind] if metrics is None else metrics)]
+    if baseline is not None and baseline not in models:
+        raise ValueError(f"baseline={baseline!r} is not one of the methods: {', '.join(models)}.")
+    shown = tuple(dict.fromkeys([*names, "seconds"]))
+    return Comparison(kind, shown, {name: {} for name in models}, baseline=baseline)
+
+
+@dataclass(frozen=True, eq=False)
+class _Work:
+    """Every model on every split: what is done, and what remains to be done."""
+
+    data: Any
+    models: dict[str, Any]
+    protocol: Protocol
+    comparison: Comparison
+
+    def run(
+        self,
+        n_jobs: int | None,
+        progress: bool | OnProgress,
+        checkpoint: str | os.PathLike[str] | None,
+        settings: dict[str, Any],
+    ) -> Comparison:
+        """Fill in the comparison."""
+        listed = self.protocol if isinstance(self.protocol, Sized) else ()
+        n_splits = getattr(self.protocol, "n_splits", len(listed) or None)
+        total = None if n_splits is None else n_splits * len(self.models)
+        file = None if checkpoint is None else _ResultFile.open(Path(checkpoint), self, settings)
+        found: dict[tuple[int, str], SplitResult] = {}
+        sizes: list[float] = []
+        side_by_side = effective_n_jobs(n_jobs) > 1
+        with _announcer(progress, total) as announce:
+
+            def tasks() -> Iterator[tuple[int, str, Any, Any]]:
+                for number, rows in enumerate(self.data.rows(self.protocol)):
+                    sizes.append(len(rows[-1]) / sum(map(len, rows)))
+                    if file is not None:
+                        found.update(file.finished(number, rows))
+                    split = None
+                    for name, model in self.models.items():
+                        if (number, name) in found:
+                            continue
+                        split = self.data.split(rows) if split is None else split
+                        if not side_by_side:
+                            announce(len(found), f"{name}, split {number + 1}")
+                        yield number, name, model, split
+
+            results: Iterable[Any] = map(_measure, tasks())
+            if side_by_side:
+                parallel = Parallel(n_jobs, return_as="generator_unordered")
+                results = parallel(delayed(_measure)(task) for task in tasks())
+            for number, name, result in results:
+                found[number, name] = result
+                if file is not None:
+                    file.add(number, name, result)
+                if side_by_side:
+                    announce(len(found), f"{name}, split {number + 1}")
+            announce(len(found), "")
+        for number, name in sorted(found, key=lambda key: key[0]):
+            self.comparison.add(name, found[number, name].values, found[number, name].lists)
+        self.comparison.test_size = float(np.mean(sizes)) if sizes else None
+        return self.comparison
+
+
+def _measure(task: tuple[int, str, Any, Any]) -> tuple[int, str, SplitResult]:
+    """Evaluate a model on a split, without what is too large to come back from a process."""
+    number, name, model, split = task
+    warm_up(model, split)
+    return number, name, replace(split.evaluate(model), model=None, predicted=None)
+
+
+@contextmanager
+def _announcer(
+    progress: bool | OnProgress, total: int | None
+) -> Iterator[Callable[[int, str], None]]:
+    if callable(progress):
+        yield lambda done, text: progress(done, total, text)
+        return
+    with show_bar(total=total, visible=bool(progress)) as update:
+        yield lambda done, text: update(text, done=done)
+
+
+@dataclass(frozen=True, eq=False)
+class _ResultFile:
+    """The finished fits of a comparison: a line of JSON for each, after one that says of what."""
+
+    path: Path
+    models: dict[str, Any]
+    users: IdIndex | None
+    lines: list[dict[str, Any]]
+    codes: dict[int, str] = field(default_factory=dict)
+
+    @classmethod
+    def open(cls, path: Path, work: _Work, settings: dict[str, Any]) -> "_ResultFile":
+        """Read what a file has, or begin one; refuse that of another comparison."""
+        kind = work.comparison.kind
+        head = {
+            "comparison": kind,
+            "version": __version__,
+            **plain(settings),
+            "data": {name: digest(np.asarray(own)) for name, own in work.data.arrays.items()},
+        }
+        models = {name: plain(model) for name, model in work.models.items()}
+        users = work.data.users if kind == "lists" else None
+        lines = _read_lines(path) if path.exists() else []
+        if lines:
+            wrong = [key for key in head if lines[0].get(key) != head[key]]
+            others = [
+                line["method"]
+                for line in lines[1:]
+                if line["method"] in models and line["model"] != models[line["method"]]
+            ]
+            if wrong or others:
+                what = f"other {OTHER[wrong[0]]}" if wrong else f"other parameters of {others[0]}"
+                raise ValueError(
+                    f"{path} is the checkpoint of another comparison ({what}).\n"
+                    "Give checkpoint= another path, or delete the file to start again."
+                )
+        path.parent.mkdir(parents=True, exist_ok=True)
+        # Written again, because an interruption may have left half a line at the end.
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines or [head]))
+        return cls(path, models, users, lines[1:])
+
+    def finished(
+        self, number: int, rows: tuple[IntArray, ...]
+    ) -> dict[tuple[int, str], SplitResult]:
+        """Return what is known of the models on a split, which must be the same as before."""
+        code = self.codes[number] = digest(np.concatenate(rows))
+        found = {}
+        for line in self.lines:
+            if line["split"] != number or line["method"] not in self.models:
+                continue
+            if line["rows"] != code:
+                raise ValueError(
+                    f"{self.path} is the checkpoint of another comparison (split {number + 1} has "
+                    "other rows: another protocol or seed).\n"
+                    "Give checkpoint= another path, or delete the file to start again."
+                )
+            found[number, line["method"]] = SplitResult(line["values"], self._lists(line))
+        return found
+
+    def add(self, number: int, name: str, result: SplitResult) -> None:
+        """Keep another result."""
+        line: dict[str, Any] = {
+            "method": name,
+            "split": number,
+            "values": result.values,
+            "rows": self.codes[number],
+            "model": self.models[name],
+        }
+        if result.lists is not None and self.users is not None:
+            line["users"] = self.users.encode(result.lists.users).tolist()
+            line["per_user"] = {key: own.tolist() for key, own in result.lists.values.items()}
+        with open(self.path, "a", encoding="utf-8") as file:
+            file.write(json.dumps(line) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+
+    def _lists(self, line: Mapping[str, Any]) -> ListScores | None:
+        if self.users is None:
+            return None
+        values = {name: np.asarray(own, np.float64) for name, own in line["per_user"].items()}
+        names = [name for name in line["values"] if name not in {*values, "seconds"}]
+        overall = {name: line["values"][name] for name in names}
+        return ListScores(self.users.ids[line["users"]], values, overall)
+
+
+def _read_lines(path: Path) -> list[dict[str, Any]]:
+    """Return the lines of a checkpoint, less one at the end that was not finished."""
+    texts = path.read_text(encoding="utf-8").splitlines()
+    lines: list[Any] = []
+    for number, text in enumerate(texts, start=1):
+        try:
+            lines.append(json.loads(text))
+        except ValueError:
+            if number < len(texts) or number == 1:
+                break
+    if texts and (not lines or not isinstance(lines[0], dict) or "comparison" not in lines[0]):
+        raise ValueError(
+            f"{path} is not the checkpoint of a comparison.\nGive checkpoint= another path."
+        )
+    return lines

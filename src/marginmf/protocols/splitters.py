@@ -1,0 +1,274 @@
+"""Protocols: which rows a model learns from, and which it is judged on; all of them are seeded."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from sklearn.model_selection import KFold as _KFold
+from sklearn.model_selection import ShuffleSplit
+
+from marginmf._utils.indicators import as_indicator, counts
+from marginmf._utils.random import as_generator
+from marginmf._utils.types import Float64Array, IntArray
+from marginmf.ratings.ids import IdIndex
+from marginmf.ratings.tables import split_pairs
+
+
+class SplitProtocol(Protocol):
+    """What `evaluate` and `compare` need of a protocol."""
+
+    def split(self, pairs: Any, ratings: Any = None) -> Iterator[tuple[IntArray, ...]]:
+        """Yield arrays of row numbers: (train, test) or (train, fold_in, test)."""
+
+
+@dataclass(frozen=True)
+class TwoWay:
+    """A protocol that yields (train, test), as scikit-learn's splitters do.
+
+    >>> TwoWay(n_splits=4).get_n_splits()
+    4
+    """
+
+    n_splits: int = 3
+    random_state: Any = 0
+
+    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
+        """Return how many splits there are (for scikit-learn)."""
+        return self.n_splits
+
+
+@dataclass(frozen=True)
+class HoldOut(TwoWay):
+    """A random share of all rows is held out.
+
+    >>> train, test = next(HoldOut(test_size=0.25).split([("a", "x")] * 8))
+    >>> len(train), len(test)
+    (6, 2)
+    """
+
+    test_size: float = 0.2
+
+    def split(
+        self, pairs: Any, ratings: Any = None, groups: Any = None
+    ) -> Iterator[tuple[IntArray, IntArray]]:
+        """Yield (train, test) row numbers."""
+        seed = int(as_generator(self.random_state).integers(2**31))
+        splitter = ShuffleSplit(self.n_splits, test_size=self.test_size, random_state=seed)
+        yield from splitter.split(np.empty(n_rows(pairs)))
+
+
+@dataclass(frozen=True)
+class KFold(TwoWay):
+    """Every row is held out once, in one of ``n_splits`` random folds."""
+
+    def split(
+        self, pairs: Any, ratings: Any = None, groups: Any = None
+    ) -> Iterator[tuple[IntArray, IntArray]]:
+        """Yield (train, test) row numbers."""
+        seed = int(as_generator(self.random_state).integers(2**31))
+        splitter = _KFold(self.n_splits, shuffle=True, random_state=seed)
+        yield from splitter.split(np.empty(n_rows(pairs)))
+
+
+@dataclass(frozen=True)
+class WeakGeneralisation(TwoWay):
+    """Some random ratings of every user are held out: the users are known to the model.
+
+    Users with no more ratings than are held out stay in training whole.
+
+    >>> pairs = [("ann", 1), ("ann", 2), ("bob", 1), ("bob", 3), ("cy", 1)]
+    >>> train, test = next(WeakGeneralisation(n_splits=1).split(pairs))
+    >>> len(train), [pairs[k][0] for k in test]
+    (3, ['ann', 'bob'])
+    """
+
+    held_out: int = 1
+
+    def split(
+        self, pairs: Any, ratings: Any = None, groups: Any = None
+    ) -> Iterator[tuple[IntArray, IntArray]]:
+        """Yield (train, test) row numbers."""
+        rng, users = as_generator(self.random_state), _user_codes(pairs)
+        for _ in range(self.n_splits):
+            test = _random_rows_of_each(users, self.held_out, rng)
+            yield np.setdiff1d(np.arange(len(users)), test), test
+
+
+@dataclass(frozen=True)
+class StrongGeneralisation:
+    """Some users are held out whole, then folded in: the users are new to the model.
+
+    The model is trained on ``n_train_users`` random users.  Of each of the others, ``held_out``
+    ratings are for testing and the rest place the user while the items stay as they are.
+
+    Parameters
+    ----------
+    n_train_users : int or float
+        How many users to train on, or which share of them.
+    held_out : int
+        How many ratings of each new user to test on.
+    min_ratings : int
+        Users with fewer ratings are dropped.
+    n_splits, random_state
+        How many random splits, and their seed.
+
+    Examples
+    --------
+    >>> pairs = [(user, item) for user in range(10) for item in range(20)]
+    >>> train, fold_in, test = next(StrongGeneralisation(n_train_users=8).split(pairs))
+    >>> len(train), len(fold_in), len(test)
+    (160, 38, 2)
+    """
+
+    n_train_users: int | float = 0.8
+    held_out: int = 1
+    min_ratings: int = 20
+    n_splits: int = 3
+    random_state: Any = 0
+
+    def split(
+        self, pairs: Any, ratings: Any = None
+    ) -> Iterator[tuple[IntArray, IntArray, IntArray]]:
+        """Yield (train, fold_in, test) row numbers."""
+        rng, users = as_generator(self.random_state), _user_codes(pairs)
+        sizes = np.bincount(users)
+        eligible = np.flatnonzero(sizes >= max(self.min_ratings, self.held_out + 1))
+        n_train = self.n_train_users
+        if isinstance(n_train, float):
+            n_train = round(n_train * len(eligible))
+        if not 0 < n_train < len(eligible):
+            raise ValueError(
+                f"n_train_users={self.n_train_users!r} leaves {n_train} users to train on and "
+                f"{len(eligible) - n_train} to test on, of {len(eligible)} users with at least "
+                f"{self.min_ratings} ratings: both must be positive."
+            )
+        for _ in range(self.n_splits):
+            is_trained = np.zeros(len(sizes), bool)
+            is_trained[rng.permutation(eligible)[:n_train]] = True
+            is_new = np.zeros(len(sizes), bool)
+            is_new[eligible] = ~is_trained[eligible]
+            new_rows = np.flatnonzero(is_new[users])
+            test = new_rows[_random_rows_of_each(users[new_rows], self.held_out, rng)]
+            yield np.flatnonzero(is_trained[users]), np.setdiff1d(new_rows, test), test
+
+
+@dataclass(frozen=True)
+class IterativeStratifiedKFold(TwoWay):
+    """Every sample is held out once, and every label is equally frequent in all folds.
+
+    With folds at random, a label with few positives is missing from some of them: nothing to learn
+    from, or nothing to be judged on.  Here the rarest label is dealt out first, each of its samples
+    to the fold that wants that label most, then the rarest of what remains, and so on (Sechidis et
+    al., 2011).  Fold sizes differ by one at most: unlike in the paper, a fold that is full takes no
+    more.  The order of the labels does not matter.
+
+    It is a scikit-learn splitter, good for ``cross_val_score(..., cv=...)`` and ``GridSearchCV``.
+
+    Parameters
+    ----------
+    n_splits : int
+        How many folds.
+    random_state : int, Generator, RandomState or None
+        The seed; the same int always gives the same folds.
+
+    Examples
+    --------
+    >>> Y = np.array([[1, 0]] * 3 + [[1, 1]] * 3 + [[0, 0]] * 6)
+    >>> splitter = IterativeStratifiedKFold(n_splits=3)
+    >>> [Y[test].sum(axis=0).tolist() for train, test in splitter.split(Y, Y)]
+    [[2, 1], [2, 1], [2, 1]]
+    """
+
+    n_splits: int = 5
+
+    def split(self, X: Any, y: Any, groups: Any = None) -> Iterator[tuple[IntArray, IntArray]]:
+        """Yield (train, test) row numbers.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, data frame or list
+            The samples; only their number matters.
+        y : indicator table of shape (n_samples, n_labels)
+            Their label sets, dense or sparse.
+        groups : object
+            Not used.
+        """
+        hint = "for one class a sample there is scikit-learn's StratifiedKFold."
+        labels = as_indicator(y, "y", hint)
+        self._check(X, labels.shape[0])
+        folds = _stratified(labels, self.n_splits, as_generator(self.random_state))
+        for fold in range(self.n_splits):
+            yield np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
+
+    def _check(self, X: Any, n_samples: int) -> None:
+        n = self.n_splits
+        if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 2:
+            raise ValueError(f"n_splits={n!r} is not a number of folds. Give a whole number >= 2.")
+        if n > n_samples:
+            raise ValueError(f"n_splits={n} folds need as many samples, but there are {n_samples}.")
+        if n_rows(X) != n_samples:
+            raise ValueError(f"X has {n_rows(X)} rows but y has {n_samples}.")
+
+
+def _stratified(labels: Any, n_folds: int, rng: np.random.Generator) -> IntArray:
+    """Return the fold of every row."""
+    n_samples, by_label = labels.shape[0], labels.tocsc()
+    folds = np.full(n_samples, -1)
+    room = n_samples // n_folds + (rng.permutation(n_folds) < n_samples % n_folds)
+    remaining = counts(labels, 0)
+    wanted = np.tile(remaining / n_folds, (n_folds, 1))
+    # Of labels that are equally rare, one is taken at random, by a number that depends on who has
+    # it and not on its column: so the order of the labels does not matter.  The sums wrap around,
+    # which keeps them uniform: else labels that are frequent in all would have larger ones.
+    tickets = labels.T @ rng.integers(2**64, size=n_samples, dtype=np.uint64)
+    while remaining.any():
+        rarest = np.flatnonzero(remaining == remaining[remaining > 0].min())
+        label = rarest[np.argmin(tickets[rarest])]
+        rows = by_label.indices[by_label.indptr[label] : by_label.indptr[label + 1]]
+        rows = rng.permutation(rows[folds[rows] < 0])
+        folds[rows] = _deal(len(rows), wanted[:, label], room, rng)
+        dealt = labels[rows]
+        np.subtract.at(wanted, (np.repeat(folds[rows], counts(dealt, 1)), dealt.indices), 1.0)
+        remaining -= counts(dealt, 0)
+    rows = np.flatnonzero(folds < 0)
+    folds[rows] = _deal(len(rows), np.zeros(n_folds), room, rng)
+    return folds
+
+
+def _deal(n: int, wanted: Float64Array, room: IntArray, rng: np.random.Generator) -> IntArray:
+    """Return folds for n samples of one label: always the fold that wants the label most.
+
+    Of several, it is the one with the most room, and of several of these, one at random.  Which
+    samples they are plays no part, so their other labels can be counted afterwards, all at once.
+    ``room`` is brought up to date.
+    """
+    wishes, rooms, dealt = wanted.tolist(), room.tolist(), []
+    for tickets in rng.random((n, len(rooms))).tolist():
+        open_folds = (fold for fold, left in enumerate(rooms) if left > 0)
+        chosen = max(open_folds, key=lambda j: (wishes[j], rooms[j], tickets[j]))
+        wishes[chosen] -= 1
+        rooms[chosen] -= 1
+        dealt.append(chosen)
+    room[:] = rooms
+    return np.array(dealt, np.int64)
+
+
+def n_rows(data: Any) -> int:
+    """Return how many rows pairs, features or labels have."""
+    return int(data.shape[0]) if hasattr(data, "shape") else len(data)
+
+
+def _user_codes(pairs: Any) -> IntArray:
+    users = split_pairs(pairs)[0]
+    return IdIndex(users, "user").encode(users)
+
+
+def _random_rows_of_each(users: IntArray, n: int, rng: np.random.Generator) -> IntArray:
+    """Return ``n`` random rows of every user who has more than that, in ascending order."""
+    order = np.lexsort((rng.random(len(users)), users))
+    starts = np.flatnonzero(np.diff(users[order], prepend=-1))
+    sizes = np.diff(starts, append=len(users))
+    rank = np.arange(len(users)) - np.repeat(starts, sizes)
+    chosen = (rank < n) & (np.repeat(sizes, sizes) > n)
+    return np.sort(order[chosen])
