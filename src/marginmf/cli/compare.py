@@ -4,20 +4,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
 
+from marginmf.cli import options
 from marginmf.cli.commands import command
 from marginmf.cli.evaluation import FoldOptions, ListOptions, ProtocolOptions
-from marginmf.cli.options import (
-    LABEL_METHODS,
-    METHODS,
-    POSITIVE,
-    ConsoleOptions,
-    DataOptions,
-    DecisionOptions,
-    LabelDataOptions,
-    LabelModelOptions,
-    ModelOptions,
-    TableOut,
-)
 
 if TYPE_CHECKING:
     from marginmf.protocols import Comparison
@@ -34,17 +23,17 @@ def compare(
         Option(
             "--models",
             metavar="NAME,NAME,...",
-            help=f"Some of {', '.join(METHODS)}; with --lists, of {', '.join(POSITIVE)} too.  By "
-            f"default {RATED}, or {LISTED}.",
+            help=f"Some of {', '.join(options.METHODS)}; with --lists, of "
+            f"{', '.join(options.POSITIVE)} too.  By default {RATED}, or {LISTED}.",
             show_default=False,
         ),
     ] = None,
-    out: TableOut = None,
+    out: options.TableOut = None,
     lists: ListOptions,
     protocol: ProtocolOptions,
-    model: ModelOptions,
-    data: DataOptions,
-    console: ConsoleOptions,
+    model: options.ModelOptions,
+    data: options.DataOptions,
+    console: options.ConsoleOptions,
 ) -> None:
     """Fit several methods to the same ratings and put their errors into one table.
 
@@ -53,16 +42,15 @@ def compare(
     With --lists, the lists that the methods recommend are judged: every cell is a mean over users
     and its 95 % interval.
     """
-    from marginmf.cli.estimators import parse_model_names
-    from marginmf.cli.evaluation import check_table, compare_ratings
-    from marginmf.cli.output import refuse_same
+    from marginmf.cli import estimators, evaluation, output
 
-    refuse_same(out, data.file, *data.feature_files.values())
-    check_table(out)
+    output.refuse_same(out, data.file, *data.feature_files.values())
+    evaluation.check_table(out)
     protocol = protocol.resolve(lists.lists)
-    usual = RATED if not lists.lists else ",".join(POSITIVE) if lists.positive_only else LISTED
-    chosen = parse_model_names(usual if names is None else names, "hmf,als")
-    source, found = compare_ratings(chosen, lists, protocol, model, data, console)
+    usual = LISTED if lists.lists else RATED
+    usual = ",".join(options.POSITIVE) if lists.positive_only else usual
+    chosen = estimators.parse_model_names(usual if names is None else names, "hmf,als")
+    source, found = evaluation.compare_ratings(chosen, lists, protocol, model, data, console)
     about = {"data": source.summary(), "protocol": protocol.summary(), "seed": model.seed}
     heading = f"{source.lines()}\nProtocol {protocol.describe()}{lists.describe()}."
     _report(found, about, heading, out, console)
@@ -73,41 +61,44 @@ def compare_labels(
     *,
     names: Annotated[
         str,
-        Option("--models", metavar="NAME,NAME,...", help=f"Some of {', '.join(LABEL_METHODS)}."),
+        Option(
+            "--models", metavar="NAME,NAME,...", help=f"Some of {', '.join(options.LABEL_METHODS)}."
+        ),
     ] = "grople,mlchmf,binary-relevance,ridge-embedding",
-    out: TableOut = None,
+    out: options.TableOut = None,
     folds: FoldOptions,
-    model: LabelModelOptions,
-    decision: DecisionOptions,
-    data: LabelDataOptions,
-    console: ConsoleOptions,
+    model: options.LabelModelOptions,
+    decision: options.DecisionOptions,
+    data: options.LabelDataOptions,
+    console: options.ConsoleOptions,
 ) -> None:
     """Fit several methods to the same rows, under one decision rule, and compare them in a table.
 
     Every cell is a mean and, after ±, the standard deviation over the folds; the best of each
     column is marked, and p is that of the difference from the best. Seconds are those of a fit.
     """
-    from marginmf.cli.estimators import parse_model_names
-    from marginmf.cli.evaluation import check_table, compare_label_sets
-    from marginmf.cli.inputs import describe_labels, summarise_labels
-    from marginmf.cli.output import refuse_same
+    from marginmf.cli import estimators, evaluation, inputs, output
 
-    check_table(out)
-    refuse_same(out, data.file, data.xml)
-    chosen = parse_model_names(names, "grople,mlknn")
-    table, found = compare_label_sets(chosen, folds, model, decision, data, console)
+    evaluation.check_table(out)
+    output.refuse_same(out, data.file, data.xml)
+    chosen = estimators.parse_model_names(names, "grople,mlknn")
+    table, found = evaluation.compare_label_sets(chosen, folds, model, decision, data, console)
     about = {
-        "data": summarise_labels(table),
+        "data": inputs.summarise_labels(table),
         "folds": folds.summary(),
         "decision": decision.parameters(),
         "seed": model.seed,
     }
     held_out = f"Held out: {folds.describe()}. Decision: {decision.describe()}."
-    _report(found, about, f"{describe_labels(table)}\n{held_out}", out, console)
+    _report(found, about, f"{inputs.describe_labels(table)}\n{held_out}", out, console)
 
 
 def _report(
-    found: "Comparison", about: dict[str, Any], heading: str, out: Any, console: ConsoleOptions
+    found: "Comparison",
+    about: dict[str, Any],
+    heading: str,
+    out: Any,
+    console: options.ConsoleOptions,
 ) -> None:
     """Print a comparison, and write it to a file if one was named."""
     from marginmf.cli.evaluation import show_comparison, write_table

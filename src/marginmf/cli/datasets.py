@@ -139,20 +139,14 @@ def _summarise(about: "DatasetInfo") -> dict[str, Any]:
     from marginmf.datasets import dataset_path
 
     path = dataset_path(about.name)
+    same = ("name", "title", "kind", "address", "size", "sha256", "fingerprint", "terms")
     return {
-        "name": about.name,
-        "title": about.title,
-        "kind": about.kind,
+        **{name: getattr(about, name) for name in same},
+        "citation": about.citation,
         "where": _where(about),
         "path": None if path is None else str(path),
-        "address": about.address,
         "by_hand": about.by_hand or None,
-        "size": about.size,
-        "sha256": about.sha256,
-        "fingerprint": about.fingerprint,
         "mirrors": [mirror.phrase for mirror in about.mirrors],
-        "terms": about.terms,
-        "citation": about.citation,
         "note": about.note or None,
         "expected": asdict(about.facts),
     }

@@ -56,14 +56,12 @@ def demo(
     # The numerical libraries are imported here, so that --help does not wait for them.
     from rich.text import Text
 
-    from marginmf.cli.evaluation import show_comparison
-    from marginmf.cli.inputs import read_demo_ratings
-    from marginmf.cli.output import PICTURES, check_destination
+    from marginmf.cli import evaluation, inputs, output
     from marginmf.protocols import Comparison, HoldOut, split_ratings
     from marginmf.ratings import Ratings
 
-    check_destination(picture, "picture", "--picture", PICTURES)
-    source = read_demo_ratings(file, seed, console.progress)
+    output.check_destination(picture, "picture", "--picture", output.PICTURES)
+    source = inputs.read_demo_ratings(file, seed, console.progress)
     if source.note:
         console.note(source.note)
     if len(source.table) < FEWEST_RATINGS:
@@ -86,7 +84,7 @@ def demo(
     example = pick_example(source.table, split, trials["HMF"].predicted)
     held_out = f"{len(split.test_ratings):,} of them are held out."
     console.out.print(Text.assemble((source.title, "bold"), f": {source.counts()}; {held_out}"))
-    show_comparison(console.out, found, DESCRIPTIONS)
+    evaluation.show_comparison(console.out, found, DESCRIPTIONS)
     _show_example(console, example, split.train.levels)
     drawn: Path | None = picture
     try:
@@ -195,41 +193,29 @@ def pick_example(
 
 
 def most_varied(users: "IntArray", ratings: "Float64Array", n_users: int) -> int:
-    """Return who used the most levels and, of those, has the most ratings at the rarest of them.
-
-    >>> import numpy as np
-    >>> most_varied(np.array([0, 0, 0, 1, 1, 1, 1]), np.array([1.0, 5, 5, 1, 1, 5, 5]), 2)
-    1
-    """
+    """Return who used the most levels and, of those, has the most ratings at the rarest of them."""
     import numpy as np
 
     levels, codes = np.unique(ratings, return_inverse=True)
     counts = np.zeros((n_users, len(levels)), np.int64)
     np.add.at(counts, (users, codes), 1)
     rarest = np.where(counts > 0, counts, len(ratings)).min(axis=1)
-    order = np.lexsort((counts.sum(axis=1), rarest, (counts > 0).sum(axis=1)))
-    return int(order[-1])
+    return int(np.lexsort((counts.sum(axis=1), rarest, (counts > 0).sum(axis=1)))[-1])
 
 
 def spread(ratings: "Float64Array", popularity: "IntArray") -> "IntArray":
     """Return the positions of a few ratings, the highest first, as different as can be.
 
     The most popular item stands for each level: more readers will know it.
-
-    >>> import numpy as np
-    >>> spread(np.array([5.0, 5, 5, 3, 1, 4]), np.array([10, 90, 50, 30, 20, 70])).tolist()
-    [1, 2, 5, 3, 4]
     """
     import numpy as np
 
     by_popularity = np.argsort(-popularity, kind="stable")
-    first_of_level = by_popularity[np.unique(ratings[by_popularity], return_index=True)[1]]
-    if len(first_of_level) > N_SHOWN:
-        steps = np.linspace(0, len(first_of_level) - 1, N_SHOWN).round().astype(int)
-        chosen = first_of_level[steps]
-    else:
-        others = by_popularity[~np.isin(by_popularity, first_of_level)]
-        chosen = np.concatenate((first_of_level, others))[:N_SHOWN]
+    chosen = by_popularity[np.unique(ratings[by_popularity], return_index=True)[1]]
+    if len(chosen) > N_SHOWN:
+        chosen = chosen[np.linspace(0, len(chosen) - 1, N_SHOWN).round().astype(int)]
+    others = by_popularity[~np.isin(by_popularity, chosen)]
+    chosen = np.concatenate((chosen, others))[:N_SHOWN]
     highest_first: IntArray = chosen[np.lexsort((-popularity[chosen], -ratings[chosen]))]
     return highest_first
 

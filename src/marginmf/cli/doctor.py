@@ -13,7 +13,6 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from importlib import import_module, metadata
 from importlib.util import find_spec
-from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Literal
 
@@ -21,6 +20,7 @@ import typer
 
 import marginmf
 from marginmf.cli.commands import command
+from marginmf.cli.errors import sentence
 from marginmf.cli.options import ConsoleOptions
 
 Verdict = Literal["ok", "note", "wrong"]
@@ -103,8 +103,7 @@ def _run(name: str, check: Callable[[], Answer]) -> Check:
     try:
         return Check(name, *check())
     except Exception as error:  # whatever is broken here is what the doctor is asked about
-        reason = " ".join(str(error).split()) or type(error).__name__
-        return Check(name, "wrong", f"{type(error).__name__}: {reason}")
+        return Check(name, "wrong", f"{type(error).__name__}: {sentence(error)}")
 
 
 def _python() -> Answer:
@@ -151,13 +150,12 @@ def _data_folder() -> Answer:
     folder = places.cache_folder()
     kept = [name for name in dataset_names() if places.kept_file(dataset_info(name)).exists()]
     found = f"{folder} holds {', '.join(kept) or 'no dataset yet'}"
-    named = os.environ.get(places.DATA_FOLDER)
-    if not named:
-        return "ok", found, ""
-    if not Path(named).is_dir():
-        advice = f"correct or remove the environment variable {places.DATA_FOLDER}"
-        return "note", f"{found}; {places.DATA_FOLDER}={named} is not a folder", advice
-    return "ok", f"{found}; {places.DATA_FOLDER}={named}", ""
+    variable = places.DATA_FOLDER
+    named = os.environ.get(variable)
+    if named and not Path(named).is_dir():
+        advice = f"correct or remove the environment variable {variable}"
+        return "note", f"{found}; {variable}={named} is not a folder", advice
+    return "ok", f"{found}; {variable}={named}" if named else found, ""
 
 
 def _gpu() -> Answer:
@@ -168,13 +166,8 @@ def _gpu() -> Answer:
     program = shutil.which("nvidia-smi")
     if program is None:
         return "note", "none found; the processor does the work", ""
-    listed = subprocess.run(
-        [program, "--query-gpu=name", "--format=csv,noheader"],
-        capture_output=True,
-        text=True,
-        timeout=20,
-        check=False,
-    )
+    command = [program, "--query-gpu=name", "--format=csv,noheader"]
+    listed = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
     names = listed.stdout.strip().replace("\n", ", ")
     if listed.returncode or not names:
         return "note", "none that answers; the processor does the work", ""
@@ -223,8 +216,7 @@ def parse_requirement(line: str) -> Requirement:
     Requirement(name='matplotlib', least='3.10', extra='plots')
     """
     match = REQUIREMENT.match(line)
-    if match is None:
-        raise ValueError(f"The requirement {line!r} cannot be read.")
+    assert match is not None, line
     return Requirement(match["name"], match["least"], match["extra"])
 
 
@@ -234,8 +226,8 @@ def is_too_old(version: str, least: str | None) -> bool:
     >>> is_too_old("1.9.0", "1.26"), is_too_old("2.0rc1", "1.26"), is_too_old("4.0.0", "4")
     (True, False, False)
     """
-    pairs = list(zip_longest(_version_numbers(version), _version_numbers(least or ""), fillvalue=0))
-    return [mine for mine, _ in pairs] < [lowest for _, lowest in pairs]
+    lowest = _version_numbers(least or "")
+    return _version_numbers(version) + [0] * len(lowest) < lowest
 
 
 def _version_numbers(version: str) -> list[int]:

@@ -2,29 +2,20 @@
 
 from dataclasses import asdict
 
+from marginmf.cli import options
 from marginmf.cli.commands import command
 from marginmf.cli.evaluation import FoldOptions, ListOptions, ProtocolOptions
-from marginmf.cli.options import (
-    ConsoleOptions,
-    DataOptions,
-    DecisionOptions,
-    LabelDataOptions,
-    LabelMethodName,
-    LabelModelOptions,
-    MethodName,
-    ModelOptions,
-)
 
 
 @command("marginmf evaluate ratings.csv --model mmmf --protocol holdout")
 def evaluate(
     *,
-    name: MethodName = "hmf",
+    name: options.MethodName = "hmf",
     lists: ListOptions,
     protocol: ProtocolOptions,
-    model: ModelOptions,
-    data: DataOptions,
-    console: ConsoleOptions,
+    model: options.ModelOptions,
+    data: options.DataOptions,
+    console: options.ConsoleOptions,
 ) -> None:
     """Fit a method to some of the ratings and measure its errors on the others.
 
@@ -54,25 +45,24 @@ def evaluate(
 @command("marginmf labels evaluate songs.csv --labels 2 --model plst --cv 3", name="evaluate")
 def evaluate_labels(
     *,
-    name: LabelMethodName = "grople",
+    name: options.LabelMethodName = "grople",
     folds: FoldOptions,
-    model: LabelModelOptions,
-    decision: DecisionOptions,
-    data: LabelDataOptions,
-    console: ConsoleOptions,
+    model: options.LabelModelOptions,
+    decision: options.DecisionOptions,
+    data: options.LabelDataOptions,
+    console: options.ConsoleOptions,
 ) -> None:
     """Fit a method to some of the rows and measure the labels it predicts for the others.
 
     Prints the mean and the standard deviation of every metric over the folds. Lower is better for
     Hamming loss and coverage, higher for all others; accuracy is the mean Jaccard index.
     """
-    from marginmf.cli.evaluation import compare_label_sets, show_method
-    from marginmf.cli.inputs import describe_labels, summarise_labels
+    from marginmf.cli import evaluation, inputs
 
-    table, found = compare_label_sets([name], folds, model, decision, data, console)
+    table, found = evaluation.compare_label_sets([name], folds, model, decision, data, console)
     console.print_json(
         {
-            "data": summarise_labels(table),
+            "data": inputs.summarise_labels(table),
             "model": name,
             "folds": folds.summary(),
             "decision": decision.parameters(),
@@ -80,6 +70,6 @@ def evaluate_labels(
             "metrics": found.summary(name),
         }
     )
-    console.print(describe_labels(table))
+    console.print(inputs.describe_labels(table))
     console.print(f"Held out: {folds.describe()}. Decision: {decision.describe()}.")
-    show_method(console.out, found, name)
+    evaluation.show_method(console.out, found, name)

@@ -8,16 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from typer import Option
 
-from marginmf.cli.options import (
-    POSITIVE,
-    ConsoleOptions,
-    DataOptions,
-    DecisionOptions,
-    LabelDataOptions,
-    LabelModelOptions,
-    ModelOptions,
-    given,
-)
+from marginmf.cli import options
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -26,21 +17,6 @@ if TYPE_CHECKING:
     from marginmf.datasets import LabelsTable
     from marginmf.protocols import Comparison, ListRule, SplitProtocol
 
-#: The metrics of a comparison; the first decides which method is the best.
-METRICS = {
-    "ratings": ("mae", "zero_one", "rmse", "nmae", "seconds"),
-    "lists": ("ndcg", "precision", "recall", "coverage", "seconds"),
-    "labels": (
-        *("accuracy", "hamming", "micro_f1", "macro_f1", "example_f1", "subset_accuracy"),
-        "seconds",
-    ),
-}
-#: Those that narrow terminals do without, the least wanted first.
-OMITTED = {
-    "ratings": ("nmae", "rmse", "zero_one"),
-    "lists": ("precision", "coverage", "recall"),
-    "labels": ("subset_accuracy", "example_f1", "macro_f1", "micro_f1", "hamming"),
-}
 #: The options that belong to each protocol.
 PROTOCOLS: dict[str, tuple[str, ...]] = {
     "weak": ("held_out",),
@@ -156,17 +132,17 @@ class ListOptions:
     def make(self) -> "ListRule | None":
         """Return the rule that lists are judged by; None where ratings are."""
         level = None if self.level is None else parse_level(self.level)
-        options = given(k=self.k, level=level, by=self.by)
+        rule = options.given(k=self.k, level=level, by=self.by)
         if self.positive_only:
-            if "level" in options:
+            if "level" in rule:
                 raise ValueError("--level is about ratings, which --positive-only does not read.")
-            options["level"] = "any"
+            rule["level"] = "any"
         if self.lists:
             from marginmf.protocols import ListRule
 
-            return ListRule(**options)
-        if options:
-            option = "positive-only" if self.positive_only else next(iter(options))
+            return ListRule(**rule)
+        if rule:
+            option = "positive-only" if self.positive_only else next(iter(rule))
             raise ValueError(f"--{option} is for lists: add --lists.")
         return None
 
@@ -197,6 +173,28 @@ class FoldOptions:
         bool, Option("--split", help="The training and test rows of the file's owner instead.")
     ] = False
 
+    def make(self, table: "LabelsTable", seed: int) -> Any:
+        """Return a splitter, or the rows of the only split."""
+        from sklearn.model_selection import KFold
+
+        from marginmf.protocols import IterativeStratifiedKFold
+
+        if self.split:
+            if table.train_idx is None or table.test_idx is None:
+                raise ValueError(
+                    f"{table.name} does not say which rows to train and to test on; leave --split "
+                    "out."
+                )
+            return [(table.train_idx, table.test_idx)]
+        if self.cv > table.n_samples:
+            raise ValueError(
+                f"{table.name} has {table.n_samples} rows, too few for {self.cv} folds; give fewer "
+                "with --cv."
+            )
+        if self.stratified:
+            return IterativeStratifiedKFold(self.cv, seed)
+        return KFold(self.cv, shuffle=True, random_state=seed)
+
     def summary(self) -> dict[str, Any]:
         """Return what is held out, for programs."""
         if self.split:
@@ -218,9 +216,9 @@ def compare_ratings(
     names: list[str],
     lists: ListOptions,
     protocol: ProtocolOptions,
-    model: ModelOptions,
-    data: DataOptions,
-    console: ConsoleOptions,
+    model: options.ModelOptions,
+    data: options.DataOptions,
+    console: options.ConsoleOptions,
 ) -> "tuple[RatingsInput, Comparison]":
     """Read ratings, or who has what alone, and compare methods on them."""
     from marginmf import protocols
@@ -230,10 +228,10 @@ def compare_ratings(
     models = estimators.make_models(names, model, lists=lists.lists)
     if lists.positive_only:
         for name in names:
-            if name not in POSITIVE:
+            if name not in options.POSITIVE:
                 raise ValueError(
                     f"{name} learns from ratings, which --positive-only does not read: name "
-                    f"methods of {', '.join(POSITIVE)}."
+                    f"methods of {', '.join(options.POSITIVE)}."
                 )
         source, ratings = inputs.read_pairs_checked(data, None, console.progress)
     else:
@@ -243,47 +241,29 @@ def compare_ratings(
             rule.threshold(ratings)  # so that a fault is found before the fits
     except ValueError as error:
         raise ValueError(str(error).replace("level=", "--level ")) from None
-    metrics = METRICS["ratings" if rule is None else "lists"]
     progress, features = console.progress, source.features
     return source, protocols.compare(
-        source.table, models, splitter, metrics, lists=rule, progress=progress, **features
+        source.table, models, splitter, lists=rule, progress=progress, **features
     )
 
 
 def compare_label_sets(
     names: list[str],
     folds: FoldOptions,
-    model: LabelModelOptions,
-    decision: DecisionOptions,
-    data: LabelDataOptions,
-    console: ConsoleOptions,
+    model: options.LabelModelOptions,
+    decision: options.DecisionOptions,
+    data: options.LabelDataOptions,
+    console: options.ConsoleOptions,
 ) -> "tuple[LabelsTable, Comparison]":
     """Read label sets and compare methods on them."""
-    from sklearn.model_selection import KFold
-
     from marginmf import protocols
     from marginmf.cli import estimators, inputs
 
     models = estimators.make_label_models(names, model, decision)
     table = inputs.read_label_table(data, console.progress)
     models = estimators.scale_features(models, model, table)
-    if folds.split:
-        if table.train_idx is None or table.test_idx is None:
-            raise ValueError(
-                f"{table.name} does not say which rows to train and to test on; leave --split out."
-            )
-        protocol: Any = [(table.train_idx, table.test_idx)]
-    elif folds.cv > table.n_samples:
-        raise ValueError(
-            f"{table.name} has {table.n_samples} rows, too few for {folds.cv} folds; give fewer "
-            "with --cv."
-        )
-    elif folds.stratified:
-        protocol = protocols.IterativeStratifiedKFold(folds.cv, model.seed)
-    else:
-        protocol = KFold(folds.cv, shuffle=True, random_state=model.seed)
-    metrics, progress = METRICS["labels"], console.progress
-    return table, protocols.compare_labels(table, models, protocol, metrics, progress=progress)
+    splitter = folds.make(table, model.seed)
+    return table, protocols.compare_labels(table, models, splitter, progress=console.progress)
 
 
 def show_method(console: "Console", found: "Comparison", name: str) -> None:
@@ -322,19 +302,14 @@ def show_comparison(
     from marginmf.metrics import metric
 
     shown = list(found.metrics)
-    for name in OMITTED[found.kind]:
-        if _table_width(found.rows(shown)) <= console.width:
-            break
-        shown.remove(name)
+    # Recall says more of lists than precision; of other metrics, the first matter most.
+    while len(shown) > 2 and _table_width(found.rows(shown)) > console.width:
+        shown.remove("precision" if "precision" in shown else shown[-2])
     headings, *rows = found.rows(shown, (MARK, ""))
     if descriptions and console.width < WIDE:
         descriptions = None
-    table = new_table(
-        "method",
-        *(["what it is"] if descriptions else []),
-        *headings[1:],
-        numbers=len(headings) - 1,
-    )
+    described = ["what it is"] if descriptions else []
+    table = new_table("method", *described, *headings[1:], numbers=len(headings) - 1)
     for name, *cells in rows:
         marked = (mark_best(console, cell.removeprefix(MARK), MARK in cell) for cell in cells)
         words = [Text(descriptions[name], "dim")] if descriptions else []

@@ -6,20 +6,8 @@ from typing import Annotated, Any
 
 from typer import Option
 
+from marginmf.cli import options
 from marginmf.cli.commands import command
-from marginmf.cli.options import (
-    METHODS,
-    POSITIVE,
-    ConsoleOptions,
-    DataOptions,
-    DecisionOptions,
-    Force,
-    LabelDataOptions,
-    LabelMethodName,
-    LabelModelOptions,
-    ModelOptions,
-    ModelOut,
-)
 
 
 @command("marginmf fit ratings.csv --model hmf --reg 2 --out m.marginmf")
@@ -31,8 +19,8 @@ def fit(
             "--model",
             "-m",
             metavar="NAME",
-            help=f"The method: {', '.join(METHODS)}; for who has what: {', '.join(POSITIVE)}.  "
-            "By default hmf, or ease.",
+            help=f"The method: {', '.join(options.METHODS)}; for who has what: "
+            f"{', '.join(options.POSITIVE)}.  By default hmf, or ease.",
             show_default=False,
         ),
     ] = None,
@@ -44,8 +32,8 @@ def fit(
             "them count where there are any.",
         ),
     ] = False,
-    out: ModelOut,
-    force: Force = False,
+    out: options.ModelOut,
+    force: options.Force = False,
     checkpoint: Annotated[
         Path | None,
         Option(
@@ -69,34 +57,34 @@ def fit(
             "does it.",
         ),
     ] = True,
-    model: ModelOptions,
-    data: DataOptions,
-    console: ConsoleOptions,
+    model: options.ModelOptions,
+    data: options.DataOptions,
+    console: options.ConsoleOptions,
 ) -> None:
     """Fit a method to all the ratings of a file and save the model.
 
     Ids are kept as they are; the scale is whatever levels occur. With --positive-only, or a
     method for it, only who has what matters.
     """
-    from marginmf.cli.estimators import learns_from_pairs, make_model
-    from marginmf.cli.inputs import read_pairs_checked, read_ratings_checked
-    from marginmf.cli.output import check_destination, refuse_same
+    from marginmf.cli import estimators, inputs, output
 
-    refuse_same(out, data.file, *data.feature_files.values())
-    check_destination(out, "model", overwrite=force)
-    estimator = make_model(name, model, console.progress, lists=True, positive_only=positive_only)
+    output.refuse_same(out, data.file, *data.feature_files.values())
+    output.check_destination(out, "model", overwrite=force)
+    estimator = estimators.make_model(
+        name, model, console.progress, lists=True, positive_only=positive_only
+    )
     if "calibrate" in estimator.get_params(deep=False):
         estimator.set_params(calibrate=calibrate)
-    if learns_from_pairs(estimator):
+    if estimators.learns_from_pairs(estimator):
         if checkpoint is not None:
             raise ValueError(f"{type(estimator).__name__} keeps no checkpoints: leave that out.")
-        source, ratings = read_pairs_checked(data, estimator.level, console.progress)
+        source, ratings = inputs.read_pairs_checked(data, estimator.level, console.progress)
     else:
-        source, ratings = read_ratings_checked(data, console.progress)
+        source, ratings = inputs.read_ratings_checked(data, console.progress)
     started = time.perf_counter()
     try:
         estimator.fit(ratings, **({} if checkpoint is None else {"checkpoint": checkpoint}))
-        if lists and not learns_from_pairs(estimator):
+        if lists and not estimators.learns_from_pairs(estimator):
             estimator.fit_exposure()
     except KeyboardInterrupt:
         if checkpoint is not None:
@@ -113,37 +101,35 @@ def fit(
 @command("marginmf labels fit songs.csv --labels 'tag_*' --out l.marginmf", name="fit")
 def fit_labels(
     *,
-    name: LabelMethodName = "grople",
-    out: ModelOut,
-    force: Force = False,
-    model: LabelModelOptions,
-    decision: DecisionOptions,
-    data: LabelDataOptions,
-    console: ConsoleOptions,
+    name: options.LabelMethodName = "grople",
+    out: options.ModelOut,
+    force: options.Force = False,
+    model: options.LabelModelOptions,
+    decision: options.DecisionOptions,
+    data: options.LabelDataOptions,
+    console: options.ConsoleOptions,
 ) -> None:
     """Fit a method to all the rows of a file and save the model.
 
     The names of labels and features, the decision rule and the scale of the features are saved
     with the model.
     """
-    from marginmf.cli.estimators import make_label_models, scale_features, set_names
-    from marginmf.cli.inputs import describe_labels, read_label_table, summarise_labels
-    from marginmf.cli.output import check_destination, refuse_same
+    from marginmf.cli import estimators, inputs, output
 
-    refuse_same(out, data.file, data.xml)
-    check_destination(out, "model", overwrite=force)
-    models = make_label_models([name], model, decision)
-    table = read_label_table(data, console.progress)
-    estimator = scale_features(models, model, table)[name]
+    output.refuse_same(out, data.file, data.xml)
+    output.check_destination(out, "model", overwrite=force)
+    models = estimators.make_label_models([name], model, decision)
+    table = inputs.read_label_table(data, console.progress)
+    estimator = estimators.scale_features(models, model, table)[name]
     started = time.perf_counter()
     with console.notes.status(f"Fitting {name}"):
         estimator.fit(table.X, table.Y)
     seconds = time.perf_counter() - started
-    set_names(estimator, table)
-    console.print(describe_labels(table))
+    estimators.set_names(estimator, table)
+    console.print(inputs.describe_labels(table))
     summary = _summarise_labels(name, estimator)
     clauses = _describe_labels(summary, decision)
-    _save(estimator, out, summarise_labels(table), summary, seconds, clauses, console)
+    _save(estimator, out, inputs.summarise_labels(table), summary, seconds, clauses, console)
 
 
 def _save(
@@ -153,7 +139,7 @@ def _save(
     summary: dict[str, Any],
     seconds: float,
     clauses: list[str],
-    console: ConsoleOptions,
+    console: options.ConsoleOptions,
 ) -> None:
     """Save a fitted model, and report what it is and where."""
     from marginmf.cli.output import format_size
@@ -221,7 +207,7 @@ def _summarise_labels(name: str, model: Any) -> dict[str, Any]:
     }
 
 
-def _describe_labels(summary: dict[str, Any], decision: DecisionOptions) -> list[str]:
+def _describe_labels(summary: dict[str, Any], decision: options.DecisionOptions) -> list[str]:
     """Return the same in clauses for people."""
     low, high = summary["lowest_threshold"], summary["highest_threshold"]
     clauses = ["features between 0 and 1"] if summary["scaled"] else []

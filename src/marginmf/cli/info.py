@@ -73,27 +73,23 @@ def _describe_model(about: "ModelDescription") -> dict[str, str]:
 
 def _describe_counts(about: "ModelDescription") -> dict[str, str]:
     """Return what a model was learned from, and how one of labels decides."""
-    from marginmf.persistence import Counts, PairCounts
+    from marginmf.persistence import LabelCounts, PairCounts
 
     counts, params = about.counts, about.params
-    if isinstance(counts, PairCounts):
-        learned = f"{counts.pairs:,} pairs of {counts.items:,} items by {counts.users:,} users"
-        return {"learned from": learned}
-    if isinstance(counts, Counts):
-        learned = (
-            f"{counts.ratings:,} ratings of {counts.items:,} items by {counts.users:,} users, "
-            f"{counts.levels} levels"
-        )
+    if not isinstance(counts, LabelCounts):
+        if isinstance(counts, PairCounts):
+            rows, levels = f"{counts.pairs:,} pairs", ""
+        else:
+            rows, levels = f"{counts.ratings:,} ratings", f", {counts.levels} levels"
+        learned = f"{rows} of {counts.items:,} items by {counts.users:,} users{levels}"
         return {"learned from": learned}
     learned = f"{counts.rows:,} rows, {counts.features:,} features, {counts.labels:,} labels"
     if counts.lowest_threshold is None:
         return {"learned from": learned}
-    rule = str(params["decision"])
-    if rule != "sign":
-        rule += f", chosen for {params['tune_for']}"
+    chosen = "" if params["decision"] == "sign" else f", chosen for {params['tune_for']}"
     low, high = counts.lowest_threshold, counts.highest_threshold
     among = f"threshold {low:.4g}" if low == high else f"thresholds from {low:.4g} to {high:.4g}"
-    return {"learned from": learned, "decision": f"{rule}; {among}"}
+    return {"learned from": learned, "decision": f"{params['decision']}{chosen}; {among}"}
 
 
 def ratings_facts(table: "RatingsTable") -> dict[str, Any]:

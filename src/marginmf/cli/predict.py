@@ -7,15 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from typer import Argument, Option
 
+from marginmf.cli import options
 from marginmf.cli.commands import command
-from marginmf.cli.options import (
-    ColumnsOut,
-    ConsoleOptions,
-    ItemColumn,
-    ModelFile,
-    UserColumn,
-    given,
-)
 
 if TYPE_CHECKING:
     from marginmf._utils.types import Array
@@ -30,9 +23,9 @@ ANSWERS = {"fallback": "predicted from the frequencies of levels", "nan": "left 
 @command("marginmf predict m.marginmf pairs.csv --out predicted.csv")
 def predict(
     *,
-    model: ModelFile,
+    model: options.ModelFile,
     pairs: Annotated[Path, Argument(metavar="PAIRS", help="Users and items, a pair a line.")],
-    out: ColumnsOut = None,
+    out: options.ColumnsOut = None,
     output: Annotated[
         Literal["median", "mode", "mean", "rule"],
         Option(help="A point of the distribution over levels, or the method's own rule."),
@@ -45,9 +38,9 @@ def predict(
             "levels, refuse, or leave empty."
         ),
     ] = "fallback",
-    user: UserColumn = None,
-    item: ItemColumn = None,
-    console: ConsoleOptions,
+    user: options.UserColumn = None,
+    item: options.ItemColumn = None,
+    console: options.ConsoleOptions,
 ) -> None:
     """Predict a rating for every pair of a file; print CSV or write a file.
 
@@ -58,7 +51,7 @@ def predict(
 
     refuse_same(out, model, pairs)
     check_columns(out)
-    columns = given(user=user, item=item)
+    columns = options.given(user=user, item=item)
     found = _PairPredictions(load_model(model, "ratings"), pairs, columns, output, proba, unknown)
     if unknown == "raise":
         found.refuse_unknown()

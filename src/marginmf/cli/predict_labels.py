@@ -57,12 +57,10 @@ def predict_labels(
     their numbers, and what no row names is 0. Columns with the name of a label of the model are
     not features.
     """
-    from marginmf.cli.estimators import load_model
-    from marginmf.cli.inputs import read_label_rows
-    from marginmf.cli.output import check_columns, refuse_same, write_batches
+    from marginmf.cli import estimators, inputs, output
 
-    check_columns(out, also=(ARRAYS,))
-    refuse_same(out, model, file, columns.xml)
+    output.check_columns(out, also=(ARRAYS,))
+    output.refuse_same(out, model, file, columns.xml)
     in_arrays = out is not None and out.suffix.lower() == ARRAYS
     if in_arrays and (top is not None or form == "table"):
         raise ValueError(
@@ -71,9 +69,9 @@ def predict_labels(
         )
     if top is not None and (scores or form == "table"):
         raise ValueError("--top has scores of its own: leave --scores and --as out.")
-    fitted = load_model(model, "labels")
+    fitted = estimators.load_model(model, "labels")
     names = tuple(map(str, fitted.classes_))
-    table = read_label_rows(file, names, fitted, columns)
+    table = inputs.read_label_rows(file, names, fitted, columns)
     found = _LabelPredictions(fitted, order_features(table, fitted), names, form, scores, top)
     written: dict[str, Any]
     if out is not None and in_arrays:
@@ -82,7 +80,7 @@ def predict_labels(
     elif console.as_json and out is None and top is None:
         written = {"out": None, "predictions": list(found.records())}
     else:
-        written = write_batches(found.batches(), out, console.as_json, "predictions")
+        written = output.write_batches(found.batches(), out, console.as_json, "predictions")
     console.print_json({"model": str(model), "n_rows": len(found), **written})
     if out is not None:
         console.print(f"The labels of {len(found):,} rows are in {out}.")

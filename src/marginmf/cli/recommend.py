@@ -58,26 +58,18 @@ def recommend(
     ranked by, take and like are the chances that it is the product of, and the rating is the level
     that the model predicts.
     """
-    from marginmf.cli.estimators import learns_from_pairs, load_model
-    from marginmf.cli.ids import find_ids, read_ids
-    from marginmf.cli.output import (
-        as_columns,
-        check_columns,
-        refuse_same,
-        show_lists,
-        write_batches,
-    )
+    from marginmf.cli import estimators, ids, output
 
-    refuse_same(out, model)
-    check_columns(out)
+    output.refuse_same(out, model)
+    output.check_columns(out)
     if not user and users is None:
         raise ValueError("Name the users: --user ID, --users FILE or --users all.")
-    estimator = load_model(model, "lists")
+    estimator = estimators.load_model(model, "lists")
     chosen = _find_users(estimator, user or [], users)
     options: dict[str, Any] = {"exclude_seen": not include_seen}
     if candidates is not None:
-        options["candidates"] = find_ids(estimator.items_, read_ids(candidates, "item"))
-    if not learns_from_pairs(estimator):
+        options["candidates"] = ids.find_ids(estimator.items_, ids.read_ids(candidates, "item"))
+    if not estimators.learns_from_pairs(estimator):
         options |= {"by": by or "relevance", "level": level}
     elif by is not None or level is not None:
         raise ValueError(
@@ -85,13 +77,13 @@ def recommend(
             "--by and --level out."
         )
     batches = (
-        as_columns(estimator.recommend(chosen[start : start + BATCH_USERS], n, **options))
+        output.as_columns(estimator.recommend(chosen[start : start + BATCH_USERS], n, **options))
         for start in range(0, len(chosen), BATCH_USERS)
     )
     if out is None and not console.as_json:
-        show_lists(console.out, batches, len(chosen))
+        output.show_lists(console.out, batches, len(chosen))
         return
-    written = write_batches(batches, out, console.as_json, "recommendations")
+    written = output.write_batches(batches, out, console.as_json, "recommendations")
     console.print_json({"model": str(model), "n_users": len(chosen), "n": n, **written})
     console.print(f"Lists for {len(chosen):,} users are in {out}.")
 

@@ -68,26 +68,24 @@ def _tune_reg(
     console: ConsoleOptions,
 ) -> None:
     from marginmf import plots
-    from marginmf.cli.estimators import make_model
-    from marginmf.cli.inputs import read_ratings_checked
-    from marginmf.cli.output import save_figure
+    from marginmf.cli import estimators, inputs, output
 
     if model.reg not in (None, "auto"):
         raise ValueError("--reg is what tune looks for: leave it out.")
-    estimator = make_model(name, model, console.progress)
+    estimator = estimators.make_model(name, model, console.progress)
     if "holdouts" not in estimator.get_params():
         raise ValueError(
             f"{name} does not choose its regularisation strength: tune is for the factorisers."
         )
     estimator.set_params(reg="auto", holdouts=holdouts)
-    source, ratings = read_ratings_checked(data, console.progress)
+    source, ratings = inputs.read_ratings_checked(data, console.progress)
     estimator.fit(ratings)
     found = estimator.reg_path_
     paths: list[RegularisationPath] = found if isinstance(found, list) else [found]
     chosen = [path.best for path in paths]
     if picture is not None:
         axes = plots.regularisation_path(estimator, title=f"{name} on {source.title}")
-        save_figure(axes.get_figure(), picture)
+        output.save_figure(axes.get_figure(), picture)
     command = fit_command(data, model, name, chosen)
     console.print_json(
         {
@@ -118,15 +116,14 @@ def _tune_by_halving(
     data: DataOptions,
     console: ConsoleOptions,
 ) -> None:
-    from marginmf.cli.estimators import make_model, parameters_of, parse_reg
-    from marginmf.cli.inputs import read_ratings_checked
+    from marginmf.cli import estimators, inputs
     from marginmf.ratings import HalvingSearch
 
-    grid, estimator = parse_tries(tries), make_model(name, model)
+    grid, estimator = parse_tries(tries), estimators.make_model(name, model)
     parameters = estimator.get_params(deep=False)
     for parameter in grid:
         if parameter not in parameters:
-            known = ", ".join(parameters_of([estimator]))
+            known = ", ".join(estimators.parameters_of([estimator]))
             raise ValueError(f"--try: {name} has no parameter {parameter!r}; there are {known}.")
     search = HalvingSearch(
         estimator,
@@ -136,10 +133,10 @@ def _tune_by_halving(
         random_state=parameters.get("random_state"),
         verbose=int(console.progress),
     )
-    source, ratings = read_ratings_checked(data, console.progress)
+    source, ratings = inputs.read_ratings_checked(data, console.progress)
     search.fit(ratings)
     chosen = _with_params(model, search.best_params_)
-    regs = parse_reg(chosen.reg or str(search.estimator.reg))
+    regs = estimators.parse_reg(chosen.reg or str(search.estimator.reg))
     command = fit_command(data, chosen, name, regs if isinstance(regs, list) else [regs])
     console.print_json(
         {
