@@ -31,19 +31,23 @@ def lines(*rows: str) -> bytes:
     return "\n".join(rows).encode() + b"\n"
 
 
-def fill(folder: Path, files: Mapping[str, bytes], monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Write files into a folder, with folders beside them that cases speak of, and go there."""
+def fill(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Write files into a folder, with folders beside them that cases speak of."""
     for name, content in files.items():
         (folder / name).write_bytes(content)
     for name in ("folder", "f.csv", "locked"):
         (folder / name).mkdir()
+
+
+def enter(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Go to a folder, as somebody who may not write to the one that is called locked."""
     monkeypatch.chdir(folder)
     monkeypatch.setattr(os, "access", _locked(os.access))
     return folder
 
 
 def _locked(access: Callable[..., bool]) -> Callable[..., bool]:
-    """Return ``os.access`` for somebody who may not write to one folder, even if that is root."""
+    """Return ``os.access`` without the right to write to one folder, also for root."""
     return lambda path, mode: Path(path).name != "locked" and access(path, mode)
 
 

@@ -156,14 +156,11 @@ def test_without_a_command_the_help_is_shown(run) -> None:
     assert all(word in outcome.out for word in ("list", "get", "info", "path"))
 
 
-def test_commands_for_labels_and_ratings_find_the_new_names(
+def test_commands_for_ratings_and_labels_find_datasets_of_their_kind(
     run, data_root: Path, monkeypatch
 ) -> None:
     monkeypatch.setenv("MARGINMF_DATA", str(data_root))
     found = json.loads(run("info", "ml-latest-small", "--json").out)
     assert found["n_ratings"] == 100_836
-    options = ("--model", "plst", "--cv", "2", "--json")
-    outcome = run("labels", "evaluate", "cal500", *options)
-    assert outcome.code == 0, outcome.err
-    outcome = run("labels", "evaluate", "ml-100k", *options)
+    outcome = run("labels", "evaluate", "ml-100k")
     assert "'ml-100k': it has ratings; load it with load_ratings." in outcome.err

@@ -1,7 +1,6 @@
 import csv
+import io
 import json
-import os
-import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -9,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet
 import pytest
-from faults import SOURCES
 from labels_inputs import FEATURES, TAGS, as_csv, as_svmlight, songs
 
 import marginmf
@@ -172,21 +170,19 @@ def test_columns_to_leave_out_may_have_blanks_and_commas(run, expected) -> None:
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
-def test_json_loses_no_letter_whatever_the_encoding(run, encoding: str) -> None:
+def test_json_loses_no_letter_whatever_the_encoding(run, monkeypatch, encoding: str) -> None:
     names = ("café", "音", "b")
     model = marginmf.load("m.marginmf")
     set_names(model, replace(TABLE, label_names=names))
     model.save("letters.marginmf")
-    asked = ["labels", "predict", "letters.marginmf", "songs.csv", "--json", "--as", "table"]
-    done = subprocess.run(
-        [sys.executable, "-m", "marginmf", *asked],
-        env={**os.environ, "PYTHONPATH": str(SOURCES), "PYTHONIOENCODING": f"{encoding}:replace"},
-        capture_output=True,
-        check=True,
-    )
-    first = json.loads(done.stdout)["predictions"][0]
+    written = io.BytesIO()
+    stream = io.TextIOWrapper(written, encoding=encoding, errors="replace")
+    monkeypatch.setattr(sys, "stdout", stream)
+    run("labels", "predict", "letters.marginmf", "songs.csv", "--json", "--as", "table")
+    stream.flush()
+    first = json.loads(written.getvalue())["predictions"][0]
     assert tuple(first["labels"]) == names
-    assert ("音".encode() in done.stdout) is (encoding == "utf-8")
+    assert ("音".encode() in written.getvalue()) is (encoding == "utf-8")
 
 
 def test_rows_are_predicted_some_at_a_time(run, expected, monkeypatch) -> None:
