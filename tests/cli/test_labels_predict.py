@@ -186,7 +186,7 @@ def test_json_loses_no_letter_whatever_the_encoding(run, monkeypatch, encoding: 
 
 
 def test_rows_are_predicted_some_at_a_time(run, expected, monkeypatch) -> None:
-    monkeypatch.setattr("marginmf.cli.predict_labels.BATCH_SCORES", 100)
+    monkeypatch.setattr("marginmf.cli.predict.BATCH_SCORES", 100)
     rows = rows_of(run("labels", "predict", "m.marginmf", "songs.csv").out)
     assert [row["row"] for row in rows] == [str(k) for k in range(1, 81)]
     assert [row["labels"] for row in rows] == named(expected[0])

@@ -15,8 +15,7 @@ from marginmf.cli.errors import SentenceGroup
 from marginmf.cli.evaluate import evaluate, evaluate_labels
 from marginmf.cli.fit import fit, fit_labels
 from marginmf.cli.info import info
-from marginmf.cli.predict import predict
-from marginmf.cli.predict_labels import predict_labels
+from marginmf.cli.predict import predict, predict_labels
 from marginmf.cli.recommend import recommend, similar
 from marginmf.cli.reproduce.app import app as reproduce_app
 from marginmf.cli.tune import tune

@@ -10,9 +10,10 @@ import inspect
 from collections.abc import Callable, Iterable
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from functools import wraps
-from typing import Any
+from typing import Any, get_args
 
 import typer
+from typer.models import ArgumentInfo
 
 Function = Callable[..., None]
 SETTINGS: dict[str, Any] = {
@@ -82,6 +83,20 @@ def expand_groups(function: Function) -> Function:
 
     run.__signature__ = inspect.Signature(shown)  # type: ignore[attr-defined]
     return run
+
+
+def as_arguments(group: Any) -> list[str]:
+    """Return the options of a group that are not the defaults, as they are written."""
+    words: list[str] = []
+    for field in fields(group):
+        value, option = getattr(group, field.name), get_args(field.type)[1]
+        if isinstance(option, ArgumentInfo) or value == field.default:
+            continue
+        written = (option.default, f"--{field.name.replace('_', '-')}")  # where typer keeps it
+        name = next(one for one in written if isinstance(one, str))
+        for one in value if isinstance(value, list) else [value]:
+            words += [name] if one is True else [name, str(one)]
+    return words
 
 
 def _as_parameter(field: Field[Any]) -> inspect.Parameter:

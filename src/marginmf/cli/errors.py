@@ -2,7 +2,6 @@
 
 import sys
 import warnings
-from functools import partial
 from typing import Any
 
 import typer
@@ -18,27 +17,18 @@ EXPECTED = (ValueError, OSError, ImportError, FloatingPointError, MemoryError)
 class SentenceGroup(TyperGroup):
     """Commands whose expected errors become one line on standard error and an exit code."""
 
-    def main(
-        self,
-        args: Any = None,
-        prog_name: str | None = None,
-        complete_var: str | None = None,
-        standalone_mode: bool = True,
-        windows_expand_args: bool = True,
-        **extra: Any,
-    ) -> Any:
+    def main(self, *args: Any, standalone_mode: bool = True, **extra: Any) -> Any:
         """Run the program; arguments that it does not understand are one line too."""
-        run = partial(super().main, args, prog_name, complete_var, False, windows_expand_args)
-        if not standalone_mode:
-            return run(**extra)
         try:
-            code = run(**extra)
+            code = super().main(*args, standalone_mode=False, **extra)  # type: ignore[misc]
         except Exception as error:
             # Typer has changed where its errors of usage come from, but not what they can do.
-            if not hasattr(error, "format_message"):
+            if not standalone_mode or not hasattr(error, "format_message"):
                 raise
             say(_usage(error))
             sys.exit(BAD_INPUT)
+        if not standalone_mode:
+            return code
         sys.exit(code if isinstance(code, int) else 0)
 
     def invoke(self, ctx: Any) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 
 import marginmf
 from marginmf._utils.parameters import suggestion
-from marginmf.cli.options import DecisionOptions, LabelModelOptions, ModelOptions
+from marginmf.cli.options import PARAMETERS, DecisionOptions, LabelModelOptions, ModelOptions
 from marginmf.persistence import LabelCounts, PairCounts, describe
 from marginmf.ratings import METHODS, POSITIVE
 
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from marginmf.datasets import LabelsTable
     from marginmf.labels.base import LabelsEstimator
 
-#: The parameter that each option sets.
-PARAMETERS = {"factors": "n_factors", "reg": "reg", "max_iter": "max_iter"}
 #: Parameters of label methods that have an option, which is the same for all of them.
 LABEL_OPTIONS = {"decision": "--decision", "tune_for": "--tune-for", "top1_if_empty": "--top1"}
 #: Parameters that cannot be set on the command line.

@@ -1,6 +1,7 @@
 """What commands read: ratings, pairs and label sets, from a file or a dataset known by name."""
 
 import warnings
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -191,25 +192,22 @@ def read_label_table(data: LabelDataOptions, progress: bool = False) -> "LabelsT
 
 def read_label_rows(
     name: str, labels: tuple[str, ...], model: "LabelsEstimator", columns: LabelColumns
-) -> "LabelsTable":
-    """Read rows to predict; columns with the name of a label of the model are not features."""
+) -> Any:
+    """Read the features of rows to predict, in the order of the model's.
+
+    Columns with the name of a label of the model are not features.
+    """
     from marginmf.datasets.labels.choice import IfThere
 
     given = columns.reading()
     # Labels of rows to predict need not be known, so they are not even looked at.
-    features = feature_names(model)
+    features = _feature_names(model)
     known: dict[str, Any] = {"labels": [], "n_features": features or model.n_features_in_}
     # In svmlight files both have numbers, and so do the columns of text with the same rows.
     own = set(features or ())
     unlike = () if "labels" in given else tuple(name for name in labels if name not in own)
     known["ignore"] = IfThere(unlike, given.pop("ignore", ()))
-    return _read_labels(name, given, known)
-
-
-def feature_names(model: "LabelsEstimator") -> tuple[str, ...] | None:
-    """Return the names of the features that a model has learned from, if it knows them."""
-    names = getattr(model, "feature_names_in_", None)
-    return None if names is None else tuple(map(str, names))
+    return _order_features(_read_labels(name, given, known), model)
 
 
 def describe_labels(table: "LabelsTable") -> str:
@@ -233,6 +231,40 @@ def summarise_labels(table: "LabelsTable") -> dict[str, Any]:
         "cardinality": table.cardinality,
         "sparse": bool(issparse(table.X)),
     }
+
+
+def _feature_names(model: "LabelsEstimator") -> tuple[str, ...] | None:
+    names = getattr(model, "feature_names_in_", None)
+    return None if names is None else tuple(map(str, names))
+
+
+def _order_features(table: "LabelsTable", model: "LabelsEstimator") -> Any:
+    """Return features in the order of the model's, by their names where both have them."""
+    wanted = _feature_names(model)
+    if wanted is None or table.feature_names is None:
+        if table.n_features != model.n_features_in_:
+            raise ValueError(
+                f"{table.name} has {table.n_features:,} features, but the model has learned from "
+                f"{model.n_features_in_:,}; give the same columns as for the fit."
+            )
+        return table.X
+    again = [name for name, count in Counter(wanted).items() if count > 1]
+    if again:
+        raise ValueError(
+            f"The model has learned from several features called {again[0]!r}, which cannot be "
+            f"found by name in {table.name}; give a file without names, its columns in the order "
+            f"of the fit."
+        )
+    positions = {name: position for position, name in enumerate(table.feature_names)}
+    missing = [name for name in wanted if name not in positions]
+    if missing:
+        more = f" and {len(missing) - 1:,} more" if len(missing) > 1 else ""
+        raise ValueError(
+            f"{table.name} has no feature {missing[0]!r}{more}, which the model has learned from; "
+            "give the same columns as for the fit."
+        )
+    order = [positions[name] for name in wanted]
+    return table.X if order == list(range(table.n_features)) else table.X[:, order]
 
 
 def _read_pairs(name: str, *, rating: str | None = None, **columns: str) -> RatingsTable:

@@ -132,6 +132,10 @@ class DataOptions(ColumnOptions):
         return given(user=self.users_file, item=self.items_file)
 
 
+#: The parameters that options of `ModelOptions` set.
+PARAMETERS = {"factors": "n_factors", "reg": "reg", "max_iter": "max_iter"}
+
+
 @dataclass(frozen=True)
 class ModelOptions:
     """The parameters of a method; those that were not given keep the method's defaults."""

@@ -9,8 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
 
-from marginmf.cli.commands import command
-from marginmf.cli.options import ConsoleOptions, DataOptions, MethodName, ModelOptions
+from marginmf.cli.commands import as_arguments, command
+from marginmf.cli.options import (
+    PARAMETERS,
+    ConsoleOptions,
+    DataOptions,
+    MethodName,
+    ModelOptions,
+)
 
 if TYPE_CHECKING:
     from marginmf.ratings import HalvingSearch
@@ -160,8 +166,6 @@ def parse_tries(texts: Sequence[str]) -> dict[str, list[Any]]:
     >>> parse_tries(["reg=5,10", "loss=logistic,hinge", "factors=20"])
     {'reg': [5, 10], 'loss': ['logistic', 'hinge'], 'n_factors': [20]}
     """
-    from marginmf.cli.estimators import PARAMETERS
-
     grid: dict[str, list[Any]] = {}
     for text in texts:
         name, _, written = (part.strip() for part in text.partition("="))
@@ -182,26 +186,12 @@ def fit_command(data: DataOptions, model: ModelOptions, name: str, chosen: Seque
     """Return the command that fits with the chosen strengths and all other options."""
     regs = ",".join(f"{reg:.4g}" for reg in chosen)
     words = ["marginmf", "fit", data.file, "--model", name, "--reg", regs]
-    for what, column in data.columns.items():
-        words += [f"--{what}", column]
-    if data.duplicates != "raise":
-        words += ["--duplicates", data.duplicates]
-    for what, path in data.feature_files.items():
-        words += [f"--{what}s", str(path)]
-    words += ["--features"] if data.features else []
-    for option, value in (("--factors", model.factors), ("--max-iter", model.max_iter)):
-        words += [] if value is None else [option, str(value)]
-    for setting in model.settings or ():
-        words += ["--set", setting]
-    words += ["--seed", str(model.seed)] if model.seed else []
-    words += ["--threads", str(model.threads)] if model.threads else []
-    return shlex.join([*words, "--out", f"{name}.marginmf"])
+    rest = [*as_arguments(data), *as_arguments(replace(model, reg=None))]
+    return shlex.join([*words, *rest, "--out", f"{name}.marginmf"])
 
 
 def _with_params(model: ModelOptions, params: Mapping[str, Any]) -> ModelOptions:
     """Return the options that set these parameters on top of others."""
-    from marginmf.cli.estimators import PARAMETERS
-
     options = {option: params[name] for option, name in PARAMETERS.items() if name in params}
     rest = {name: params[name] for name in params if name not in PARAMETERS.values()}
     settings = [f"{name}={_format_value(value)}" for name, value in rest.items()]
