@@ -17,14 +17,14 @@ SOURCES = Path(marginmf.__file__).parents[1]
 
 
 class Case(NamedTuple):
-    """Arguments and what has to be said about them."""
+    """Arguments, and the message that they must get."""
 
     arguments: str
-    said: str
+    message: str
 
 
-def case(name: str, arguments: str, said: str) -> object:
-    return pytest.param(Case(arguments, said), id=name)
+def case(name: str, arguments: str, message: str) -> object:
+    return pytest.param(Case(arguments, message), id=name)
 
 
 def lines(*rows: str) -> bytes:
@@ -67,7 +67,7 @@ def check_refused(folder: Path, faulty: Case) -> None:
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr.startswith("marginmf: ")
     assert result.stderr.count("\n") == 1
-    assert faulty.said in result.stderr
+    assert faulty.message in result.stderr
     assert listing(folder) == before
 
 
@@ -84,5 +84,5 @@ def check_refused_by_process(folder: Path, faulty: Case) -> None:
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("marginmf: ")
     assert done.stderr.count("\n") == 1
-    assert faulty.said in done.stderr
+    assert faulty.message in done.stderr
     assert listing(folder) == before

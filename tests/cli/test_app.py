@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 import marginmf
 from marginmf.cli.app import COMMANDS, GROUPS
 from marginmf.cli.commands import expand_groups
-from marginmf.cli.errors import sentence
+from marginmf.cli.errors import describe_error
 
 
 def test_without_arguments_shows_help(run) -> None:
@@ -26,7 +26,7 @@ def test_version(run) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["nonsense"], "No such command 'nonsense'. See marginmf --help."),
         (["evalute"], "Did you mean 'evaluate'? See marginmf --help."),
@@ -37,11 +37,11 @@ def test_version(run) -> None:
         (["reproduce", "check"], "Missing argument 'KEY'. See marginmf reproduce check --help."),
     ],
 )
-def test_wrong_usage_is_one_line_and_2(run, arguments: list[str], said: str) -> None:
+def test_wrong_usage_is_one_line_and_2(run, arguments: list[str], message: str) -> None:
     outcome = run(*arguments)
     assert (outcome.code, outcome.out) == (2, "")
     assert outcome.err.startswith("marginmf: ")
-    assert outcome.err.endswith(f"{said}\n")
+    assert outcome.err.endswith(f"{message}\n")
     assert outcome.err.count("\n") == 1
 
 
@@ -87,16 +87,16 @@ def test_a_warning_is_one_line(run, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_an_error_of_the_system_names_its_file() -> None:
     error = FileNotFoundError(2, "No such file or directory", "a.csv")
-    assert sentence(error) == "a.csv: No such file or directory."
+    assert describe_error(error) == "a.csv: No such file or directory."
 
 
 def test_an_error_without_words_is_named() -> None:
-    assert sentence(ValueError()) == "ValueError"
+    assert describe_error(ValueError()) == "ValueError"
 
 
 def test_too_little_memory_is_a_sentence() -> None:
-    assert sentence(MemoryError()) == "There is not enough memory."
-    assert sentence(MemoryError("75 GiB")) == "There is not enough memory. 75 GiB"
+    assert describe_error(MemoryError()) == "There is not enough memory."
+    assert describe_error(MemoryError("75 GiB")) == "There is not enough memory. 75 GiB"
 
 
 def test_every_command_has_short_help(run) -> None:

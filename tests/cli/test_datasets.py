@@ -123,7 +123,7 @@ def test_an_entry_without_a_fingerprint_is_judged_by_its_counts(run, small_eachm
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         ("path ml-25m", "MovieLens 25M is not on this machine. Get it with: marginmf datasets get"),
         ("path eachmovie", "EachMovie is not on this machine. Its owner withdrew it"),
@@ -141,12 +141,12 @@ def test_an_entry_without_a_fingerprint_is_judged_by_its_counts(run, small_eachm
         ("nonsense", "No such command 'nonsense'. See marginmf datasets --help."),
     ],
 )
-def test_what_goes_wrong_is_one_line_and_2(run, arguments: str, said: str) -> None:
+def test_what_goes_wrong_is_one_line_and_2(run, arguments: str, message: str) -> None:
     Path("text.txt").write_text("1\t2\t1\t1\t\nhello world\n")
     outcome = run("datasets", *arguments.split())
     assert (outcome.code, outcome.out) == (2, "")
     assert outcome.err.startswith("marginmf: ")
-    assert said in outcome.err
+    assert message in outcome.err
     assert outcome.err.count("\n") == 1
 
 

@@ -65,7 +65,7 @@ def test_the_short_name_of_a_long_class() -> None:
 
 
 @pytest.mark.parametrize(
-    ("names", "options", "said"),
+    ("names", "options", "message"),
     [
         (["hfm"], {}, "There is no model 'hfm'; .* Did you mean hmf?"),
         (["als", "als"], {}, "named twice"),
@@ -80,8 +80,8 @@ def test_the_short_name_of_a_long_class() -> None:
         (["hmf", "als"], {"settings": ["pmf.reg=3"]}, "pmf is not one of the models here"),
     ],
 )
-def test_what_cannot_be_made_is_a_sentence(names, options, said: str) -> None:
-    with pytest.raises(ValueError, match=said):
+def test_what_cannot_be_made_is_a_sentence(names, options, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         make_models(names, ModelOptions(**options))
 
 

@@ -134,7 +134,7 @@ def test_methods_that_only_make_lists_predict_no_ratings(run, ratings_file, comm
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["--k", 5], "--k is for lists: add --lists."),
         (["--level", "any"], "--level is for lists: add --lists."),
@@ -147,8 +147,8 @@ def test_methods_that_only_make_lists_predict_no_ratings(run, ratings_file, comm
     ],
 )
 @pytest.mark.parametrize("command", ["evaluate", "compare"])
-def test_faulty_options_are_a_sentence(run, ratings_file, command, arguments, said: str) -> None:
+def test_faulty_options_are_a_sentence(run, ratings_file, command, arguments, message: str) -> None:
     outcome = run(command, ratings_file, *arguments)
     assert (outcome.code, outcome.out) == (2, "")
     assert outcome.err.count("\n") == 1
-    assert said in outcome.err
+    assert message in outcome.err

@@ -38,7 +38,7 @@ def test_ids_keep_their_order() -> None:
 
 
 @pytest.mark.parametrize(
-    ("index", "text", "said"),
+    ("index", "text", "message"),
     [
         (NUMBERS, "421", "user '421'; close to it are 42"),
         (NAMES, "anne", "item 'anne'; close to it are ann"),
@@ -46,8 +46,8 @@ def test_ids_keep_their_order() -> None:
         (IdIndex([], "user"), "x", "it knows no users at all"),
     ],
 )
-def test_an_unknown_id_comes_with_close_ones(index: IdIndex, text: str, said: str) -> None:
-    with pytest.raises(ValueError, match=said):
+def test_an_unknown_id_comes_with_close_ones(index: IdIndex, text: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         find_ids(index, [text])
 
 

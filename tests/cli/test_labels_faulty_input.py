@@ -62,8 +62,10 @@ DATA = [
     case("columns-of-nothing", f"labels fit absent {TAGS} {FIT}", "There is no file absent; check"),
     case("a-folder", f"labels fit folder {FIT}", "folder is a folder; name the file of labels"),
     case("empty", f"labels fit empty.csv {TAGS} {FIT}", "empty.csv is empty"),
-    case("labels-not-said", f"labels fit songs.csv {FIT}", "does not say which of its columns"),
-    case("arff-not-said", f"labels fit songs.arff {FIT}", "songs.arff does not say which attribut"),
+    case("labels-not-named", f"labels fit songs.csv {FIT}", "does not say which of its columns"),
+    case(
+        "arff-not-named", f"labels fit songs.arff {FIT}", "songs.arff does not say which attribut"
+    ),
     case("arff-cut", f"labels fit cut.arff {FIT}", "cut.arff, line 25: "),
     case("arff-header", f"labels fit header.arff --labels 2 {FIT}", "the file ends in its header"),
     case("xml-of-another", f"labels fit other.arff {FIT}", "other.xml names the label 'angry'"),

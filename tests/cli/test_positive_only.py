@@ -134,7 +134,7 @@ def test_lists_are_judged_without_ratings(run, many_plays: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         (["--model", "ease"], "ease makes lists and predicts no ratings: add --lists."),
         (["--model", "ease", "--positive-only"], "--positive-only is for lists: add --lists."),
@@ -142,10 +142,10 @@ def test_lists_are_judged_without_ratings(run, many_plays: Path) -> None:
         (["--lists", "--positive-only", "--model", "ease", "--level", 3], "--level is about"),
     ],
 )
-def test_what_cannot_be_judged_gets_a_sentence(run, many_plays, options, said: str) -> None:
+def test_what_cannot_be_judged_gets_a_sentence(run, many_plays, options, message: str) -> None:
     outcome = run("evaluate", many_plays, *options)
     assert outcome.code == 2
-    assert said in outcome.err
+    assert message in outcome.err
 
 
 def test_lists_of_who_has_what_are_ranked_in_one_way(run, plays: Path) -> None:

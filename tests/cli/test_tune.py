@@ -57,7 +57,7 @@ def test_the_path_is_drawn(run, ratings_file: Path) -> None:
     assert "<svg" in Path("path.svg").read_text()
 
 
-def test_the_command_carries_on_what_was_said() -> None:
+def test_the_command_repeats_the_options() -> None:
     data = DataOptions(file="my films.csv", user_column="who", duplicates="last")
     model = ModelOptions(7, None, 9, ["loss=logistic"], 3, 2)
     assert shlex.split(fit_command(data, model, "hmf", [6, 10.5])) == [

@@ -11,7 +11,7 @@ from marginmf.cli.compare import compare, compare_labels
 from marginmf.cli.datasets import get_datasets, list_datasets, show_dataset, show_path
 from marginmf.cli.demo import demo
 from marginmf.cli.doctor import doctor
-from marginmf.cli.errors import SentenceGroup
+from marginmf.cli.errors import CommandGroup
 from marginmf.cli.evaluate import evaluate, evaluate_labels
 from marginmf.cli.fit import fit, fit_labels
 from marginmf.cli.info import info
@@ -33,7 +33,7 @@ GROUPS = {
     ),
 }
 
-app = typer.Typer(name="marginmf", cls=SentenceGroup, invoke_without_command=True, **SETTINGS)
+app = typer.Typer(name="marginmf", cls=CommandGroup, invoke_without_command=True, **SETTINGS)
 
 
 @app.callback()

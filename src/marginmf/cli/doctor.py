@@ -20,7 +20,7 @@ import typer
 
 import marginmf
 from marginmf.cli.commands import command
-from marginmf.cli.errors import sentence
+from marginmf.cli.errors import describe_error
 from marginmf.cli.options import ConsoleOptions
 
 Verdict = Literal["ok", "note", "wrong"]
@@ -103,7 +103,7 @@ def _run(name: str, check: Callable[[], Answer]) -> Check:
     try:
         return Check(name, *check())
     except Exception as error:  # whatever is broken here is what the doctor is asked about
-        return Check(name, "wrong", f"{type(error).__name__}: {sentence(error)}")
+        return Check(name, "wrong", f"{type(error).__name__}: {describe_error(error)}")
 
 
 def _python() -> Answer:

@@ -1,4 +1,4 @@
-"""What goes wrong on the command line is said in one line, without a traceback."""
+"""Errors on the command line: one line each, without a traceback."""
 
 import sys
 import warnings
@@ -14,7 +14,7 @@ BAD_INPUT, INTERRUPTED = 2, 130
 EXPECTED = (ValueError, OSError, ImportError, FloatingPointError, MemoryError)
 
 
-class SentenceGroup(TyperGroup):
+class CommandGroup(TyperGroup):
     """Commands whose expected errors become one line on standard error and an exit code."""
 
     def main(self, *args: Any, standalone_mode: bool = True, **extra: Any) -> Any:
@@ -25,7 +25,7 @@ class SentenceGroup(TyperGroup):
             # Typer has changed where its errors of usage come from, but not what they can do.
             if not standalone_mode or not hasattr(error, "format_message"):
                 raise
-            say(_usage(error))
+            print_error(_usage(error))
             sys.exit(BAD_INPUT)
         if not standalone_mode:
             return code
@@ -34,30 +34,30 @@ class SentenceGroup(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         """Run the command that was asked for."""
         with warnings.catch_warnings():
-            warnings.showwarning = _say_warning  # type: ignore[assignment]
+            warnings.showwarning = _print_warning  # type: ignore[assignment]
             try:
                 return super().invoke(ctx)
             except KeyboardInterrupt:
-                say("interrupted.")
+                print_error("interrupted.")
                 raise typer.Exit(INTERRUPTED) from None
             except BrokenPipeError:  # whoever read our output has gone: typer ends quietly
                 raise
             except EXPECTED as error:
-                say(sentence(error))
+                print_error(describe_error(error))
                 raise typer.Exit(BAD_INPUT) from None
 
 
-def say(text: str) -> None:
+def print_error(text: str) -> None:
     """Print one line to standard error."""
     typer.echo(f"marginmf: {text}", err=True)
 
 
-def sentence(error: BaseException) -> str:
+def describe_error(error: BaseException) -> str:
     r"""Return an error's message in one line.
 
-    >>> sentence(ValueError("No ratings:\n  add some."))
+    >>> describe_error(ValueError("No ratings:\n  add some."))
     'No ratings: add some.'
-    >>> sentence(PermissionError(13, "Permission denied", "a.csv"))
+    >>> describe_error(PermissionError(13, "Permission denied", "a.csv"))
     'a.csv: Permission denied.'
     """
     if isinstance(error, OSError) and error.strerror and error.filename:
@@ -71,13 +71,13 @@ def _usage(error: Any) -> str:
     """Return what was wrong with the arguments, and where to read how they are meant."""
     context = getattr(error, "ctx", None)
     command = context.command_path if context else "marginmf"
-    said = _one_line(error.format_message())
-    return f"{said.rstrip('.')}{'' if said.endswith('?') else '.'} See {command} --help."
+    message = _one_line(error.format_message())
+    return f"{message.rstrip('.')}{'' if message.endswith('?') else '.'} See {command} --help."
 
 
 def _one_line(text: object) -> str:
     return " ".join(str(text).split())
 
 
-def _say_warning(message: Warning | str, *rest: Any) -> None:
-    say(_one_line(message))
+def _print_warning(message: Warning | str, *rest: Any) -> None:
+    print_error(_one_line(message))

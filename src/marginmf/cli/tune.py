@@ -10,13 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Option
 
 from marginmf.cli.commands import as_arguments, command
-from marginmf.cli.options import (
-    PARAMETERS,
-    ConsoleOptions,
-    DataOptions,
-    MethodName,
-    ModelOptions,
-)
+from marginmf.cli.options import PARAMETERS, ConsoleOptions, DataOptions, MethodName, ModelOptions
 
 if TYPE_CHECKING:
     from marginmf.ratings import HalvingSearch

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from marginmf.cli.commands import command
-from marginmf.cli.errors import INTERRUPTED, say, sentence
+from marginmf.cli.errors import INTERRUPTED, describe_error, print_error
 from marginmf.cli.options import ConsoleOptions
 from marginmf.cli.reproduce.options import Names, ScaleOptions, count, named
 
@@ -76,7 +76,7 @@ def run(
         )
     except KeyboardInterrupt:
         new = count(len(store.records) - known, "new cell")
-        say(f"interrupted; {place.out} has {new}. The same command goes on from there.")
+        print_error(f"interrupted; {place.out} has {new}. The same command goes on from there.")
         raise typer.Exit(INTERRUPTED) from None
     if talk.as_json:
         facts = {"folder": place.out, "done": summary.done, "kept": summary.kept}
@@ -99,5 +99,7 @@ def _lines(summary: "Summary") -> list[str]:
     took = f" in {duration(summary.seconds)}" if summary.done else ""
     lines = [f"{count(summary.done, 'cell')} run{took}, {summary.kept:,} kept from before."]
     for reason, number in summary.failures.most_common():
-        lines.append(f"{count(number, 'cell')} could not be run: {sentence(ValueError(reason))}")
+        lines.append(
+            f"{count(number, 'cell')} could not be run: {describe_error(ValueError(reason))}"
+        )
     return lines
