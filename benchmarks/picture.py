@@ -5,7 +5,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.pareto import Point, envelope
-from marginmf.plots.style import COLOURS, FAINT, INK, PALE_INK, calm, new_figure
+from marginmf.plots.style import COLOURS, FAINT, INK, PALE_INK, label_axes, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -61,7 +61,7 @@ def _draw_panel(ax: "Axes", title: str, points: Sequence[Point], error: str) -> 
     ours = [point for point in points if point.ours]
     others = [point for point in points if not point.ours]
     curve = envelope(ours)
-    calm(ax, title, "CPU seconds to prepare and fit, one thread", error)
+    label_axes(ax, title, "CPU seconds to prepare and fit, one thread", error)
     ax.set_xscale("log")
     ax.grid(axis="both", color=FAINT, linewidth=0.5)
     ax.plot(*_columns(curve), color=OURS, linewidth=1.8, drawstyle="steps-post", zorder=2)

@@ -203,7 +203,7 @@ def _large(found: dict[str, Any]) -> str:
 
 def picture(results: dict[str, Any], file: Path) -> None:
     """Draw a panel for each axis: time above, memory below, with the laws of the upper half."""
-    from marginmf.plots.style import COLOURS, FAINT, INK, calm, new_figure
+    from marginmf.plots.style import COLOURS, FAINT, INK, label_axes, new_figure
 
     found = list(curves(results))
     axes_of = list(dict.fromkeys(curve.axis for curve in found))
@@ -223,7 +223,7 @@ def picture(results: dict[str, Any], file: Path) -> None:
                 line = [law.scale * x**law.exponent for x in x_upper]
                 ax.plot(x_upper, line, color=colour, linewidth=1.4, label=name)
                 ax.plot(curve.x, y, "o", color=colour, markersize=4.5, alpha=0.85)
-            calm(ax, TITLES[axis] if row == 0 else None, "", label if column == 0 else "")
+            label_axes(ax, TITLES[axis] if row == 0 else None, "", label if column == 0 else "")
             ax.grid(True, color=FAINT, linewidth=0.6, alpha=0.7)
             ax.minorticks_off()
             values = next(curve.x for curve in found if curve.axis == axis)

@@ -45,7 +45,7 @@ def show_bar(
     label : str
         What is going on.
     total : float, optional
-        How much there is to do; None where that is not known.
+        How much there is to do.  None, where that is not known, shows a spinner instead of a bar.
     visible : bool
         False shows nothing.
     terminal_only : bool
@@ -78,12 +78,13 @@ def show_bar(
     from rich import progress as rich
     from rich.console import Console
 
-    counted: list[Any] = (
-        [rich.DownloadColumn(), rich.TransferSpeedColumn()]
-        if unit == "bytes"
-        else [rich.MofNCompleteColumn(), rich.TimeElapsedColumn()]
-    )
-    columns = [rich.BarColumn(), *counted]
+    columns: list[Any]
+    if unit == "bytes":
+        columns = [rich.BarColumn(), rich.DownloadColumn(), rich.TransferSpeedColumn()]
+    elif total is None:
+        columns = [rich.SpinnerColumn(), rich.TimeElapsedColumn()]
+    else:
+        columns = [rich.BarColumn(), rich.MofNCompleteColumn(), rich.TimeElapsedColumn()]
     columns += [rich.TextColumn(text)] if text else []
     # The label comes last: its length changes, and what stands before it should stay where it is.
     columns.append(rich.TextColumn("{task.description}", markup=False))

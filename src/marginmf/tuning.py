@@ -1,4 +1,4 @@
-"""Regularisation paths: which weight of the penalty predicts held-out entries best.
+"""Regularisation paths: which regularisation strength predicts held-out entries best.
 
 The candidates are tried one after the other, because the solution for one is a good start for the
 next.  The search is coarse first: every fourth candidate, from strong to weak until the error is
@@ -16,22 +16,22 @@ import numpy as np
 from marginmf._utils.saved import floats, saved
 from marginmf._utils.types import Float64Array
 
-#: The thesis's candidates are ``10^(i/16)`` for these i: sixteen to a decade, from 1.8 to 316.
+#: The candidates of Kumar's thesis are ``10^(i/16)`` for these i: sixteen to a decade, 1.8 to 316.
 WEAKEST, STRONGEST = 4, 40
 
-#: Above this share of the weight that leaves nothing but zeros, there is too little left to try.
+#: Above this share of the strength that leaves nothing but zeros, there is too little left to try.
 USEFUL_SHARE = 0.5
 
-#: A search goes at least so far below the weight that leaves nothing: small data need less.
+#: A search goes at least this factor below the strength that leaves nothing: small data need less.
 REACH = 30.0
 
 #: How many candidates apart the search looks first, and then.
 STRIDES = (4, 2)
 
-#: About so many candidates are tried: for progress bars.
+#: About how many candidates are tried: for progress bars.
 USUAL_LENGTH = 6
 
-#: So many coarse candidates in a row that are clearly worse than the best one end a walk ...
+#: This many coarse candidates in a row that are clearly worse than the best one end a walk ...
 PATIENCE = 2
 
 #: What is clearly worse: an error larger by this share.
@@ -86,15 +86,15 @@ class RegularisationPath:
         That is the one nearest to the lowest point of a parabola through the errors around the
         smallest one; where there is no such point, the candidate with the smallest error.
         """
-        places, lowest = 16 * np.log10(self.regs), 16 * math.log10(self.smallest)
-        near = np.abs(places - lowest) <= STRIDES[0] + 0.5
+        steps, lowest = 16 * np.log10(self.regs), 16 * math.log10(self.smallest)
+        near = np.abs(steps - lowest) <= STRIDES[0] + 0.5
         if np.count_nonzero(near) < 3:
             return self.smallest
-        bend, slope, _ = np.polyfit(places[near] - lowest, self.mean[near], 2)
+        bend, slope, _ = np.polyfit(steps[near] - lowest, self.mean[near], 2)
         if bend <= 0:
             return self.smallest
         vertex = lowest - slope / (2 * bend)
-        inside = np.clip(vertex, places[near].min(), places[near].max())
+        inside = np.clip(vertex, steps[near].min(), steps[near].max())
         # Whole steps from the candidates, which may have a scale of their own.
         return float(10 ** ((lowest + round(inside - lowest)) / 16))
 
@@ -105,7 +105,7 @@ def candidates_below(limit: float) -> Float64Array:
     Parameters
     ----------
     limit : float
-        The smallest weight that leaves nothing but zeros: the largest singular value of the
+        The smallest strength that leaves nothing but zeros: the largest singular value of the
         gradient by the scores, where all scores are zero.
 
     Examples
@@ -137,12 +137,12 @@ def follow_path(
     Parameters
     ----------
     errors_at : callable
-        From a weight of the penalty to the errors on every hold-out.  The weights come in an
-        order that suits warm starts: each is near the last one or the best one so far.
+        From a regularisation strength to the errors on every hold-out.  The strengths come in
+        an order that suits warm starts: each is near the last one or the best one so far.
     metric : str
         What the errors are.
     candidates : array
-        The weights to choose from, ascending.
+        The strengths to choose from, ascending.
     begin : float, optional
         A guess where the best one is: the walk begins at the candidate nearest to this.  By
         default it is the strongest.
@@ -165,21 +165,21 @@ def follow_path(
     first = last if begin is None else int(np.abs(np.log(candidates / begin)).argmin())
     tried: dict[int, Float64Array] = {}
 
-    def error_at(place: int) -> float:
-        if place not in tried:
-            tried[place] = np.asarray(errors_at(float(candidates[place])), np.float64)
-        return float(tried[place].mean())
+    def error_at(index: int) -> float:
+        if index not in tried:
+            tried[index] = np.asarray(errors_at(float(candidates[index])), np.float64)
+        return float(tried[index].mean())
 
     best = first
 
-    def walk(places: range) -> None:
+    def walk(indexes: range) -> None:
         nonlocal best
         worse = 0
-        for place in places:
-            excess = error_at(place) / max(error_at(best), TINY) - 1
+        for index in indexes:
+            excess = error_at(index) / max(error_at(best), TINY) - 1
             worse = worse + 1 if excess > CLEARLY else 0
-            if error_at(place) < error_at(best):
-                best = place
+            if error_at(index) < error_at(best):
+                best = index
             if excess > HOPELESSLY or worse == PATIENCE:
                 break
 
@@ -187,9 +187,9 @@ def follow_path(
     if best == first:
         walk(range(first + STRIDES[0], last + 1, STRIDES[0]))
     for stride in STRIDES[1:]:
-        near = [place for place in (best + stride, best - stride) if 0 <= place <= last]
-        best = min([best, *near], key=lambda place: (error_at(place), -place))
-    places = sorted(tried)
+        near = [index for index in (best + stride, best - stride) if 0 <= index <= last]
+        best = min([best, *near], key=lambda index: (error_at(index), -index))
+    indexes = sorted(tried)
     return RegularisationPath(
-        candidates[places], np.array([tried[place] for place in places]), metric
+        candidates[indexes], np.array([tried[index] for index in indexes]), metric
     )

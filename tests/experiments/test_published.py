@@ -17,7 +17,7 @@ from marginmf.experiments.published import (
 from marginmf.experiments.published.reading import read
 from marginmf.metrics import LABEL_METRICS
 from marginmf.stats import average_ranks, friedman_test, nemenyi_critical_difference
-from marginmf.stats.critical import nemenyi_quantile
+from marginmf.stats.posthoc import nemenyi_quantile
 
 TABLES = ["nmae", "mae-rmse", "mlc-hmf", "grople"]
 FILES = sorted(

@@ -5,12 +5,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from marginmf.experiments.published import worked_example
 from marginmf.plots import item_map, user_map
-from marginmf.plots.plane import Window
+from marginmf.plots.geometry import _Window
 from marginmf.plots.style import new_figure
 
-LIKES, STARS = worked_example("likes"), worked_example("stars")
+RNG = np.random.default_rng(0)
+ITEMS, USERS, THRESHOLD = RNG.normal(size=(7, 2)), RNG.normal(size=(7, 2)), 0.2
 NUMBER = st.floats(-3, 3)
 
 
@@ -24,7 +24,7 @@ def test_a_clipped_line_lies_on_the_line_and_on_the_edges(direction, offset) -> 
     normal = np.array(direction)
     if normal @ normal < 1e-4:
         return
-    window = Window(np.array([-1.0, -2.0]), np.array([2.0, 1.0]))
+    window = _Window(np.array([-1.0, -2.0]), np.array([2.0, 1.0]))
     found = window.clip(normal, offset)
     corners = np.array([[x, y] for x in (-1.0, 2.0) for y in (-2.0, 1.0)]) @ normal - offset
     if found is None:  # all corners are on one side
@@ -36,26 +36,23 @@ def test_a_clipped_line_lies_on_the_line_and_on_the_edges(direction, offset) -> 
 
 
 def test_lines_of_users_and_arrows_to_what_they_like() -> None:
-    ax = item_map(LIKES["V"], LIKES["U"], threshold=LIKES["threshold"], title="Likes")
+    ax = item_map(ITEMS, USERS, threshold=THRESHOLD, title="Likes")
     assert len(ax.lines) == 7
-    for line, direction in zip(ax.lines, LIKES["U"], strict=True):
-        np.testing.assert_allclose(ends(line) @ direction, LIKES["threshold"], atol=1e-9)
+    for line, direction in zip(ax.lines, USERS, strict=True):
+        np.testing.assert_allclose(ends(line) @ direction, THRESHOLD, atol=1e-9)
     arrows = [text for text in ax.texts if not text.get_text()]
-    for arrow, direction in zip(arrows, LIKES["U"], strict=True):
-        assert np.array(arrow.xy) @ direction > LIKES["threshold"]
-        assert np.array(arrow.xyann) @ direction == pytest.approx(LIKES["threshold"])
+    for arrow, direction in zip(arrows, USERS, strict=True):
+        assert np.array(arrow.xy) @ direction > THRESHOLD
+        assert np.array(arrow.xyann) @ direction == pytest.approx(THRESHOLD)
     written = {text.get_text() for text in ax.texts} - {""}
     assert written == {f"{letter}{n}" for letter in "UV" for n in range(1, 8)}
-    np.testing.assert_allclose(ax.collections[0].get_offsets(), LIKES["V"])
+    np.testing.assert_allclose(ax.collections[0].get_offsets(), ITEMS)
     assert ax.get_title(loc="left") == "Likes"
 
 
 def test_thresholds_have_margins_of_one_to_either_side() -> None:
-    user = 2
-    seen = STARS["Y"][user] > 0
-    direction, thetas = STARS["U"][user], STARS["thresholds"][user]
-    items, ratings = STARS["V"][seen], STARS["Y"][user][seen]
-    ax = user_map(items, ratings, direction, thresholds=thetas)
+    direction, thetas = np.array([1.0, 0.4]), np.array([-0.9, 0.1, 0.8])
+    ax = user_map(ITEMS, [1, 2, 3, 4, 1, 2, 3], direction, thresholds=thetas)
     offsets = {round(float(ends(line)[0] @ direction), 6) for line in ax.lines}
     wanted = {round(float(theta + by), 6) for theta in thetas for by in (-1, 0, 1)}
     assert offsets <= wanted

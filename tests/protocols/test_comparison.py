@@ -3,11 +3,14 @@
 import csv
 import io
 import json
+import pickle
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from joblib import parallel_config
 from sklearn.base import BaseEstimator
 from sklearn.datasets import make_multilabel_classification
 from sklearn.dummy import DummyClassifier
@@ -30,6 +33,7 @@ from marginmf.protocols import (
     compare,
     compare_labels,
     evaluate,
+    split_ratings,
 )
 from marginmf.ratings import ALS, EASE, MMMF, BiasOnly, Ratings
 from marginmf.stats import holm, paired_comparison
@@ -202,13 +206,14 @@ def test_everything_is_plain_data(found) -> None:
 
 def test_side_by_side_gives_the_same_figures(found) -> None:
     heard = []
-    again = compare(
-        DATA,
-        {**MODELS, "averages": BiasOnly()},
-        HoldOut(4),
-        n_jobs=2,
-        progress=lambda *step: heard.append(step),
-    )
+    with parallel_config(backend="threading"):  # processes would take seconds to start
+        again = compare(
+            DATA,
+            {**MODELS, "averages": BiasOnly()},
+            HoldOut(4),
+            n_jobs=2,
+            progress=lambda *step: heard.append(step),
+        )
     assert without_seconds(again) == without_seconds(found)
     assert [done for done, _, _ in heard] == [*range(1, 13), 12]
 
@@ -391,3 +396,29 @@ def test_without_a_library_of_frames_there_are_arrays(found, monkeypatch) -> Non
     columns = found.frame(["mae"])
     assert isinstance(columns, dict)
     assert columns["method"].tolist() == found.methods
+
+
+def test_an_error_in_a_process_or_in_a_split_is_raised() -> None:
+    def rows():
+        yield from HoldOut(8).split(PAIRS)
+        yield np.arange(700), np.arange(0)
+
+    with parallel_config(backend="threading"):
+        with pytest.raises(ValueError, match="no user has enough ratings"):
+            compare(DATA, {"a": Constant()}, rows(), n_jobs=2)
+        with pytest.raises(ValueError, match="makes lists and predicts no ratings"):
+            compare(DATA, {"a": Constant(), "e": EASE()}, HoldOut(2), n_jobs=2)
+
+
+@pytest.mark.parametrize("lists", [None, ListRule(5)])
+def test_splits_and_results_can_go_to_processes_and_come_back(lists) -> None:
+    split = next(split_ratings(DATA, HoldOut(1), lists))
+    expected, result = (one.evaluate(BiasOnly()) for one in (split, pickled(split)))
+    assert pickled(replace(result, model=None)).values.keys() == expected.values.keys()
+    assert result.values["seconds"] > 0
+    for name in expected.values.keys() - {"seconds"}:
+        assert result.values[name] == expected.values[name]
+
+
+def pickled(value):
+    return pickle.loads(pickle.dumps(value))

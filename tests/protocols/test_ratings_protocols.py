@@ -79,11 +79,13 @@ def test_strong_needs_users_on_both_sides(n_train_users):
         next(StrongGeneralisation(n_train_users).split(PAIRS))
 
 
-@pytest.mark.parametrize("protocol", [HoldOut(), WeakGeneralisation(), StrongGeneralisation(40)])
+@pytest.mark.parametrize(
+    "protocol", [HoldOut(2), WeakGeneralisation(2), StrongGeneralisation(40, n_splits=2)]
+)
 def test_evaluate_beats_chance_under_every_protocol(protocol):
     model = HMF(n_factors=4, reg=1.0, random_state=0)
     reports = evaluate(model, PAIRS, RATINGS, protocol)
-    assert len(reports) == 3
+    assert len(reports) == 2
     assert all(report["nmae"] < 0.6 for report in reports)
     assert not hasattr(model, "levels_")
 
@@ -104,7 +106,7 @@ def test_two_way_protocols_are_scikit_learn_splitters():
 def test_a_level_that_training_misses_is_on_the_scale_all_the_same():
     ratings = np.where(RATINGS == 1, 2, RATINGS)
     ratings[7] = 1  # in one test fold only
-    reports = evaluate(HMF(4, [1, 1, 1, 1], random_state=0), PAIRS, ratings, KFold(n_splits=3))
+    reports = evaluate(BiasOnly(), PAIRS, ratings, KFold(n_splits=3))
     assert all(r["mae"] / r["nmae"] == pytest.approx(1.6) for r in reports)
 
 

@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 from scipy import sparse
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import RidgeClassifier
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
-from sklearn.multiclass import OneVsRestClassifier
 
 from marginmf.metrics import label_scorer
 from marginmf.protocols import IterativeStratifiedKFold
@@ -93,10 +92,10 @@ def test_the_order_of_labels_does_not_matter(Y, random):
         np.testing.assert_array_equal(one, other)
 
 
-@pytest.mark.parametrize("n_splits", [3, 10])
-def test_folds_are_as_good_as_those_of_the_literal_algorithm_and_better_than_random_ones(n_splits):
+def test_folds_are_as_good_as_those_of_the_literal_algorithm_and_better_than_random_ones():
+    n_splits = 10
     ours, literal, random = [], [], []
-    for seed in range(60):  # the measure has heavy tails
+    for seed in range(30):  # the measure has heavy tails
         Y = imbalanced(n=400, seed=seed)
         ours.append(label_distribution(Y, held_out(IterativeStratifiedKFold(n_splits, seed), Y)))
         literal.append(label_distribution(Y, literally(Y, n_splits, np.random.default_rng(seed))))
@@ -174,10 +173,10 @@ def test_it_is_a_scikit_learn_splitter():
     rng = np.random.default_rng(0)
     Y = imbalanced(120, 4)
     X = Y @ rng.normal(size=(4, 6)) + rng.normal(size=(120, 6))
-    model, splitter = OneVsRestClassifier(LogisticRegression()), IterativeStratifiedKFold(3)
+    model, splitter = RidgeClassifier(), IterativeStratifiedKFold(3)
     scoring = label_scorer("accuracy")
     scores = cross_val_score(model, X, Y, cv=splitter, scoring=scoring)
-    search = GridSearchCV(model, {"estimator__C": [1.0]}, cv=splitter, scoring=scoring).fit(X, Y)
+    search = GridSearchCV(model, {"alpha": [1.0]}, cv=splitter, scoring=scoring).fit(X, Y)
     assert splitter.get_n_splits(X, Y) == search.n_splits_ == 3
     assert search.best_score_ == pytest.approx(scores.mean())
 

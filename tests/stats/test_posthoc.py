@@ -14,7 +14,7 @@ from marginmf.stats import (
     nemenyi_critical_difference,
     nemenyi_test,
 )
-from marginmf.stats.critical import nemenyi_quantile
+from marginmf.stats.posthoc import nemenyi_quantile
 
 RANDOM = np.random.default_rng(0).normal(size=(11, 6)) + np.arange(6) / 2
 

@@ -22,7 +22,8 @@ from marginmf.plots import (
     loss_curves,
     user_map,
 )
-from marginmf.plots.style import COLOURS, FAINT, INK, PALE_INK, calm, new_figure
+from marginmf.plots.style import COLOURS, FAINT, INK, PALE_INK, new_figure
+from marginmf.plots.style import label_axes as calm
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -5,17 +5,11 @@ Axes: ``ax.figure.savefig("figure.png")`` keeps it.  Matplotlib is imported when
 drawn, and its global state is never touched.
 """
 
-from marginmf.plots.confusion import level_confusion
-from marginmf.plots.curves import curves
+from marginmf.plots.curves import curves, loss_curves, regularisation_path, training_curves
 from marginmf.plots.geometry import item_map, user_map
-from marginmf.plots.groups import group_sparsity
-from marginmf.plots.heat import heat_map
-from marginmf.plots.losses import loss_curves
-from marginmf.plots.ranks import critical_difference
-from marginmf.plots.scores import error_bars
-from marginmf.plots.selection import regularisation_path
-from marginmf.plots.training import training_curves
-from marginmf.plots.tree import embedding_tree
+from marginmf.plots.heat import heat_map, level_confusion
+from marginmf.plots.labels import embedding_tree, group_sparsity
+from marginmf.plots.methods import critical_difference, error_bars
 
 __all__ = [
     "critical_difference",

@@ -1,12 +1,16 @@
-"""One calm look for every figure, and the one place that asks for Matplotlib."""
+"""One look for every figure; no other module of the package imports Matplotlib by itself."""
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator
+from itertools import cycle
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
     from matplotlib.colors import Colormap
     from matplotlib.figure import Figure
+
+Item = TypeVar("Item")
 
 #: Okabe and Ito's colours, which people with any kind of colour vision can tell apart; the two
 #: that are hard to see on white, yellow and sky blue, come last.
@@ -43,16 +47,42 @@ def axes_or_new(ax: "Axes | None") -> "Axes":
     return new_figure(5.5, 4.5).subplots() if ax is None else ax
 
 
-def calm(ax: "Axes", title: str | None, x_label: str, y_label: str) -> None:
+def label_axes(
+    ax: "Axes",
+    title: str | None,
+    x_label: str,
+    y_label: str,
+    *,
+    grid: Literal["both", "x"] | None = None,
+    spines: bool = True,
+) -> None:
     """Label the Axes, and take away every line that carries no information."""
     if title:
         ax.set_title(title, fontsize=TITLE_SIZE, color=INK, loc="left", pad=10)
     ax.set_xlabel(x_label, fontsize=LABEL_SIZE, color=INK)
     ax.set_ylabel(y_label, fontsize=LABEL_SIZE, color=INK, labelpad=8)
     ax.tick_params(labelsize=TICK_SIZE, colors=INK, length=0)
-    ax.spines[["top", "right"]].set_visible(False)
+    ax.spines[["top", "right"] if spines else slice(None)].set_visible(False)
     ax.spines[["left", "bottom"]].set_color(FAINT)
     ax.set_axisbelow(True)
+    if grid is not None:
+        ax.grid(axis=grid, color=FAINT, linewidth=0.6)
+
+
+def write_text(
+    ax: "Axes", x: float, y: float, text: str, *, colour: str = INK, va: str = "center", **look: Any
+) -> None:
+    """Write small centred words into the Axes."""
+    ax.text(x, y, text, ha="center", va=va, fontsize=TICK_SIZE, color=colour, **look)
+
+
+def with_colours(items: Iterable[Item]) -> Iterator[tuple[Item, str]]:
+    """Yield items, each with a colour of its own as far as there are any.
+
+    >>> [colour for _, colour in with_colours("ab")]
+    ['#0072B2', '#D55E00']
+    """
+    return zip(items, cycle(COLOURS), strict=False)
 
 
 def shades() -> "Colormap":
@@ -62,19 +92,19 @@ def shades() -> "Colormap":
     return LinearSegmentedColormap.from_list("marginmf", ["#FFFFFF", COLOURS[0]])
 
 
-def level_colours(count: int) -> list[tuple[float, ...]]:
-    """Return a colour for each of so many ordered levels, from orange for low to blue for high."""
+def level_colours(n: int) -> list[tuple[float, ...]]:
+    """Return a colour for each of n ordered levels, from orange for low to blue for high."""
     from matplotlib.colors import LinearSegmentedColormap
 
     ends = [COLOURS[1], "#D9C9A3", COLOURS[0]]
     ordered = LinearSegmentedColormap.from_list("marginmf-levels", ends)
-    return [ordered(place / max(1, count - 1)) for place in range(count)]
+    return [ordered(index / max(1, n - 1)) for index in range(n)]
 
 
 def legend_below(ax: "Axes", columns: int = 2, title: str | None = None) -> None:
     """Name what is drawn below the Axes: curves may be anywhere inside."""
-    place: Any = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.14), "ncols": columns}
-    legend = ax.legend(frameon=False, fontsize=TICK_SIZE, labelcolor=INK, title=title, **place)
+    position: Any = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.14), "ncols": columns}
+    legend = ax.legend(frameon=False, fontsize=TICK_SIZE, labelcolor=INK, title=title, **position)
     legend.get_title().set(fontsize=TICK_SIZE, color=INK)
 
 

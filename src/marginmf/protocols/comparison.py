@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import reduce
 from typing import Any
@@ -33,7 +33,7 @@ class Comparison:
     ----------
     kind : {"ratings", "labels", "lists"}
         What was measured.
-    metrics : tuple of str
+    metrics : sequence of str
         The metrics that tables show; the first one decides which model is the best.
     values : dict of str to dict of str to list of float
         By method, by metric, the value on every split: those that tables do not show too.
@@ -53,18 +53,23 @@ class Comparison:
     >>> print(found)
     method  MAE               p
     A       *0.7100 ± 0.0100  best
-    B       0.7500 ± 0.0100   0.036
+    B       0.7500 ± 0.0100   0.035
     3 splits; * marks the best; p: difference from the best by MAE.
     """
 
     kind: MetricKind
-    metrics: tuple[str, ...]
+    metrics: Iterable[str]
     values: dict[str, dict[str, list[float]]] = field(default_factory=dict)
     test_size: float | None = None
     baseline: str | None = None
     rule: ListRule | None = None
     lists: dict[str, list[ListScores]] = field(default_factory=dict)
     _known: dict[Any, Any] = field(default_factory=dict, init=False)
+
+    def __post_init__(self) -> None:
+        self.metrics = tuple(one.name for one in self._metrics(self.metrics))
+        if self.baseline is not None:
+            self._check_baseline(self.baseline)
 
     def __repr__(self) -> str:
         names = ", ".join(self.values)
@@ -94,6 +99,10 @@ class Comparison:
     def user_values(self, method: str, name: str | None = None) -> Float64Array:
         """Return a metric for every user: the mean over the splits that judged the user."""
         wanted = self._metric(name).name
+        key = "users", method, wanted
+        if key in self._known:
+            kept: Float64Array = self._known[key]
+            return kept
         splits = self.lists[method]
         users = reduce(IdIndex.union, (IdIndex(own.users, "user") for own in splits))
         totals, times = np.zeros((2, len(users)))
@@ -102,6 +111,7 @@ class Comparison:
             totals[rows] += own.values[wanted]
             times[rows] += 1
         means: Float64Array = totals / times
+        self._known[key] = means
         return means
 
     def mean(self, method: str, name: str | None = None) -> float:
@@ -161,12 +171,14 @@ class Comparison:
         return dict(self._known[key])
 
     def _against(self, wanted: Metric, baseline: str | None = None) -> str | None:
-        named = baseline or self.baseline
-        if named is not None and named not in self.values:
-            raise ValueError(
-                f"baseline={named!r} is not one of the methods: {', '.join(self.values)}."
-            )
-        return named or self.best(wanted.name)
+        if baseline is not None:
+            self._check_baseline(baseline)
+        return baseline or self.baseline or self.best(wanted.name)
+
+    def _check_baseline(self, name: str) -> None:
+        if name not in self.values:
+            methods = ", ".join(self.values)
+            raise ValueError(f"baseline={name!r} is not one of the methods: {methods}.")
 
     def _tested(self, wanted: Metric, against: str | None) -> dict[str, float]:
         if against is None or wanted.kind == "seconds":
@@ -383,15 +395,14 @@ class Comparison:
         return found
 
     def _metric(self, name: str | None) -> Metric:
-        return metric(self.metrics[0] if name is None else name, self.kind)
+        return metric(next(iter(self.metrics)) if name is None else name, self.kind)
 
     def _metrics(self, names: Iterable[str] | None) -> list[Metric]:
-        if isinstance(names, str):
-            raise ValueError(f"metrics={names!r} must be a sequence of metrics, one at least.")
-        wanted: Sequence[str] = self.metrics if names is None else list(names)
-        if not wanted:
-            raise ValueError("metrics=[] must be a sequence of metrics, one at least.")
-        return [metric(name, self.kind) for name in wanted]
+        wanted = self.metrics if names is None else names
+        found = [] if isinstance(wanted, str) else [metric(name, self.kind) for name in wanted]
+        if not found:
+            raise ValueError(f"metrics={wanted!r} must be a sequence of metrics, one at least.")
+        return found
 
 
 def _number(value: float) -> float | None:

@@ -12,11 +12,11 @@ import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 
 from marginmf import __version__
+from marginmf._utils.files import atomic_write
 from marginmf._utils.parameters import suggestion
 from marginmf._utils.types import IntArray
 from marginmf.checkpoints.fingerprint import digest, plain
-from marginmf.labels import METHODS as LABEL_METHODS
-from marginmf.metrics import LABEL_METRICS, metric
+from marginmf.metrics import LABEL_METRICS
 from marginmf.metrics.table import MetricKind
 from marginmf.progress import show_bar
 from marginmf.protocols.comparison import Comparison
@@ -149,10 +149,6 @@ def compare(
         A file that keeps every finished fit's figures.  A second call goes on where the first one
         was interrupted, and may add models; a file of another comparison is refused.
 
-    Returns
-    -------
-    Comparison
-
     Examples
     --------
     >>> from marginmf.datasets import make_ratings
@@ -176,8 +172,9 @@ def compare(
         )
     if lists is None:
         Ratings.of(table.pairs, table.values)  # a fault anywhere is found before a fit
-    comparison = _empty(kind, metrics, named, baseline)
-    comparison.rule = lists
+    shown = (*SHOWN[kind], "seconds") if metrics is None else metrics
+    values: dict[str, Any] = {name: {} for name in named}
+    comparison = Comparison(kind, shown, values, baseline=baseline, rule=lists)
     work = _Work(table, named, protocol or HoldOut(), comparison)
     return work.run(n_jobs, progress, checkpoint, {"lists": lists and asdict(lists)})
 
@@ -211,10 +208,6 @@ def compare_labels(
     baseline, n_jobs, progress, checkpoint
         As in `compare`.
 
-    Returns
-    -------
-    Comparison
-
     Examples
     --------
     >>> from sklearn.datasets import make_multilabel_classification
@@ -222,10 +215,13 @@ def compare_labels(
     >>> data = make_multilabel_classification(n_samples=90, n_classes=4, random_state=0)
     >>> found = compare_labels(data, [PLST(), MLkNN()], metrics=["micro_f1", "ndcg_at_2"])
     >>> found.methods, found.metrics
-    (['PLST', 'MLkNN'], ('micro_f1', 'ndcg_at_2', 'seconds'))
+    (['PLST', 'MLkNN'], ('micro_f1', 'ndcg_at_2'))
     """
-    named = _named_models(models, LABEL_METHODS)
-    comparison = _empty("labels", metrics, named, baseline)
+    from marginmf.labels import METHODS  # not needed for ratings, and slow to import
+
+    named = _named_models(models, METHODS)
+    shown = (*SHOWN["labels"], "seconds") if metrics is None else metrics
+    comparison = Comparison("labels", shown, {name: {} for name in named}, baseline=baseline)
     ranked = [name for name in comparison.metrics if name not in {*LABEL_METRICS, "seconds"}]
     table = LabelsData.read(data, ranked)
     work = _Work(table, named, protocol or IterativeStratifiedKFold(), comparison)
@@ -258,21 +254,9 @@ def _seeded(model: Any) -> Any:
     return model.set_params(random_state=0) if "random_state" in model.get_params() else model
 
 
-def _empty(
-    kind: MetricKind, metrics: Iterable[str] | None, models: Mapping[str, Any], baseline: str | None
-) -> Comparison:
-    if isinstance(metrics, str):
-        raise ValueError(f"metrics={metrics!r} must be a sequence of metrics, one at least.")
-    names = [metric(name, kind).name for name in (SHOWN[kind] if metrics is None else metrics)]
-    if baseline is not None and baseline not in models:
-        raise ValueError(f"baseline={baseline!r} is not one of the methods: {', '.join(models)}.")
-    shown = tuple(dict.fromkeys([*names, "seconds"]))
-    return Comparison(kind, shown, {name: {} for name in models}, baseline=baseline)
-
-
 @dataclass(frozen=True, eq=False)
 class _Work:
-    """Every model on every split: what is done, and what remains to be done."""
+    """Every model on every split of the data."""
 
     data: Any
     models: dict[str, Any]
@@ -293,43 +277,50 @@ class _Work:
         file = None if checkpoint is None else _ResultFile.open(Path(checkpoint), self, settings)
         found: dict[tuple[int, str], SplitResult] = {}
         sizes: list[float] = []
-        side_by_side = effective_n_jobs(n_jobs) > 1
+
+        def splits() -> Iterator[tuple[int, tuple[IntArray, ...]]]:
+            for number, rows in enumerate(self.data.rows(self.protocol)):
+                sizes.append(len(rows[-1]) / sum(map(len, rows)))
+                if file is not None:
+                    found.update(file.finished(number, rows))
+                yield number, rows
+
+        def tasks(splits: Iterable[tuple[int, Any]]) -> Iterator[tuple[int, str, Any, Any]]:
+            for number, rows in splits:
+                names = [name for name in self.models if (number, name) not in found]
+                split = self.data.split(rows) if names else None
+                for name in names:
+                    yield number, name, self.models[name], split
+
         with _announcer(progress, total) as announce:
 
-            def tasks() -> Iterator[tuple[int, str, Any, Any]]:
-                for number, rows in enumerate(self.data.rows(self.protocol)):
-                    sizes.append(len(rows[-1]) / sum(map(len, rows)))
-                    if file is not None:
-                        found.update(file.finished(number, rows))
-                    split = None
-                    for name, model in self.models.items():
-                        if (number, name) in found:
-                            continue
-                        split = self.data.split(rows) if split is None else split
-                        if not side_by_side:
-                            announce(len(found), f"{name}, split {number + 1}")
-                        yield number, name, model, split
+            def measured() -> Iterator[tuple[int, str, SplitResult]]:
+                if effective_n_jobs(n_jobs) > 1:
+                    # Processes ask for tasks in a thread, where an error would be lost: all row
+                    # numbers are found before.
+                    work = tasks(list(splits()))
+                    parallel = Parallel(n_jobs, return_as="generator_unordered")
+                    yield from parallel(delayed(_measure)(*task) for task in work)
+                    return
+                for number, name, *task in tasks(splits()):
+                    announce(len(found), f"{name}, split {number + 1}")
+                    yield _measure(number, name, *task)
 
-            results: Iterable[Any] = map(_measure, tasks())
-            if side_by_side:
-                parallel = Parallel(n_jobs, return_as="generator_unordered")
-                results = parallel(delayed(_measure)(task) for task in tasks())
-            for number, name, result in results:
+            for number, name, result in measured():
                 found[number, name] = result
                 if file is not None:
                     file.add(number, name, result)
-                if side_by_side:
+                if effective_n_jobs(n_jobs) > 1:
                     announce(len(found), f"{name}, split {number + 1}")
             announce(len(found), "")
         for number, name in sorted(found, key=lambda key: key[0]):
             self.comparison.add(name, found[number, name].values, found[number, name].lists)
-        self.comparison.test_size = float(np.mean(sizes)) if sizes else None
+        self.comparison.test_size = float(np.mean(sizes))
         return self.comparison
 
 
-def _measure(task: tuple[int, str, Any, Any]) -> tuple[int, str, SplitResult]:
+def _measure(number: int, name: str, model: Any, split: Any) -> tuple[int, str, SplitResult]:
     """Evaluate a model on a split, without what is too large to come back from a process."""
-    number, name, model, split = task
     warm_up(model, split)
     return number, name, replace(split.evaluate(model), model=None, predicted=None)
 
@@ -377,13 +368,9 @@ class _ResultFile:
             ]
             if wrong or others:
                 what = f"other {OTHER[wrong[0]]}" if wrong else f"other parameters of {others[0]}"
-                raise ValueError(
-                    f"{path} is the checkpoint of another comparison ({what}).\n"
-                    "Give checkpoint= another path, or delete the file to start again."
-                )
-        path.parent.mkdir(parents=True, exist_ok=True)
-        # Written again, because an interruption may have left half a line at the end.
-        path.write_text("".join(json.dumps(line) + "\n" for line in lines or [head]))
+                raise _refusal(path, what)
+        with atomic_write(path) as target:  # again: an interruption may have left half a line
+            target.write("".join(json.dumps(line) + "\n" for line in lines or [head]).encode())
         return cls(path, models, users, lines[1:])
 
     def finished(
@@ -396,11 +383,8 @@ class _ResultFile:
             if line["split"] != number or line["method"] not in self.models:
                 continue
             if line["rows"] != code:
-                raise ValueError(
-                    f"{self.path} is the checkpoint of another comparison (split {number + 1} has "
-                    "other rows: another protocol or seed).\n"
-                    "Give checkpoint= another path, or delete the file to start again."
-                )
+                what = f"split {number + 1} has other rows: another protocol or seed"
+                raise _refusal(self.path, what)
             found[number, line["method"]] = SplitResult(line["values"], self._lists(line))
         return found
 
@@ -428,6 +412,13 @@ class _ResultFile:
         names = [name for name in line["values"] if name not in {*values, "seconds"}]
         overall = {name: line["values"][name] for name in names}
         return ListScores(self.users.ids[line["users"]], values, overall)
+
+
+def _refusal(path: Path, what: str) -> ValueError:
+    return ValueError(
+        f"{path} is the checkpoint of another comparison ({what}).\n"
+        "Give checkpoint= another path, or delete the file to start again."
+    )
 
 
 def _read_lines(path: Path) -> list[dict[str, Any]]:

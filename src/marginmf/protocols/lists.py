@@ -155,10 +155,6 @@ def judge_lists(
         The ratings that the model was fitted to, which say what users like and how popular items
         are; by default ``model.ratings_``, which are those of the new users after a fold-in.
 
-    Returns
-    -------
-    ListScores
-
     Examples
     --------
     >>> from marginmf.ratings import BiasOnly

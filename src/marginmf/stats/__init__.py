@@ -15,17 +15,25 @@ an array with a row for each data set and a column for each method.
 {'A': 1.1666666666666667, 'B': 2.1666666666666665, 'C': 2.6666666666666665}
 """
 
-from marginmf.stats.critical import (
+from marginmf.stats.paired import (
+    PairedComparison,
+    SignedRankTest,
+    bootstrap_interval,
+    holm,
+    paired_comparison,
+    paired_randomisation_test,
+    signed_rank_test,
+    wilcoxon_holm,
+)
+from marginmf.stats.posthoc import (
+    PostHocTest,
     bonferroni_dunn_critical_difference,
+    bonferroni_dunn_test,
     cliques,
     nemenyi_critical_difference,
+    nemenyi_test,
 )
-from marginmf.stats.friedman import FriedmanTest, friedman_test
-from marginmf.stats.paired import PairedComparison, paired_comparison
-from marginmf.stats.posthoc import PostHocTest, bonferroni_dunn_test, nemenyi_test
-from marginmf.stats.ranks import average_ranks
-from marginmf.stats.resampling import bootstrap_interval, paired_randomisation_test
-from marginmf.stats.signed_ranks import SignedRankTest, holm, signed_rank_test, wilcoxon_holm
+from marginmf.stats.ranks import FriedmanTest, average_ranks, friedman_test
 
 __all__ = [
     "FriedmanTest",

@@ -1,12 +1,26 @@
-"""The critical-difference diagram of Demšar (2006)."""
+"""How methods compare: their metrics side by side, and the critical-difference diagram."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from marginmf.plots.style import COLOURS, INK, PALE_INK, TICK_SIZE, TITLE_SIZE, new_figure
+import numpy as np
+
+from marginmf.metrics import describe_metrics
+from marginmf.plots.style import (
+    COLOURS,
+    INK,
+    PALE_INK,
+    TICK_SIZE,
+    TITLE_SIZE,
+    label_axes,
+    new_figure,
+    write_text,
+)
+from marginmf.stats import cliques
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 #: Heights are in rows of text: the bracket and the numbers above the axis, bars and names below.
 BRACKET, NUMBERS, FIRST_BAR, BETWEEN_BARS = 1.9, 0.35, 0.45, 0.38
@@ -16,6 +30,52 @@ ASIDE = 0.04
 ROW, LETTER, AXIS = 0.26, 0.085, 5.5
 #: More numbers than this would not fit along the axis: only some are written.
 MOST_NUMBERS = 16
+
+
+def error_bars(scores: Mapping[str, Mapping[str, Sequence[float]]]) -> "Figure":
+    """Draw a panel for each metric: a dot at each method's mean, a bar of one standard deviation.
+
+    Dots and not columns, so that the axis may start near the errors and small differences show;
+    the best of each panel is filled, by the direction that `marginmf.metrics.METRICS` has for the
+    metric.  Of a metric that is not in that table, none is.
+
+    Parameters
+    ----------
+    scores : mapping of str to mapping of str to sequence of float
+        For every method, for every metric, its value on each split.
+
+    Examples
+    --------
+    >>> figure = error_bars({"HMF": {"mae": [0.67, 0.68]}, "ALS": {"mae": [0.70, 0.71]}})
+    >>> len(figure.axes), [label.get_text() for label in figure.axes[0].get_yticklabels()]
+    (1, ['HMF', 'ALS'])
+    """
+    if not scores:
+        raise ValueError("There are no scores to draw: give those of one method at least.")
+    methods = list(scores)
+    metrics = describe_metrics(scores[methods[0]])
+    figure = new_figure(1.2 + 2.4 * len(metrics), 1.2 + 0.4 * len(methods))
+    panels = figure.subplots(1, len(metrics), sharey=True, squeeze=False)[0]
+    for ax, (name, metric) in zip(panels, metrics.items(), strict=True):
+        means = {method: float(np.mean(scores[method][name])) for method in methods}
+        best = metric.best(means)
+        for row, method in enumerate(methods):
+            values = scores[method][name]
+            ax.errorbar(
+                means[method],
+                row,
+                xerr=np.std(values, ddof=1) if len(values) > 1 else None,
+                fmt="o",
+                markersize=7,
+                color=COLOURS[0],
+                markerfacecolor=COLOURS[0] if best and means[method] == means[best] else "white",
+                capsize=3,
+            )
+        label_axes(ax, None, metric.heading, "", grid="x")
+        ax.margins(x=0.15, y=0.1)
+    panels[0].set_yticks(range(len(methods)), methods, color=INK)
+    panels[0].invert_yaxis()  # in the order given, from the top
+    return figure
 
 
 def critical_difference(
@@ -32,10 +92,8 @@ def critical_difference(
         The mean rank of each method, such as `marginmf.stats.average_ranks` returns.
     cd : float
         The critical difference, such as `marginmf.stats.nemenyi_critical_difference` returns.
-    ax : Axes, optional
-        Where to draw; by default a new figure, as high as the names need.
-    title : str, optional
-        A title.
+    ax, title
+        The Axes to draw into, by default a new figure; and a title.
 
     Returns
     -------
@@ -50,8 +108,6 @@ def critical_difference(
     >>> [text.get_text() for text in ax.texts][-4:]
     ['A  1.50', 'B  2.20', '3.90  C', '2.40  D']
     """
-    from marginmf.stats import cliques
-
     if len(ranks) < 2:
         raise ValueError(f"There are ranks of {len(ranks)} method(s): two are needed.")
     ordered = sorted(ranks, key=lambda name: ranks[name])
@@ -91,17 +147,14 @@ def _draw_axis(ax: "Axes", count: int) -> None:
     ax.plot([1, count], [0, 0], color=INK, linewidth=1.2)
     for rank in range(1, count + 1, 1 + (count - 1) // MOST_NUMBERS):
         ax.plot([rank] * 2, [0, -0.2], color=INK, linewidth=1.2)
-        ax.text(rank, -NUMBERS, str(rank), ha="center", va="bottom", fontsize=TICK_SIZE, color=INK)
+        write_text(ax, rank, -NUMBERS, str(rank), va="bottom")
 
 
 def _draw_bracket(ax: "Axes", cd: float) -> None:
     ends = [1.0, 1.0, 1.0 + cd, 1.0 + cd]
     tip, level = -BRACKET + 0.2, -BRACKET
     ax.plot(ends, [tip, level, level, tip], color=INK, linewidth=1.2)
-    label = f"CD = {cd:.2f}"
-    ax.text(
-        1.0 + cd / 2, level - 0.1, label, ha="center", va="bottom", fontsize=TICK_SIZE, color=INK
-    )
+    write_text(ax, 1.0 + cd / 2, level - 0.1, f"CD = {cd:.2f}", va="bottom")
 
 
 def _name_methods(
