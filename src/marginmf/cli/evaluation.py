@@ -299,7 +299,6 @@ def show_comparison(
     from rich.text import Text
 
     from marginmf.cli.output import mark_best, new_table
-    from marginmf.metrics import metric
 
     shown = list(found.metrics)
     # Recall says more of lists than precision; of other metrics, the first matter most.
@@ -316,9 +315,7 @@ def show_comparison(
         table.add_row(name, *words, *marked)
     console.print(table)
     if "p" in headings:
-        first = metric(found.metrics[0], found.kind)
-        title = first.title(None if found.rule is None else found.rule.k)
-        console.print(f"p is that of the difference from the best {title}.")
+        console.print(f"p is that of the difference from the best {headings[1]}.")
 
 
 def check_table(out: Path | None) -> None:
