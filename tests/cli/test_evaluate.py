@@ -7,7 +7,7 @@ from statistics import fmean, stdev
 
 import pytest
 
-from marginmf.cli.evaluation import ProtocolOptions
+from marginmf.cli.comparisons import ProtocolOptions
 from marginmf.datasets import read_ratings
 from marginmf.protocols import HoldOut, KFold, StrongGeneralisation, WeakGeneralisation, evaluate
 from marginmf.ratings import BiasOnly

@@ -4,9 +4,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
 
-from marginmf.cli import options
+from marginmf.cli import comparisons, options
 from marginmf.cli.commands import command
-from marginmf.cli.evaluation import FoldOptions, ListOptions, ProtocolOptions
 
 if TYPE_CHECKING:
     from marginmf.protocols import Comparison
@@ -29,8 +28,8 @@ def compare(
         ),
     ] = None,
     out: options.TableOut = None,
-    lists: ListOptions,
-    protocol: ProtocolOptions,
+    lists: comparisons.ListOptions,
+    protocol: comparisons.ProtocolOptions,
     model: options.ModelOptions,
     data: options.DataOptions,
     console: options.ConsoleOptions,
@@ -42,15 +41,15 @@ def compare(
     With --lists, the lists that the methods recommend are judged: every cell is a mean over users
     and its 95 % interval.
     """
-    from marginmf.cli import estimators, evaluation, output
+    from marginmf.cli import estimators, output
 
     output.refuse_same(out, data.file, *data.feature_files.values())
-    evaluation.check_table(out)
+    comparisons.check_table(out)
     protocol = protocol.resolve(lists.lists)
     usual = LISTED if lists.lists else RATED
     usual = ",".join(options.POSITIVE) if lists.positive_only else usual
     chosen = estimators.parse_model_names(usual if names is None else names, "hmf,als")
-    source, found = evaluation.compare_ratings(chosen, lists, protocol, model, data, console)
+    source, found = comparisons.compare_ratings(chosen, lists, protocol, model, data, console)
     about = {"data": source.summary(), "protocol": protocol.summary(), "seed": model.seed}
     heading = f"{source.lines()}\nProtocol {protocol.describe()}{lists.describe()}."
     _report(found, about, heading, out, console)
@@ -66,7 +65,7 @@ def compare_labels(
         ),
     ] = "grople,mlchmf,binary-relevance,ridge-embedding",
     out: options.TableOut = None,
-    folds: FoldOptions,
+    folds: comparisons.FoldOptions,
     model: options.LabelModelOptions,
     decision: options.DecisionOptions,
     data: options.LabelDataOptions,
@@ -77,12 +76,12 @@ def compare_labels(
     Every cell is a mean and, after ±, the standard deviation over the folds; the best of each
     column is marked, and p is that of the difference from the best. Seconds are those of a fit.
     """
-    from marginmf.cli import estimators, evaluation, inputs, output
+    from marginmf.cli import estimators, inputs, output
 
-    evaluation.check_table(out)
+    comparisons.check_table(out)
     output.refuse_same(out, data.file, data.xml)
     chosen = estimators.parse_model_names(names, "grople,mlknn")
-    table, found = evaluation.compare_label_sets(chosen, folds, model, decision, data, console)
+    table, found = comparisons.compare_label_sets(chosen, folds, model, decision, data, console)
     about = {
         "data": inputs.summarise_labels(table),
         "folds": folds.summary(),
@@ -101,16 +100,14 @@ def _report(
     console: options.ConsoleOptions,
 ) -> None:
     """Print a comparison, and write it to a file if one was named."""
-    from marginmf.cli.evaluation import show_comparison, write_table
-
     measured = found.as_dict()
     tested = measured["tested"]
     tested["best"] = tested.pop("against")
     result = {**about, **measured, "out": None if out is None else str(out)}
     if out is not None:
-        write_table(found, result, out)
+        comparisons.write_table(found, result, out)
     console.print_json(result)
     console.print(heading)
-    show_comparison(console.out, found)
+    comparisons.show_comparison(console.out, found)
     if out is not None:
         console.print(f"The table is in {out}.")

@@ -56,7 +56,7 @@ def demo(
     # The numerical libraries are imported here, so that --help does not wait for them.
     from rich.text import Text
 
-    from marginmf.cli import evaluation, inputs, output
+    from marginmf.cli import comparisons, inputs, output
     from marginmf.protocols import Comparison, HoldOut, split_ratings
     from marginmf.ratings import Ratings
 
@@ -84,7 +84,7 @@ def demo(
     example = pick_example(source.table, split, trials["HMF"].predicted)
     held_out = f"{len(split.test_ratings):,} of them are held out."
     console.out.print(Text.assemble((source.title, "bold"), f": {source.counts()}; {held_out}"))
-    evaluation.show_comparison(console.out, found, DESCRIPTIONS)
+    comparisons.show_comparison(console.out, found, DESCRIPTIONS)
     _show_example(console, example, split.train.levels)
     drawn: Path | None = picture
     try:

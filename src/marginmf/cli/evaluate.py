@@ -2,17 +2,16 @@
 
 from dataclasses import asdict
 
-from marginmf.cli import options
+from marginmf.cli import comparisons, options
 from marginmf.cli.commands import command
-from marginmf.cli.evaluation import FoldOptions, ListOptions, ProtocolOptions
 
 
 @command("marginmf evaluate ratings.csv --model mmmf --protocol holdout")
 def evaluate(
     *,
     name: options.MethodName = "hmf",
-    lists: ListOptions,
-    protocol: ProtocolOptions,
+    lists: comparisons.ListOptions,
+    protocol: comparisons.ProtocolOptions,
     model: options.ModelOptions,
     data: options.DataOptions,
     console: options.ConsoleOptions,
@@ -23,10 +22,8 @@ def evaluate(
     the standard deviation is that of a sample. With --lists, the lists that the method recommends
     are judged: do they have the held-out items that users like?
     """
-    from marginmf.cli.evaluation import compare_ratings, show_method
-
     protocol = protocol.resolve(lists.lists)
-    source, found = compare_ratings([name], lists, protocol, model, data, console)
+    source, found = comparisons.compare_ratings([name], lists, protocol, model, data, console)
     result = {
         "data": source.summary(),
         "model": name,
@@ -39,14 +36,14 @@ def evaluate(
     console.print_json(result)
     console.print(source.lines())
     console.print(f"Protocol {protocol.describe()}{lists.describe()}.")
-    show_method(console.out, found, name)
+    comparisons.show_method(console.out, found, name)
 
 
 @command("marginmf labels evaluate songs.csv --labels 2 --model plst --cv 3", name="evaluate")
 def evaluate_labels(
     *,
     name: options.LabelMethodName = "grople",
-    folds: FoldOptions,
+    folds: comparisons.FoldOptions,
     model: options.LabelModelOptions,
     decision: options.DecisionOptions,
     data: options.LabelDataOptions,
@@ -57,9 +54,9 @@ def evaluate_labels(
     Prints the mean and the standard deviation of every metric over the folds. Lower is better for
     Hamming loss and coverage, higher for all others; accuracy is the mean Jaccard index.
     """
-    from marginmf.cli import evaluation, inputs
+    from marginmf.cli import inputs
 
-    table, found = evaluation.compare_label_sets([name], folds, model, decision, data, console)
+    table, found = comparisons.compare_label_sets([name], folds, model, decision, data, console)
     console.print_json(
         {
             "data": inputs.summarise_labels(table),
@@ -72,4 +69,4 @@ def evaluate_labels(
     )
     console.print(inputs.describe_labels(table))
     console.print(f"Held out: {folds.describe()}. Decision: {decision.describe()}.")
-    evaluation.show_method(console.out, found, name)
+    comparisons.show_method(console.out, found, name)
