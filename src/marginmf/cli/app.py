@@ -7,12 +7,11 @@ from typer import Option
 
 import marginmf
 from marginmf.cli.commands import SETTINGS, command_group
-from marginmf.cli.compare import compare, compare_labels
 from marginmf.cli.datasets import get_datasets, list_datasets, show_dataset, show_path
 from marginmf.cli.demo import demo
 from marginmf.cli.doctor import doctor
 from marginmf.cli.errors import CommandGroup
-from marginmf.cli.evaluate import evaluate, evaluate_labels
+from marginmf.cli.evaluate import compare, compare_labels, evaluate, evaluate_labels
 from marginmf.cli.fit import fit, fit_labels
 from marginmf.cli.info import info
 from marginmf.cli.predict import predict, predict_labels

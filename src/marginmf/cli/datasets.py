@@ -19,8 +19,7 @@ Name = Annotated[str, Argument(metavar="NAME", help="A dataset, by name.")]
 def list_datasets(
     *,
     kind: Annotated[
-        Literal["ratings", "labels"] | None,
-        Option(help="Only datasets of this kind.", show_default=False),
+        Literal["ratings", "labels"] | None, Option(help="Only datasets of this kind.")
     ] = None,
     console: ConsoleOptions,
 ) -> None:
@@ -55,7 +54,6 @@ def get_datasets(
             "--from",
             metavar="PATH",
             help="Your own copy: the owner's file, or an archive that contains it.",
-            show_default=False,
         ),
     ] = None,
     offline: Annotated[

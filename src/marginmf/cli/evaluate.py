@@ -1,9 +1,19 @@
-"""``marginmf evaluate`` and ``marginmf labels evaluate``: one method on held-out data."""
+"""``marginmf evaluate`` and ``compare``, also for labels: methods on held-out data."""
 
 from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from typer import Option
 
 from marginmf.cli import comparisons, options
 from marginmf.cli.commands import command
+
+if TYPE_CHECKING:
+    from marginmf.protocols import Comparison
+
+#: What is compared by default: by errors, and by lists.
+RATED, LISTED = "hmf,pmmmf,mmmf,als", "hmf,mmmf,ease,itemknn,popular"
 
 
 @command("marginmf evaluate ratings.csv --model mmmf --protocol holdout")
@@ -70,3 +80,101 @@ def evaluate_labels(
     console.print(inputs.describe_labels(table))
     console.print(f"Held out: {folds.describe()}. Decision: {decision.describe()}.")
     comparisons.show_method(console.out, found, name)
+
+
+@command("marginmf compare ratings.csv --models mmmf,als,bias --out table.md")
+def compare(
+    *,
+    names: Annotated[
+        str | None,
+        Option(
+            "--models",
+            metavar="NAME,NAME,...",
+            help=f"Some of {', '.join(options.METHODS)}; with --lists, of "
+            f"{', '.join(options.POSITIVE)} too.  By default {RATED}, or {LISTED}.",
+        ),
+    ] = None,
+    out: options.TableOut = None,
+    lists: comparisons.ListOptions,
+    protocol: comparisons.ProtocolOptions,
+    model: options.ModelOptions,
+    data: options.DataOptions,
+    console: options.ConsoleOptions,
+) -> None:
+    """Fit several methods to the same ratings and put their errors into one table.
+
+    Every cell is a mean and, after ±, the standard deviation over the splits; the best of each
+    column is marked, and p is that of the difference from the best. Seconds are those of a fit.
+    With --lists, the lists that the methods recommend are judged: every cell is a mean over users
+    and its 95 % interval.
+    """
+    from marginmf.cli import estimators, output
+
+    output.refuse_same(out, data.file, *data.feature_files.values())
+    comparisons.check_table(out)
+    protocol = protocol.resolve(lists.lists)
+    usual = LISTED if lists.lists else RATED
+    usual = ",".join(options.POSITIVE) if lists.positive_only else usual
+    chosen = estimators.parse_model_names(usual if names is None else names, "hmf,als")
+    source, found = comparisons.compare_ratings(chosen, lists, protocol, model, data, console)
+    about = {"data": source.summary(), "protocol": protocol.summary(), "seed": model.seed}
+    heading = f"{source.lines()}\nProtocol {protocol.describe()}{lists.describe()}."
+    _report(found, about, heading, out, console)
+
+
+@command("marginmf labels compare songs.csv --labels 2 --models plst,mlknn", name="compare")
+def compare_labels(
+    *,
+    names: Annotated[
+        str,
+        Option(
+            "--models", metavar="NAME,NAME,...", help=f"Some of {', '.join(options.LABEL_METHODS)}."
+        ),
+    ] = "grople,mlchmf,binary-relevance,ridge-embedding",
+    out: options.TableOut = None,
+    folds: comparisons.FoldOptions,
+    model: options.LabelModelOptions,
+    decision: options.DecisionOptions,
+    data: options.LabelDataOptions,
+    console: options.ConsoleOptions,
+) -> None:
+    """Fit several methods to the same rows, under one decision rule, and compare them in a table.
+
+    Every cell is a mean and, after ±, the standard deviation over the folds; the best of each
+    column is marked, and p is that of the difference from the best. Seconds are those of a fit.
+    """
+    from marginmf.cli import estimators, inputs, output
+
+    comparisons.check_table(out)
+    output.refuse_same(out, data.file, data.xml)
+    chosen = estimators.parse_model_names(names, "grople,mlknn")
+    table, found = comparisons.compare_label_sets(chosen, folds, model, decision, data, console)
+    about = {
+        "data": inputs.summarise_labels(table),
+        "folds": folds.summary(),
+        "decision": decision.parameters(),
+        "seed": model.seed,
+    }
+    held_out = f"Held out: {folds.describe()}. Decision: {decision.describe()}."
+    _report(found, about, f"{inputs.describe_labels(table)}\n{held_out}", out, console)
+
+
+def _report(
+    found: "Comparison",
+    about: dict[str, Any],
+    heading: str,
+    out: Path | None,
+    console: options.ConsoleOptions,
+) -> None:
+    """Print a comparison, and write it to a file if one was named."""
+    measured = found.as_dict()
+    tested = measured["tested"]
+    tested["best"] = tested.pop("against")
+    result = {**about, **measured, "out": None if out is None else str(out)}
+    if out is not None:
+        comparisons.write_table(found, result, out)
+    console.print_json(result)
+    console.print(heading)
+    comparisons.show_comparison(console.out, found)
+    if out is not None:
+        console.print(f"The table is in {out}.")

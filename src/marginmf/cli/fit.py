@@ -21,7 +21,6 @@ def fit(
             metavar="NAME",
             help=f"The method: {', '.join(options.METHODS)}; for who has what: "
             f"{', '.join(options.POSITIVE)}.  By default hmf, or ease.",
-            show_default=False,
         ),
     ] = None,
     positive_only: Annotated[

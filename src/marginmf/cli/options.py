@@ -40,9 +40,7 @@ ColumnsOut = Annotated[
 UserColumn = Annotated[str | None, Option("--user", metavar="COLUMN", help="The column of users.")]
 ItemColumn = Annotated[str | None, Option("--item", metavar="COLUMN", help="The column of items.")]
 Seed = Annotated[int, Option(min=0, help="Seed of everything that is random.")]
-Threads = Annotated[
-    int | None, Option(min=1, help="Threads; by default all cores.", show_default=False)
-]
+Threads = Annotated[int | None, Option(min=1, help="Threads; by default all cores.")]
 ListLength = Annotated[int, Option("-n", min=1, help="The length of a list.")]
 
 
@@ -140,21 +138,16 @@ PARAMETERS = {"factors": "n_factors", "reg": "reg", "max_iter": "max_iter"}
 class ModelOptions:
     """The parameters of a method; those that were not given keep the method's defaults."""
 
-    factors: Annotated[int | None, Option(min=1, help="Number of factors.", show_default=False)] = (
-        None
-    )
+    factors: Annotated[int | None, Option(min=1, help="Number of factors.")] = None
     reg: Annotated[
         str | None,
         Option(
             metavar="auto|NUMBER|N,N,...",
             help="The regularisation strength: chosen on held-out ratings (auto), one number, or "
             "one for each stage of HMF.",
-            show_default=False,
         ),
     ] = None
-    max_iter: Annotated[
-        int | None, Option(min=1, help="The largest number of iterations.", show_default=False)
-    ] = None
+    max_iter: Annotated[int | None, Option(min=1, help="The largest number of iterations.")] = None
     settings: Annotated[
         list[str] | None,
         Option(
@@ -162,7 +155,6 @@ class ModelOptions:
             metavar="NAME=VALUE",
             help="Any other parameter of the method, such as loss=logistic; may be repeated. "
             "als.bias=true is for one method of several.",
-            show_default=False,
         ),
     ] = None
     seed: Seed = 0
@@ -179,7 +171,6 @@ class LabelColumns:
             metavar="N|NAME,NAME,...",
             help="The columns that are labels: the last N, the first as -N, names, or a pattern "
             "such as 'tag_*'. Not needed for svmlight files and for ARFF files with an XML file.",
-            show_default=False,
         ),
     ] = None
     xml: Annotated[
@@ -187,7 +178,6 @@ class LabelColumns:
         Option(
             metavar="FILE",
             help="The XML file that names the labels of an ARFF file, if it is not beside it.",
-            show_default=False,
         ),
     ] = None
     ignore: Annotated[
@@ -195,7 +185,6 @@ class LabelColumns:
         Option(
             metavar="NAME,NAME,...",
             help="Columns that are neither labels nor features; quote a name that has commas.",
-            show_default=False,
         ),
     ] = None
 
@@ -233,7 +222,6 @@ class LabelModelOptions:
             metavar="NAME=VALUE",
             help="A parameter of the method, such as n_factors=50; may be repeated. plst.reg=2 is "
             "for one method of several.",
-            show_default=False,
         ),
     ] = None
     scale: Annotated[

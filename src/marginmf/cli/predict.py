@@ -91,7 +91,6 @@ def predict_labels(
             min=1,
             metavar="K",
             help="The K best labels of each row instead, a line each, with their scores.",
-            show_default=False,
         ),
     ] = None,
     columns: options.LabelColumns,

@@ -39,8 +39,7 @@ def recommend(
         float | None,
         Option(
             help="The lowest rating that says that an item is liked; by default, ratings above "
-            "the mean do.",
-            show_default=False,
+            "the mean do."
         ),
     ] = None,
     include_seen: Annotated[

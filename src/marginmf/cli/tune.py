@@ -31,7 +31,6 @@ def tune(
             metavar="NAME=VALUE,...",
             help="Values of a parameter, such as reg=5,10,20 or factors=20,50; may be repeated. "
             "All combinations make a few iterations, and the better ones go on.",
-            show_default=False,
         ),
     ] = None,
     picture: Annotated[
