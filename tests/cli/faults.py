@@ -17,33 +17,37 @@ SOURCES = Path(marginmf.__file__).parents[1]
 
 
 class Case(NamedTuple):
-    """Arguments and what has to be said about them."""
+    """Arguments, and the message that they must get."""
 
     arguments: str
-    said: str
+    message: str
 
 
-def case(name: str, arguments: str, said: str) -> object:
-    return pytest.param(Case(arguments, said), id=name)
+def case(name: str, arguments: str, message: str) -> object:
+    return pytest.param(Case(arguments, message), id=name)
 
 
 def lines(*rows: str) -> bytes:
     return "\n".join(rows).encode() + b"\n"
 
 
-def fill(folder: Path, files: Mapping[str, bytes], monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Write files into a folder, with folders beside them that cases speak of, and go there."""
+def fill(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Write files into a folder, with folders beside them that cases speak of."""
     for name, content in files.items():
         (folder / name).write_bytes(content)
     for name in ("folder", "f.csv", "locked"):
         (folder / name).mkdir()
+
+
+def enter(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Go to a folder, as somebody who may not write to the one that is called locked."""
     monkeypatch.chdir(folder)
     monkeypatch.setattr(os, "access", _locked(os.access))
     return folder
 
 
 def _locked(access: Callable[..., bool]) -> Callable[..., bool]:
-    """Return ``os.access`` for somebody who may not write to one folder, even if that is root."""
+    """Return ``os.access`` without the right to write to one folder, also for root."""
     return lambda path, mode: Path(path).name != "locked" and access(path, mode)
 
 
@@ -63,7 +67,7 @@ def check_refused(folder: Path, faulty: Case) -> None:
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr.startswith("marginmf: ")
     assert result.stderr.count("\n") == 1
-    assert faulty.said in result.stderr
+    assert faulty.message in result.stderr
     assert listing(folder) == before
 
 
@@ -80,5 +84,5 @@ def check_refused_by_process(folder: Path, faulty: Case) -> None:
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("marginmf: ")
     assert done.stderr.count("\n") == 1
-    assert faulty.said in done.stderr
+    assert faulty.message in done.stderr
     assert listing(folder) == before

@@ -1,16 +1,17 @@
 import subprocess
 import sys
 import warnings
+from dataclasses import dataclass
+from typing import Annotated
 
 import pytest
+import typer
+from typer.testing import CliRunner
 
 import marginmf
-from marginmf.cli.app import COMMANDS
-from marginmf.cli.commands import command_name
-from marginmf.cli.datasets.app import COMMANDS as DATASETS_COMMANDS
-from marginmf.cli.errors import sentence
-from marginmf.cli.labels.app import COMMANDS as LABELS_COMMANDS
-from marginmf.cli.reproduce.app import COMMANDS as REPRODUCE_COMMANDS
+from marginmf.cli.app import COMMANDS, GROUPS
+from marginmf.cli.commands import expand_groups
+from marginmf.cli.errors import describe_error
 
 
 def test_without_arguments_shows_help(run) -> None:
@@ -25,7 +26,7 @@ def test_version(run) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["nonsense"], "No such command 'nonsense'. See marginmf --help."),
         (["evalute"], "Did you mean 'evaluate'? See marginmf --help."),
@@ -36,11 +37,11 @@ def test_version(run) -> None:
         (["reproduce", "check"], "Missing argument 'KEY'. See marginmf reproduce check --help."),
     ],
 )
-def test_wrong_usage_is_one_line_and_2(run, arguments: list[str], said: str) -> None:
+def test_wrong_usage_is_one_line_and_2(run, arguments: list[str], message: str) -> None:
     outcome = run(*arguments)
     assert (outcome.code, outcome.out) == (2, "")
     assert outcome.err.startswith("marginmf: ")
-    assert outcome.err.endswith(f"{said}\n")
+    assert outcome.err.endswith(f"{message}\n")
     assert outcome.err.count("\n") == 1
 
 
@@ -60,7 +61,7 @@ def test_an_interruption_is_one_line_and_130(run, monkeypatch: pytest.MonkeyPatc
     def interrupt(*arguments: object, **named: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("marginmf.cli.data.demo_ratings", interrupt)
+    monkeypatch.setattr("marginmf.cli.inputs.read_demo_ratings", interrupt)
     assert run("demo") == (130, "", "marginmf: interrupted.\n")
 
 
@@ -68,7 +69,7 @@ def test_a_fault_of_the_library_keeps_its_traceback(run, monkeypatch: pytest.Mon
     def fail(*arguments: object, **named: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("marginmf.cli.data.demo_ratings", fail)
+    monkeypatch.setattr("marginmf.cli.inputs.read_demo_ratings", fail)
     with pytest.raises(ZeroDivisionError):
         run("demo")
 
@@ -80,43 +81,65 @@ def test_a_warning_is_one_line(run, monkeypatch: pytest.MonkeyPatch) -> None:
             warnings.warn("The cache\nis damaged.", stacklevel=2)
         raise ValueError("The end.")
 
-    monkeypatch.setattr("marginmf.cli.data.demo_ratings", warn)
+    monkeypatch.setattr("marginmf.cli.inputs.read_demo_ratings", warn)
     assert run("demo").err == "marginmf: The cache is damaged.\nmarginmf: The end.\n"
 
 
 def test_an_error_of_the_system_names_its_file() -> None:
     error = FileNotFoundError(2, "No such file or directory", "a.csv")
-    assert sentence(error) == "a.csv: No such file or directory."
+    assert describe_error(error) == "a.csv: No such file or directory."
 
 
 def test_an_error_without_words_is_named() -> None:
-    assert sentence(ValueError()) == "ValueError"
+    assert describe_error(ValueError()) == "ValueError"
 
 
 def test_too_little_memory_is_a_sentence() -> None:
-    assert sentence(MemoryError()) == "There is not enough memory."
-    assert sentence(MemoryError("75 GiB")) == "There is not enough memory. 75 GiB"
+    assert describe_error(MemoryError()) == "There is not enough memory."
+    assert describe_error(MemoryError("75 GiB")) == "There is not enough memory. 75 GiB"
 
 
 def test_every_command_has_short_help(run) -> None:
     outcome = run()
     for command in COMMANDS:
-        assert f" {command_name(command)} " in outcome.out
-    for group in ("labels", "datasets", "reproduce"):
+        assert f" {command.name} " in outcome.out
+    for group in GROUPS:
         assert f" {group} " in outcome.out
 
 
-@pytest.mark.parametrize(
-    ("name", "commands"),
-    [
-        ("labels", LABELS_COMMANDS),
-        ("datasets", DATASETS_COMMANDS),
-        ("reproduce", REPRODUCE_COMMANDS),
-    ],
-)
-def test_groups_of_commands_have_help_of_their_own(run, name: str, commands) -> None:
+@pytest.mark.parametrize("name", GROUPS)
+def test_groups_of_commands_have_help_of_their_own(run, name: str) -> None:
     outcome = run(name)
     assert outcome.code == 0
     assert outcome.out.split() == run(name, "--help").out.split()
-    for command in commands:
-        assert f" {command_name(command)} " in outcome.out
+    for command in GROUPS[name][1]:
+        assert f" {command.name} " in outcome.out
+
+
+@dataclass(frozen=True)
+class Group:
+    size: Annotated[int, typer.Option("--size")] = 3
+    name: Annotated[str, typer.Option("--name")] = "x"
+
+
+def program() -> typer.Typer:
+    app = typer.Typer()
+
+    @app.command()
+    @expand_groups
+    def show(group: Group, loud: bool = False) -> None:
+        typer.echo(f"{group} {loud}")
+
+    return app
+
+
+@pytest.mark.parametrize(
+    ("arguments", "printed"),
+    [
+        ([], "Group(size=3, name='x') False"),
+        (["--size", "5", "--loud"], "Group(size=5, name='x') True"),
+        (["--name", "y"], "Group(size=3, name='y') False"),
+    ],
+)
+def test_a_group_arrives_as_one_object(arguments: list[str], printed: str) -> None:
+    assert CliRunner().invoke(program(), arguments).stdout.strip() == printed

@@ -3,14 +3,36 @@ import math
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from marginmf.datasets import DatasetUnavailable
+from marginmf.cli.demo import demo_methods, format_stars, most_varied, spread
+from marginmf.datasets import DatasetUnavailable, make_ratings
+from marginmf.ratings import Ratings
 
 METHODS = [
     *("BiasOnly", "ALS with biases", "MMMF", "PMMMF", "HMF"),
     *("MMMF, raters", "MarginEnsemble"),
 ]
+
+#: Small models, without a search for the regularisation strength: for a few ratings, for MovieLens.
+QUICK = {"n_factors": 3, "reg": 1.0, "max_iter": 10, "n_estimators": 2}
+FILMS = {"n_factors": 10, "reg": 15.0, "max_iter": 25, "n_estimators": 3}
+
+
+@pytest.fixture(autouse=True)
+def quick(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fit small models without a search for the regularisation strength."""
+    settings = getattr(request, "param", QUICK)
+
+    def make(*arguments: object) -> dict[str, object]:
+        models = demo_methods(*arguments)
+        for model in models.values():
+            has = model.get_params()
+            model.set_params(**{name: settings[name] for name in settings if name in has})
+        return models
+
+    monkeypatch.setattr("marginmf.cli.demo.demo_methods", make)
 
 
 def test_tables_example_picture_and_closing_line(run, ratings_file: Path) -> None:
@@ -79,6 +101,8 @@ def test_offline_it_makes_ratings_up_and_says_so(run, monkeypatch: pytest.Monkey
         raise DatasetUnavailable("No source has it.")
 
     monkeypatch.setattr("marginmf.datasets.load_ratings", unavailable)
+    few = make_ratings(40, 30, random_state=0)
+    monkeypatch.setattr("marginmf.datasets.make_ratings", lambda *sizes, **settings: few)
     outcome = run("demo")
     assert outcome.code == 0
     assert outcome.err.startswith("MovieLens 100K could not be downloaded, so these are made-up")
@@ -120,7 +144,7 @@ def test_a_picture_that_cannot_be_written_stops_before_the_work(
     def too_late(*arguments: object, **named: object) -> None:
         raise AssertionError("the ratings were read although no picture can be written")
 
-    monkeypatch.setattr("marginmf.cli.data.demo_ratings", too_late)
+    monkeypatch.setattr("marginmf.cli.inputs.read_demo_ratings", too_late)
     Path("folder.png").mkdir()
     assert_one_line(run("demo", ratings_file, "--picture", picture), message)
     assert [path.name for path in Path().iterdir()] == ["folder.png"]
@@ -139,6 +163,7 @@ def test_a_picture_that_fails_leaves_the_old_one(
     assert [path.read_text() for path in Path().iterdir()] == ["the old one"]
 
 
+@pytest.mark.parametrize("quick", [FILMS], indirect=True)
 def test_max_margin_methods_beat_averages_on_real_ratings(
     run, data_root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -157,3 +182,47 @@ def assert_one_line(outcome, message: str) -> None:
     assert outcome.err.startswith("marginmf: ")
     assert outcome.err.count("\n") == 1
     assert message in outcome.err
+
+
+def grid(n_users: int, n_items: int) -> Ratings:
+    pairs = [(user, item) for user in range(n_users) for item in range(n_items)]
+    return Ratings.of(pairs, [1 + k % 5 for k in range(len(pairs))])
+
+
+def test_tiny_data_get_fewer_factors() -> None:
+    models = demo_methods(grid(9, 5), seed=0, n_jobs=1, progress=False)
+    assert models["HMF"].n_factors == 5
+
+
+@pytest.mark.parametrize(
+    ("rating", "levels", "written"),
+    [
+        (1, [1, 2, 3, 4, 5], "★☆☆☆☆"),
+        (5, [1, 5], "★★★★★"),
+        (4.5, [0.5, 4.5, 5], "4.5"),
+        (0, [0, 1, 2], "0"),
+        (40, [1, 40, 100], "40"),
+    ],
+)
+def test_stars_only_on_scales_of_stars(rating: float, levels: list[float], written: str) -> None:
+    assert format_stars(rating, levels) == written
+
+
+def test_no_stars_where_the_terminal_has_none() -> None:
+    assert format_stars(4, [1, 2, 3, 4, 5], plain=True) == "4"
+
+
+def test_the_example_is_the_user_of_most_levels() -> None:
+    users = np.array([0, 0, 0, 0, 1, 1, 1])
+    assert most_varied(users, np.array([1.0, 1, 2, 2, 1, 2, 3]), 2) == 1
+
+
+def test_a_long_scale_is_shown_from_end_to_end() -> None:
+    ratings = np.arange(1.0, 11.0)
+    shown = ratings[spread(ratings, np.arange(10))]
+    assert len(shown) == 5
+    assert (shown[0], shown[-1]) == (10, 1)
+
+
+def test_few_ratings_are_all_shown() -> None:
+    assert spread(np.array([2.0, 5.0]), np.array([1, 1])).tolist() == [1, 0]

@@ -6,15 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from marginmf.cli import diagnosis
-from marginmf.cli.diagnosis import Finding
-from marginmf.cli.requirements import parse, requirements
+from marginmf.cli.doctor import Check, parse_requirement, requirements, run_checks
 
 PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
 
 
-def check(name: str) -> Finding:
-    return next(one for one in diagnosis.findings() if one.name == name)
+def check(name: str) -> Check:
+    return next(one for one in run_checks() if one.name == name)
 
 
 def test_all_is_well_here(run) -> None:
@@ -28,7 +26,7 @@ def test_all_is_well_here(run) -> None:
 
 def test_every_dependency_is_looked_at() -> None:
     names = {one.name for one in requirements() if one.extra is None}
-    assert names == {parse(line).name for line in PROJECT["dependencies"]}
+    assert names == {parse_requirement(line).name for line in PROJECT["dependencies"]}
 
 
 def test_every_extra_is_looked_at() -> None:
@@ -50,7 +48,7 @@ def test_a_dependency_that_is_too_old_is_wrong(run, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(metadata, "version", lambda name: "0.1")
     outcome = run("doctor")
     assert outcome.code == 1
-    assert "0.1, older than 1.26. To mend it: pip install 'numpy>=1.26'." in outcome.out
+    assert "0.1, older than 1.26. To fix it: pip install 'numpy>=1.26'." in outcome.out
     assert "Something is wrong with: joblib, narwhals, numba, numpy" in outcome.out
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import marginmf
-from marginmf.cli.data import Source, read_source, with_features
+from marginmf.cli.inputs import RatingsInput, add_features, read_source
 from marginmf.cli.options import DataOptions, ModelOptions
 from marginmf.cli.tune import fit_command
 
@@ -30,9 +30,9 @@ def users_file(tmp_path: Path) -> Path:
     return path
 
 
-def read(file: object, **options: object) -> Source:
+def read(file: object, **options: object) -> RatingsInput:
     chosen = DataOptions(file=str(file), **options)  # type: ignore[arg-type]
-    return with_features(read_source(chosen.file, chosen.columns, False), chosen)
+    return add_features(read_source(chosen.file, chosen.columns, False), chosen)
 
 
 def test_a_line_says_what_was_taken(ratings_file: Path, items_file: Path, users_file: Path) -> None:
@@ -80,7 +80,7 @@ def test_a_dataset_comes_with_features(data_root: Path, monkeypatch, items_file:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         (
             "name,year\n1,1\n",
@@ -94,13 +94,13 @@ def test_a_dataset_comes_with_features(data_root: Path, monkeypatch, items_file:
         ("item,title\n1,a\n2,b\n", r"No column says anything about items: 'title' \(every value"),
     ],
 )
-def test_faulty_files_are_one_line(run, ratings_file: Path, text: str, said: str) -> None:
+def test_faulty_files_are_one_line(run, ratings_file: Path, text: str, message: str) -> None:
     Path("items.csv").write_text(text)
     outcome = run("fit", ratings_file, "--items", "items.csv", *QUICK)
     assert outcome.code == 2
     assert outcome.err.count("\n") == 1
     assert "id=" not in outcome.err
-    assert re.search(said, outcome.err)
+    assert re.search(message, outcome.err)
 
 
 def test_what_has_no_features_says_so(run, ratings_file: Path) -> None:

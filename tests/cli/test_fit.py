@@ -131,7 +131,7 @@ def test_an_interrupted_fit_goes_on_from_its_checkpoint(
         patch.setattr(MMMF, "_fit", interrupt)
         outcome = run("fit", ratings_file, *QUICK, "--checkpoint", "kept")
     assert outcome.code == 130
-    assert outcome.err.endswith("the same command goes on.\nmarginmf: interrupted.\n")
+    assert outcome.err.endswith("the same command continues.\nmarginmf: interrupted.\n")
     assert not Path("m.marginmf").exists()
     assert run("fit", ratings_file, *QUICK, "--checkpoint", "kept").code == 0
     assert [path.name for path in Path().iterdir()] == ["m.marginmf"]

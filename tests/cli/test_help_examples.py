@@ -8,11 +8,8 @@ import pytest
 from labels_inputs import as_csv, songs
 from reproduce_samples import SMALL, install
 
-from marginmf.cli.app import COMMANDS
-from marginmf.cli.commands import command_name
-from marginmf.cli.datasets.app import COMMANDS as DATASETS_COMMANDS
-from marginmf.cli.labels.app import COMMANDS as LABELS_COMMANDS
-from marginmf.cli.labels.models import keep_names
+from marginmf.cli.app import COMMANDS, GROUPS
+from marginmf.cli.estimators import set_names
 from marginmf.cli.reproduce.app import COMMANDS as REPRODUCE_COMMANDS
 from marginmf.datasets import make_ratings
 from marginmf.experiments import Store
@@ -21,10 +18,9 @@ from marginmf.labels import PLST
 from marginmf.ratings import MMMF
 
 NAMES = [
-    *map(command_name, COMMANDS),
-    *(f"labels {command_name(command)}" for command in LABELS_COMMANDS),
-    *(f"datasets {command_name(command)}" for command in DATASETS_COMMANDS),
-    *(f"reproduce {command_name(command)}" for command in REPRODUCE_COMMANDS),
+    *(command.name for command in COMMANDS),
+    *(f"{group} {command.name}" for group, (_, commands) in GROUPS.items() for command in commands),
+    *(f"reproduce {command.name}" for command in REPRODUCE_COMMANDS),
 ]
 
 
@@ -53,7 +49,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     tagged = songs()
     (folder / "songs.csv").write_text(as_csv(tagged))
     labelled = PLST().fit(tagged.X, tagged.Y)
-    keep_names(labelled, tagged)
+    set_names(labelled, tagged)
     labelled.save(folder / "l.marginmf")
     run_cells([SMALL], Store(folder / "reproduction"), "full", n_jobs=1)
     return folder

@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 
 from marginmf._utils.ids import as_objects
-from marginmf.cli.ids import as_known, find_ids
-from marginmf.cli.lists import read_ids
+from marginmf.cli.ids import convert_ids, find_ids, read_ids
 from marginmf.ratings.ids import IdIndex
 
 NUMBERS = IdIndex([7, 42, -3], "user")
@@ -39,7 +38,7 @@ def test_ids_keep_their_order() -> None:
 
 
 @pytest.mark.parametrize(
-    ("index", "text", "said"),
+    ("index", "text", "message"),
     [
         (NUMBERS, "421", "user '421'; close to it are 42"),
         (NAMES, "anne", "item 'anne'; close to it are ann"),
@@ -47,8 +46,8 @@ def test_ids_keep_their_order() -> None:
         (IdIndex([], "user"), "x", "it knows no users at all"),
     ],
 )
-def test_an_unknown_id_comes_with_close_ones(index: IdIndex, text: str, said: str) -> None:
-    with pytest.raises(ValueError, match=said):
+def test_an_unknown_id_comes_with_close_ones(index: IdIndex, text: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         find_ids(index, [text])
 
 
@@ -59,10 +58,10 @@ def test_close_ids_among_many_share_the_first_letter(monkeypatch: pytest.MonkeyP
 
 
 def test_a_column_takes_the_type_of_the_vocabulary() -> None:
-    assert as_known(NAMES, np.array([7, 9])).tolist() == ["7", 9]
-    assert as_known(NUMBERS, as_objects(["42", "x", "042"])).tolist() == [42, "x", "042"]
-    assert as_known(NUMBERS, np.array([42, 1])).tolist() == [42, 1]
-    assert as_known(NAMES, as_objects(["ann", "x"])).tolist() == ["ann", "x"]
+    assert convert_ids(NAMES, np.array([7, 9])).tolist() == ["7", 9]
+    assert convert_ids(NUMBERS, as_objects(["42", "x", "042"])).tolist() == [42, "x", "042"]
+    assert convert_ids(NUMBERS, np.array([42, 1])).tolist() == [42, 1]
+    assert convert_ids(NAMES, as_objects(["ann", "x"])).tolist() == ["ann", "x"]
 
 
 @pytest.mark.parametrize(

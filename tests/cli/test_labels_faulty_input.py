@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from faults import Case, case, check_refused, check_refused_by_process, fill, lines
+from faults import Case, case, check_refused, enter, fill, lines
 from labels_inputs import as_csv, as_svmlight, songs
 
 FIT = "--model plst --out new.marginmf"
@@ -62,8 +62,10 @@ DATA = [
     case("columns-of-nothing", f"labels fit absent {TAGS} {FIT}", "There is no file absent; check"),
     case("a-folder", f"labels fit folder {FIT}", "folder is a folder; name the file of labels"),
     case("empty", f"labels fit empty.csv {TAGS} {FIT}", "empty.csv is empty"),
-    case("labels-not-said", f"labels fit songs.csv {FIT}", "does not say which of its columns"),
-    case("arff-not-said", f"labels fit songs.arff {FIT}", "songs.arff does not say which attribut"),
+    case("labels-not-named", f"labels fit songs.csv {FIT}", "does not say which of its columns"),
+    case(
+        "arff-not-named", f"labels fit songs.arff {FIT}", "songs.arff does not say which attribut"
+    ),
     case("arff-cut", f"labels fit cut.arff {FIT}", "cut.arff, line 25: "),
     case("arff-header", f"labels fit header.arff --labels 2 {FIT}", "the file ends in its header"),
     case("xml-of-another", f"labels fit other.arff {FIT}", "other.xml names the label 'angry'"),
@@ -169,14 +171,14 @@ CASES = [*DATA, *ARGUMENTS, *DESTINATIONS, *(PIPES if PIPE_NAMES else ()), *MODE
 @pytest.fixture(scope="module")
 def model_files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     """A model of labels, what is left of it when it is cut, and a model of ratings."""
-    from marginmf.cli.labels.models import keep_names
+    from marginmf.cli.estimators import set_names
     from marginmf.labels import PLST, Scaled
     from marginmf.ratings import BiasOnly
 
     folder = tmp_path_factory.mktemp("models")
     table = songs()
     model = Scaled(PLST(), decision="sign").fit(table.X, table.Y)
-    keep_names(model, table)
+    set_names(model, table)
     model.save(folder / "l.marginmf")
     pairs = [("ann", "x"), ("ann", "y"), ("bob", "x"), ("bob", "y")]
     BiasOnly(reg=0.1).fit(pairs, [5, 3, 4, 2]).save(folder / "r.marginmf")
@@ -184,15 +186,23 @@ def model_files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     return {**found, "cut.marginmf": found["l.marginmf"][:-100]}
 
 
-@pytest.fixture
-def folder(tmp_path: Path, model_files: dict[str, bytes], monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with every file that the cases speak of."""
-    monkeypatch.delenv("MARGINMF_DATA", raising=False)
-    (tmp_path / "m.csv").write_bytes(model_files["l.marginmf"])
-    (tmp_path / "link.csv").symlink_to("songs.csv")
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory, model_files: dict[str, bytes]) -> Path:
+    """Every file that the cases speak of; they leave the folder as it is."""
+    folder = tmp_path_factory.mktemp("faulty")
+    (folder / "m.csv").write_bytes(model_files["l.marginmf"])
+    (folder / "link.csv").symlink_to("songs.csv")
     for name in PIPE_NAMES:
-        os.mkfifo(tmp_path / name)
-    return fill(tmp_path, {**FILES, **model_files}, monkeypatch)
+        os.mkfifo(folder / name)
+    fill(folder, {**FILES, **model_files})
+    return folder
+
+
+@pytest.fixture
+def folder(files: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder with those files, and the way there."""
+    monkeypatch.delenv("MARGINMF_DATA", raising=False)
+    return enter(files, monkeypatch)
 
 
 @pytest.mark.parametrize("faulty", CASES)
@@ -200,19 +210,11 @@ def test_one_line_and_2_and_nothing_left_behind(folder: Path, faulty: Case) -> N
     check_refused(folder, faulty)
 
 
-@pytest.mark.parametrize("faulty", [DATA[0], ARGUMENTS[0]])
-def test_the_same_from_a_process_of_its_own(folder: Path, faulty: Case) -> None:
-    check_refused_by_process(folder, faulty)
-
-
-def test_a_name_that_no_folder_has_lists_those_it_has(folder: Path, monkeypatch) -> None:
-    from marginmf.cli.labels.data import read_table
-    from marginmf.cli.labels.options import LabelsData
-
-    (folder / "labels").mkdir()
-    (folder / "labels" / "songs.npz").write_bytes(b"")
-    monkeypatch.setenv("MARGINMF_DATA", str(folder))
-    with pytest.raises(
-        OSError, match=r"no file films; .* dataset 'films'; the data folder has 'songs'; "
-    ):
-        read_table(LabelsData(file="films"))
+def test_a_name_that_no_folder_has_lists_those_it_has(run, tmp_path: Path, monkeypatch) -> None:
+    (tmp_path / "labels").mkdir()
+    (tmp_path / "labels" / "songs.npz").write_bytes(b"")
+    monkeypatch.setenv("MARGINMF_DATA", str(tmp_path))
+    outcome = run("labels", "evaluate", "films")
+    assert outcome.code == 2
+    assert "There is no file films; " in outcome.err
+    assert "dataset 'films'; the data folder has 'songs'; " in outcome.err

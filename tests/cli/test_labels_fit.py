@@ -6,8 +6,7 @@ import pytest
 from labels_inputs import FEATURES, TAGS, as_csv, as_svmlight, songs
 
 import marginmf
-from marginmf.cli.labels.models import known_models, make_models
-from marginmf.cli.labels.options import METHODS, DecisionOptions, LabelModel
+from marginmf.cli.options import LABEL_METHODS
 from marginmf.labels import GroPLE, Scaled
 
 TABLE = songs()
@@ -20,11 +19,7 @@ def files(tmp_path: Path) -> None:
     (tmp_path / "songs.svm").write_text(as_svmlight(TABLE))
 
 
-def test_every_method_of_the_library_has_a_name() -> None:
-    assert set(known_models()) == set(METHODS)  # those that --help lists
-
-
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", LABEL_METHODS)
 def test_every_method_is_fitted_saved_and_asked(run, name: str) -> None:
     outcome = run("labels", "fit", "songs.csv", *FIT, "--model", name)
     assert (outcome.code, outcome.err) == (0, "")
@@ -87,22 +82,6 @@ def test_info_knows_a_model_of_labels(run) -> None:
     assert "80 rows, 5 features, 3 labels" in outcome.out
     assert "global, chosen for accuracy; threshold " in outcome.out
     assert json.loads(run("info", "m.marginmf", "--json").out)["counts"]["labels"] == 3
-
-
-def test_options_reach_the_estimator() -> None:
-    rule = DecisionOptions("per-label", "macro-f1", top1=True)
-    given = LabelModel(["n_factors=4", "mlchmf.cv=4"], "none", seed=7, threads=1)
-    models = make_models(["grople", "mlchmf"], given, rule, TABLE)
-    grople, mlchmf = models.values()
-    assert (grople.n_factors, grople.random_state, grople.decision) == (4, 7, "per_label")
-    assert (mlchmf.n_jobs, mlchmf.cv, mlchmf.tune_for) == (1, 4, "macro_f1")
-    assert grople.top1_if_empty is True
-
-
-def test_the_rule_of_a_scaled_estimator_is_that_of_the_options() -> None:
-    made = make_models(["plst"], LabelModel(), DecisionOptions("sign"), TABLE)["plst"]
-    assert isinstance(made, Scaled)
-    assert (made.decision, made.estimator.decision) == ("sign", "sign")
 
 
 def test_a_file_is_replaced_only_if_told(run) -> None:

@@ -1,7 +1,6 @@
 import csv
+import io
 import json
-import os
-import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -9,12 +8,10 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet
 import pytest
-from faults import SOURCES
 from labels_inputs import FEATURES, TAGS, as_csv, as_svmlight, songs
 
 import marginmf
-from marginmf.cli.labels import predictions
-from marginmf.cli.labels.models import keep_names
+from marginmf.cli.estimators import set_names
 from marginmf.labels import PLST, Scaled
 
 TABLE = songs()
@@ -23,7 +20,7 @@ TABLE = songs()
 @pytest.fixture(scope="module")
 def model_bytes(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     model = Scaled(PLST(n_factors=2)).fit(TABLE.X, TABLE.Y)
-    keep_names(model, TABLE)
+    set_names(model, TABLE)
     path = tmp_path_factory.mktemp("labels") / "m.marginmf"
     model.save(path)
     return path.read_bytes()
@@ -148,7 +145,7 @@ def test_what_is_written_through_a_link_leaves_the_link(run, expected) -> None:
 @pytest.mark.parametrize("names", [("row", "tag_sad", "score:row"), ("x", "x", "x (2)")])
 def test_no_column_is_lost_whatever_labels_are_called(run, expected, names) -> None:
     model = marginmf.load("m.marginmf")
-    keep_names(model, replace(TABLE, label_names=names))
+    set_names(model, replace(TABLE, label_names=names))
     model.save("odd.marginmf")
     asked = ("labels", "predict", "odd.marginmf", "songs.csv", "--as", "table", "--scores")
     outcome = run(*asked)
@@ -173,25 +170,23 @@ def test_columns_to_leave_out_may_have_blanks_and_commas(run, expected) -> None:
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
-def test_json_loses_no_letter_whatever_the_encoding(run, encoding: str) -> None:
+def test_json_loses_no_letter_whatever_the_encoding(run, monkeypatch, encoding: str) -> None:
     names = ("café", "音", "b")
     model = marginmf.load("m.marginmf")
-    keep_names(model, replace(TABLE, label_names=names))
+    set_names(model, replace(TABLE, label_names=names))
     model.save("letters.marginmf")
-    asked = ["labels", "predict", "letters.marginmf", "songs.csv", "--json", "--as", "table"]
-    done = subprocess.run(
-        [sys.executable, "-m", "marginmf", *asked],
-        env={**os.environ, "PYTHONPATH": str(SOURCES), "PYTHONIOENCODING": f"{encoding}:replace"},
-        capture_output=True,
-        check=True,
-    )
-    first = json.loads(done.stdout)["predictions"][0]
+    written = io.BytesIO()
+    stream = io.TextIOWrapper(written, encoding=encoding, errors="replace")
+    monkeypatch.setattr(sys, "stdout", stream)
+    run("labels", "predict", "letters.marginmf", "songs.csv", "--json", "--as", "table")
+    stream.flush()
+    first = json.loads(written.getvalue())["predictions"][0]
     assert tuple(first["labels"]) == names
-    assert ("音".encode() in done.stdout) is (encoding == "utf-8")
+    assert ("音".encode() in written.getvalue()) is (encoding == "utf-8")
 
 
 def test_rows_are_predicted_some_at_a_time(run, expected, monkeypatch) -> None:
-    monkeypatch.setattr(predictions, "AT_A_TIME", 100)
+    monkeypatch.setattr("marginmf.cli.predict.BATCH_SCORES", 100)
     rows = rows_of(run("labels", "predict", "m.marginmf", "songs.csv").out)
     assert [row["row"] for row in rows] == [str(k) for k in range(1, 81)]
     assert [row["labels"] for row in rows] == named(expected[0])

@@ -38,11 +38,11 @@ def test_csv_on_standard_output(run, model_file: Path, pairs_file: Path) -> None
     )
 
 
-def test_pieces_make_the_same_as_the_whole(
+def test_batches_make_the_same_as_the_whole(
     run, model_file: Path, pairs_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = run("predict", model_file, pairs_file).out
-    monkeypatch.setattr("marginmf.cli.predict.AT_A_TIME", 7)
+    monkeypatch.setattr("marginmf.cli.predict.BATCH_PAIRS", 7)
     assert run("predict", model_file, pairs_file).out == whole
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import marginmf
-from marginmf.cli.lists import as_columns
+from marginmf.cli.output import as_columns
 
 
 def rows_of(frame: object) -> list[tuple[object, ...]]:
@@ -82,10 +82,10 @@ def test_everybody_is_printed_as_csv(run, model_file: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["lists.csv", "lists.jsonl", "lists.parquet"])
-def test_everybody_into_a_file_piece_by_piece(
+def test_everybody_into_a_file_in_batches(
     run, model_file: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    monkeypatch.setattr("marginmf.cli.recommend.AT_A_TIME", 4)
+    monkeypatch.setattr("marginmf.cli.recommend.BATCH_USERS", 4)
     outcome = run("recommend", model_file, "--users", "all", "-n", 2, "--out", name)
     assert (outcome.code, outcome.out) == (0, f"Lists for 30 users are in {name}.\n")
     content = Path(name).read_bytes()

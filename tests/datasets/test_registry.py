@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from marginmf.cli.printing import size
+from marginmf.cli.output import format_size
 from marginmf.datasets import (
     LabelsFacts,
     dataset_info,
@@ -93,6 +93,6 @@ def test_the_page_lists_every_entry_as_it_is() -> None:
     for name in [*dataset_names("ratings"), *dataset_names("labels")]:
         info = dataset_info(name)
         source = "download" if info.can_be_downloaded else "by hand"
-        source += f", {size(info.size)}" if info.size is not None else ""
+        source += f", {format_size(info.size)}" if info.size is not None else ""
         expected.append(f"| `{name}` | {info.title} | {info.facts.words()} | {source} |")
     assert rows == expected

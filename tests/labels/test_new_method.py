@@ -9,7 +9,6 @@ import marginmf
 from label_contracts import LabelsEstimatorContract, labelled
 from marginmf._utils import saved as _demands
 from marginmf._utils.saved import SAVED, floats
-from marginmf.cli.labels.models import known_models
 from marginmf.labels import METHODS, base
 from marginmf.labels.base import LabelsEstimator, method
 from marginmf.persistence import ModelFileError
@@ -55,7 +54,7 @@ class TestCentroids(LabelsEstimatorContract):
 
 
 def test_files_and_the_command_line_know_it(tmp_path, monkeypatch):
-    assert known_models()["centroids"] is Centroids
+    assert METHODS["centroids"] is Centroids
     assert Centroids.summary == "The nearer of two centroids decides for every label."
     X, Y = labelled()
     Y[:, 2] = 1

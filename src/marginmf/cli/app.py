@@ -3,39 +3,43 @@
 from typing import Annotated
 
 import typer
+from typer import Option
 
 import marginmf
-from marginmf.cli import (
-    compare,
-    demo,
-    doctor,
-    evaluate,
-    fit,
-    info,
-    predict,
-    recommend,
-    similar,
-    tune,
-)
-from marginmf.cli.commands import SETTINGS, add_commands
-from marginmf.cli.datasets.app import app as datasets_app
-from marginmf.cli.errors import SentenceGroup
-from marginmf.cli.labels.app import app as labels_app
+from marginmf.cli.commands import SETTINGS, command_group
+from marginmf.cli.datasets import get_datasets, list_datasets, show_dataset, show_path
+from marginmf.cli.demo import demo
+from marginmf.cli.doctor import doctor
+from marginmf.cli.errors import CommandGroup
+from marginmf.cli.evaluate import compare, compare_labels, evaluate, evaluate_labels
+from marginmf.cli.fit import fit, fit_labels
+from marginmf.cli.info import info
+from marginmf.cli.predict import predict, predict_labels
+from marginmf.cli.recommend import recommend, similar
 from marginmf.cli.reproduce.app import app as reproduce_app
+from marginmf.cli.tune import tune
 
-app = typer.Typer(
-    name="marginmf",
-    cls=SentenceGroup,
-    invoke_without_command=True,
-    **SETTINGS,
-)
+COMMANDS = (demo, fit, predict, recommend, similar, evaluate, compare, tune, info, doctor)
+#: Groups of commands: a line of help and the commands.
+GROUPS = {
+    "labels": (
+        "Learn label sets: fit, predict, evaluate and compare.",
+        (fit_labels, predict_labels, evaluate_labels, compare_labels),
+    ),
+    "datasets": (
+        "Datasets known by name: list them, get them, and see what is known of them.",
+        (list_datasets, get_datasets, show_dataset, show_path),
+    ),
+}
+
+app = typer.Typer(name="marginmf", cls=CommandGroup, invoke_without_command=True, **SETTINGS)
 
 
 @app.callback()
 def root(
     context: typer.Context,
     version: Annotated[
-        bool, typer.Option("--version", help="Print the version and leave.", is_eager=True)
+        bool, Option("--version", help="Print the version and leave.", is_eager=True)
     ] = False,
 ) -> None:
     """Max-margin matrix factorisation of discrete matrices: star ratings and label sets."""
@@ -46,20 +50,8 @@ def root(
         typer.echo(context.get_help(), nl=False)
 
 
-#: Every command, and the example at the end of its help.
-COMMANDS = {
-    demo.demo: demo.EXAMPLE,
-    fit.fit: fit.EXAMPLE,
-    predict.predict: predict.EXAMPLE,
-    recommend.recommend: recommend.EXAMPLE,
-    similar.similar: similar.EXAMPLE,
-    evaluate.evaluate: evaluate.EXAMPLE,
-    compare.compare: compare.EXAMPLE,
-    tune.tune: tune.EXAMPLE,
-    info.info: info.EXAMPLE,
-    doctor.doctor: doctor.EXAMPLE,
-}
-add_commands(app, COMMANDS)
-app.add_typer(labels_app, name="labels")
-app.add_typer(datasets_app, name="datasets")
+for command in COMMANDS:
+    command.add_to(app)
+for name, (text, commands) in GROUPS.items():
+    app.add_typer(command_group(text, commands), name=name)
 app.add_typer(reproduce_app, name="reproduce")

@@ -1,30 +1,51 @@
 """``marginmf demo``: the methods side by side on real ratings."""
 
 import time
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Argument, Option
 
-from marginmf.cli.options import TalkOptions, takes_groups
+from marginmf.cli.commands import command
+from marginmf.cli.options import ConsoleOptions, Threads
 
-EXAMPLE = "marginmf demo ratings.csv --seed 1"
+if TYPE_CHECKING:
+    from marginmf._utils.types import Float64Array, IntArray
+    from marginmf.datasets import RatingsTable
+    from marginmf.protocols import RatingsSplit
+    from marginmf.ratings import Ratings
+
+#: What each method is, in a few words.
+DESCRIPTIONS = {
+    "BiasOnly": "averages of users and items",
+    "ALS with biases": "ordinary matrix factorisation",
+    "MMMF": "thresholds of each user's own",
+    "PMMMF": "a prototype score for each level",
+    "HMF": "a factorisation for each step",
+    "MMMF, raters": "MMMF with who rated what",
+    "MarginEnsemble": "many small MMMFs and HMFs with it",
+}
+MOST_FACTORS, FEWEST_RATINGS = 100, 20
+METRICS = ("mae", "zero_one", "rmse", "seconds")
+#: The methods whose training curves are drawn.
+DRAWN = ("MMMF", "PMMMF", "HMF")
+#: Ratings of one user to show, and the longest scale that is shown as stars.
+N_SHOWN, MOST_STARS = 5, 6
 
 
-@takes_groups
+@command("marginmf demo ratings.csv --seed 1")
 def demo(
     *,
     file: Annotated[
-        str | None, typer.Argument(metavar="FILE", help="Your own ratings, one a line.")
+        str | None, Argument(metavar="FILE", help="Your own ratings, one a line.")
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seeds the split and the fits.")] = 0,
-    picture: Annotated[Path, typer.Option(help="Where to draw: a .png, .svg or .pdf file.")] = Path(
+    seed: Annotated[int, Option(min=0, help="Seed of the split and the fits.")] = 0,
+    picture: Annotated[Path, Option(help="Where to draw: a .png, .svg or .pdf file.")] = Path(
         "marginmf-demo.png"
     ),
-    threads: Annotated[
-        int | None, typer.Option(min=1, help="Threads; all cores unless told.", show_default=False)
-    ] = None,
-    talk: TalkOptions,
+    threads: Threads = None,
+    console: ConsoleOptions,
 ) -> None:
     """Fit every method to MovieLens 100K, compare their errors, and draw a picture.
 
@@ -33,36 +54,184 @@ def demo(
     """
     started = time.perf_counter()
     # The numerical libraries are imported here, so that --help does not wait for them.
-    from marginmf.cli import report
-    from marginmf.cli.comparison import judge, split_ratings, warm_up
-    from marginmf.cli.data import demo_ratings
-    from marginmf.cli.destination import PICTURES, check_destination
-    from marginmf.cli.example import pick_example
-    from marginmf.cli.methods import demo_methods
-    from marginmf.cli.picture import draw
-    from marginmf.protocols import HoldOut
+    from rich.text import Text
 
-    notes, console = talk.notes, talk.out
-    check_destination(picture, "picture", "--picture", PICTURES)
-    source = demo_ratings(file, seed, talk.progress)
+    from marginmf.cli import comparisons, inputs, output
+    from marginmf.protocols import Comparison, HoldOut, split_ratings
+    from marginmf.ratings import Ratings
+
+    output.check_destination(picture, "picture", "--picture", output.PICTURES)
+    source = inputs.read_demo_ratings(file, seed, console.progress)
     if source.note:
-        notes.print(source.note, style="yellow", soft_wrap=True)
+        console.note(source.note)
+    if len(source.table) < FEWEST_RATINGS:
+        raise ValueError(
+            f"{source.title} has {len(source.table)} ratings, too few to hold some of them out: "
+            f"give at least {FEWEST_RATINGS}."
+        )
+    Ratings.of(source.table.pairs, source.table.ratings)  # a fault is found before the fits
     split = next(split_ratings(source.table, HoldOut(n_splits=1, random_state=seed)))
-    models = demo_methods(split.train, seed, threads or -1, talk.progress)
-    with notes.status("Compiling the kernels, which takes long only the first time"):
-        warm_up(models.values(), split)
-    trials = {name: judge(model, split) for name, model in models.items()}
-    scores = report.scores_of(trials)
+    models = demo_methods(split.train, seed, threads or -1, console.progress)
+    with console.notes.status("Compiling the kernels, which takes long only the first time"):
+        for model in models.values():
+            split.warm_up(model)
+    trials = {name: split.evaluate(model) for name, model in models.items()}
+    scores = {name: {key: own.values[key] for key in METRICS} for name, own in trials.items()}
+    found = Comparison("ratings", METRICS)
+    for name, values in scores.items():
+        found.add(name, values)
+    best = str(found.best("mae"))
     example = pick_example(source.table, split, trials["HMF"].predicted)
-    report.show_comparison(console, source, split, scores)
-    report.show_example(console, example, split.train.levels)
+    held_out = f"{len(split.test_ratings):,} of them are held out."
+    console.out.print(Text.assemble((source.title, "bold"), f": {source.counts()}; {held_out}"))
+    comparisons.show_comparison(console.out, found, DESCRIPTIONS)
+    _show_example(console, example, split.train.levels)
     drawn: Path | None = picture
     try:
-        draw(trials, split.test_ratings, picture)
+        _draw(trials, split.test_ratings, picture)
     except ImportError as error:
         drawn = None
-        notes.print(f"There is no picture. {error}", style="yellow", soft_wrap=True, markup=False)
+        console.note(f"There is no picture. {error}")
     seconds = time.perf_counter() - started
-    if talk.as_json:
-        typer.echo(report.as_json(source, split, scores, example, drawn, seed, seconds))
-    console.print(report.closing(scores, drawn, seconds), markup=False, soft_wrap=True)
+    counts = {"seed": seed, "n_train": len(split.train), "n_test": len(split.test_ratings)}
+    console.print_json(
+        {
+            "data": source.summary(),
+            "split": counts,
+            "methods": scores,
+            "best": best,
+            "example": example,
+            "picture": None if drawn is None else str(drawn),
+            "seconds": seconds,
+        }
+    )
+    look = f"Look at {best}, the best by mean absolute error ({found.mean(best):.4f})"
+    also = "" if drawn is None else f", and at {drawn}"
+    console.print(f"{look}{also}; all took {seconds:.1f} seconds.")
+
+
+def demo_methods(train: "Ratings", seed: int, n_jobs: int, progress: bool) -> dict[str, Any]:
+    """Return the methods to compare by name, all with their defaults."""
+    from marginmf.ratings import ALS, HMF, MMMF, PMMMF, BiasOnly, MarginEnsemble
+
+    common: dict[str, Any] = {"random_state": seed, "n_jobs": n_jobs, "verbose": int(progress)}
+    shared = {"n_factors": min(MOST_FACTORS, train.n_users, train.n_items), **common}
+    return {
+        "BiasOnly": BiasOnly(n_jobs=n_jobs),
+        "ALS with biases": ALS(bias=True, **shared),
+        "MMMF": MMMF(**shared),
+        "PMMMF": PMMMF(**shared),
+        "HMF": HMF(**shared),
+        "MMMF, raters": MMMF(implicit="both", **common),
+        "MarginEnsemble": MarginEnsemble(**common),
+    }
+
+
+def _show_example(console: ConsoleOptions, example: dict[str, Any], levels: "Float64Array") -> None:
+    """Print one user's held-out ratings beside those that HMF predicted."""
+    from rich.text import Text
+
+    from marginmf.cli.output import new_table
+
+    out = console.out
+    plain = out.options.ascii_only
+    out.print(
+        Text.assemble(
+            "Held-out ratings of ", (f"user {example['user']}", "bold"), ", and what HMF predicts:"
+        )
+    )
+    grid = new_table("item", "true", "predicted")
+    grid.columns[0].max_width = 48
+    grid.columns[0].no_wrap = True
+    for one in example["ratings"]:
+        predicted = Text(format_stars(one["predicted"], levels, plain), "yellow")
+        if one["predicted"] == one["true"]:
+            predicted.append("" if plain else "  ✓", "green")
+        title = Text(one["title"] or f"item {one['item']}")
+        grid.add_row(title, Text(format_stars(one["true"], levels, plain), "yellow"), predicted)
+    out.print(grid)
+
+
+def format_stars(rating: float, levels: Iterable[float], plain: bool = False) -> str:
+    """Write a rating as stars where the scale is whole numbers from 1, else as a number.
+
+    >>> format_stars(4, [1, 2, 3, 4, 5]), format_stars(2, [2, 3]), format_stars(3.5, [3, 3.5, 4])
+    ('★★★★☆', '★★☆', '3.5')
+    """
+    scale = list(levels)
+    whole = all(level == int(level) and 1 <= level <= MOST_STARS for level in scale)
+    if plain or not whole:
+        return f"{rating:g}"
+    return "★" * int(rating) + "☆" * int(max(scale) - rating)
+
+
+def pick_example(
+    table: "RatingsTable", split: "RatingsSplit", predicted: "Float64Array"
+) -> dict[str, Any]:
+    """Return a few held-out ratings of the user whose ratings spread the most.
+
+    The choice never sees predictions.
+    """
+    import numpy as np
+
+    ids, users = np.unique(table.users[split.test_rows], return_inverse=True)
+    own = np.flatnonzero(users == most_varied(users, split.test_ratings, len(ids)))
+    codes = split.train.items.encode(table.items[split.test_rows[own]])
+    counts = np.bincount(split.train.indices, minlength=split.train.n_items)
+    popularity = np.where(codes >= 0, counts[codes], 0)
+    shown = own[spread(split.test_ratings[own], popularity)]
+    rows, titles = split.test_rows[shown], table.titles or {}
+    columns = table.items[rows], table.ratings[rows], predicted[shown]
+    found = zip(*(one.tolist() for one in columns), strict=True)
+    return {
+        "user": table.users[rows[:1]].tolist()[0],
+        "ratings": [
+            {"item": item, "title": titles.get(item), "true": true, "predicted": guess}
+            for item, true, guess in found
+        ],
+    }
+
+
+def most_varied(users: "IntArray", ratings: "Float64Array", n_users: int) -> int:
+    """Return who used the most levels and, of those, has the most ratings at the rarest of them."""
+    import numpy as np
+
+    levels, codes = np.unique(ratings, return_inverse=True)
+    counts = np.zeros((n_users, len(levels)), np.int64)
+    np.add.at(counts, (users, codes), 1)
+    rarest = np.where(counts > 0, counts, len(ratings)).min(axis=1)
+    return int(np.lexsort((counts.sum(axis=1), rarest, (counts > 0).sum(axis=1)))[-1])
+
+
+def spread(ratings: "Float64Array", popularity: "IntArray") -> "IntArray":
+    """Return the positions of a few ratings, the highest first, as different as can be.
+
+    The most popular item stands for each level: more readers will know it.
+    """
+    import numpy as np
+
+    by_popularity = np.argsort(-popularity, kind="stable")
+    chosen = by_popularity[np.unique(ratings[by_popularity], return_index=True)[1]]
+    if len(chosen) > N_SHOWN:
+        chosen = chosen[np.linspace(0, len(chosen) - 1, N_SHOWN).round().astype(int)]
+    others = by_popularity[~np.isin(by_popularity, chosen)]
+    chosen = np.concatenate((chosen, others))[:N_SHOWN]
+    highest_first: IntArray = chosen[np.lexsort((-popularity[chosen], -ratings[chosen]))]
+    return highest_first
+
+
+def _draw(trials: Mapping[str, Any], true: "Float64Array", path: Path) -> None:
+    """Draw training curves beside HMF's confusion of levels."""
+    from marginmf import plots
+    from marginmf.cli.output import save_figure
+    from marginmf.plots.style import new_figure
+
+    figure = new_figure(11, 4.5)
+    left, right = figure.subplots(1, 2)
+    plots.training_curves(
+        {name: trials[name].model for name in DRAWN}, left, title="How the fits went"
+    )
+    hmf = trials["HMF"]
+    title = "What HMF predicts for held-out ratings"
+    plots.level_confusion(true, hmf.predicted, hmf.model.levels_, right, title=title)
+    save_figure(figure, path)

@@ -1,40 +1,248 @@
 """``marginmf doctor``: whether everything that marginmf needs is here and works."""
 
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import tomllib
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from functools import partial
+from importlib import import_module, metadata
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Literal
+
 import typer
 
-from marginmf.cli.options import TalkOptions, takes_groups
+import marginmf
+from marginmf.cli.commands import command
+from marginmf.cli.errors import describe_error
+from marginmf.cli.options import ConsoleOptions
 
-EXAMPLE = "marginmf doctor"
-MARKS = {"ok": ("ok", "green"), "note": ("note", "yellow"), "wrong": ("wrong", "bold red")}
+Verdict = Literal["ok", "note", "wrong"]
+Answer = tuple[Verdict, str, str]
+STYLES = {"ok": "green", "note": "yellow", "wrong": "bold red"}
+#: Extras for people who work on marginmf, and the one that is all the others together.
+NOT_FOR_USERS = {"all", "dev", "docs", "test"}
+# Such as: numpy>=1.26 or matplotlib>=3.10; extra == "plots"
+REQUIREMENT = re.compile(
+    r"(?P<name>[\w.-]+)(\[[^]]*\])?\s*(>=\s*(?P<least>[\d.]+))?[^;]*"
+    r"(;.*extra\s*==\s*['\"](?P<extra>[\w-]+)['\"].*)?"
+)
 
 
-@takes_groups
-def doctor(talk: TalkOptions) -> None:
+@command("marginmf doctor")
+def doctor(console: ConsoleOptions) -> None:
     """Check versions, extras, cores, folders, GPU and the compiled kernels.
 
-    Ends with exit code 1 if something has to be mended, and says how.
+    Ends with exit code 1 if something must be fixed, and says how.
     """
-    from dataclasses import asdict
-
     from rich.text import Text
 
-    from marginmf.cli.diagnosis import findings
-    from marginmf.cli.printing import new_table, to_json
+    from marginmf.cli.output import new_table
 
-    with talk.notes.status("Checking, and compiling the kernels if that is the first time"):
-        found = list(findings())
-    wrong = [one for one in found if one.verdict == "wrong"]
-    if talk.as_json:
-        checks = {one.name: asdict(one) for one in found}
-        typer.echo(to_json({"healthy": not wrong, "checks": checks}))
+    with console.notes.status("Checking, and compiling the kernels if that is the first time"):
+        found = list(run_checks())
+    wrong = [one.name for one in found if one.verdict == "wrong"]
+    checks = {one.name: asdict(one) for one in found}
+    console.print_json({"healthy": not wrong, "checks": checks})
     table = new_table("check", "", "found")
     for one in found:
-        word, style = MARKS[one.verdict]
-        said = Text(f"{one.found}. To mend it: {one.advice}." if one.advice else one.found)
-        table.add_row(one.name, Text(word, style), said)
-    talk.out.print(table)
+        text = f"{one.found}. To fix it: {one.advice}." if one.advice else one.found
+        table.add_row(one.name, Text(one.verdict, STYLES[one.verdict]), Text(text))
+    console.out.print(table)
     if wrong:
-        listed = ", ".join(one.name for one in wrong)
-        talk.out.print(f"Something is wrong with: {listed}.", soft_wrap=True, markup=False)
+        console.print(f"Something is wrong with: {', '.join(wrong)}.")
         raise typer.Exit(1)
-    talk.out.print("All is well.")
+    console.print("All is well.")
+
+
+@dataclass(frozen=True)
+class Check:
+    """What a check found: a note is worth knowing, what is wrong must be fixed."""
+
+    name: str
+    verdict: Verdict
+    found: str
+    advice: str = ""
+
+
+@dataclass(frozen=True)
+class Requirement:
+    """A distribution, its lowest supported version, and the extra that needs it."""
+
+    name: str
+    least: str | None = None
+    extra: str | None = None
+
+    @property
+    def install(self) -> str:
+        """What to give to pip: the extra, or the distribution itself."""
+        if self.extra:
+            return f"marginmf[{self.extra}]"
+        return f"{self.name}>={self.least}" if self.least else self.name
+
+
+def run_checks() -> Iterator[Check]:
+    """Run every check, one after the other; a check that fails is itself a finding."""
+    yield _run("Python", _python)
+    for one in requirements():
+        yield _run(one.name, partial(_dependency, one))
+    yield _run("cores", _cores)
+    yield _run("Numba cache", _numba_cache)
+    yield _run("data folder", _data_folder)
+    yield _run("GPU", _gpu)
+    yield _run("self-test", _self_test)
+
+
+def _run(name: str, check: Callable[[], Answer]) -> Check:
+    try:
+        return Check(name, *check())
+    except Exception as error:  # whatever is broken here is what the doctor is asked about
+        return Check(name, "wrong", f"{type(error).__name__}: {describe_error(error)}")
+
+
+def _python() -> Answer:
+    version = marginmf.__version__
+    return "ok", f"{platform.python_version()} on {platform.platform()}; marginmf {version}", ""
+
+
+def _dependency(wanted: Requirement) -> Answer:
+    fix = f"pip install '{wanted.install}'"
+    missing: Verdict = "note" if wanted.extra else "wrong"
+    try:
+        version = metadata.version(wanted.name)
+    except metadata.PackageNotFoundError:
+        why = f"not installed; it is in the extra {wanted.extra!r}" if wanted.extra else "missing"
+        return missing, why, fix
+    if is_too_old(version, wanted.least):
+        return "wrong", f"{version}, older than {wanted.least}", fix
+    return "ok", version, ""
+
+
+def _cores() -> Answer:
+    from joblib import effective_n_jobs
+
+    return "ok", f"{os.cpu_count()} cores, {effective_n_jobs(-1)} threads by default", ""
+
+
+def _numba_cache() -> Answer:
+    from marginmf.backends.cpu import sums
+
+    folder = Path(str(sums.scores.stats.cache_path))
+    advice = "set NUMBA_CACHE_DIR to a folder that can be written to"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        return "wrong", f"{folder} cannot be written to ({error.strerror})", advice
+    return "ok", f"{folder} can be written to", ""
+
+
+def _data_folder() -> Answer:
+    from marginmf.datasets import cache, dataset_info, dataset_names
+
+    folder = cache.cache_folder()
+    kept = [name for name in dataset_names() if cache.cached_path(dataset_info(name)).exists()]
+    found = f"{folder} holds {', '.join(kept) or 'no dataset yet'}"
+    variable = cache.DATA_FOLDER
+    named = os.environ.get(variable)
+    if named and not Path(named).is_dir():
+        advice = f"correct or remove the environment variable {variable}"
+        return "note", f"{found}; {variable}={named} is not a folder", advice
+    return "ok", f"{found}; {variable}={named}" if named else found, ""
+
+
+def _gpu() -> Answer:
+    if find_spec("torch") is not None:
+        torch = import_module("torch")  # an extra that the type checker need not have
+        if torch.cuda.is_available():
+            return "ok", f"{torch.cuda.get_device_name(0)}, through torch {torch.__version__}", ""
+    program = shutil.which("nvidia-smi")
+    if program is None:
+        return "note", "none found; the processor does the work", ""
+    command = [program, "--query-gpu=name", "--format=csv,noheader"]
+    listed = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
+    names = listed.stdout.strip().replace("\n", ", ")
+    if listed.returncode or not names:
+        return "note", "none that answers; the processor does the work", ""
+    return "note", f"{names}, but torch does not see it", ""
+
+
+def _self_test() -> Answer:
+    """Fit and predict with the compiled kernels and with their oracle, and compare."""
+    import numpy as np
+
+    from marginmf.backends import BACKENDS
+    from marginmf.datasets import make_ratings
+    from marginmf.ratings import HMF
+
+    data = make_ratings(30, 20, n_factors=2, observed=0.5, random_state=0)
+    # Few steps, so that rounding has no time to grow.
+    settings: dict[str, Any] = {"max_iter": 5, "random_state": 0, "dtype": "float64"}
+    compiled, oracle = (
+        HMF(4, 1.0, backend=backend, **settings).fit(data.pairs, data.ratings)
+        for backend in BACKENDS
+    )
+    ours, theirs = (model.decision_function(data.pairs) for model in (compiled, oracle))
+    apart = float(np.abs(ours - theirs).max())
+    if not apart < 1e-6:
+        return (
+            "wrong",
+            f"compiled kernels and their NumPy reference differ by {apart:.2g}",
+            f"remove the Numba cache and try again ({sys.executable} -m pip install --upgrade "
+            "numba if that does not help)",
+        )
+    accuracy = float((compiled.predict(data.pairs) == data.ratings).mean())
+    return "ok", f"compiled kernels agree with NumPy; {accuracy:.0%} of ratings recovered", ""
+
+
+def requirements() -> list[Requirement]:
+    """Return what every user needs, then what each extra needs."""
+    found = [parse_requirement(line) for line in _requirement_lines()]
+    wanted = [one for one in found if one.extra not in NOT_FOR_USERS and one.name != "marginmf"]
+    return sorted(wanted, key=lambda one: (one.extra is not None, one.extra or "", one.name))
+
+
+def parse_requirement(line: str) -> Requirement:
+    """Read one requirement.
+
+    >>> parse_requirement('matplotlib>=3.10; extra == "plots"')
+    Requirement(name='matplotlib', least='3.10', extra='plots')
+    """
+    match = REQUIREMENT.match(line)
+    assert match is not None, line
+    return Requirement(match["name"], match["least"], match["extra"])
+
+
+def is_too_old(version: str, least: str | None) -> bool:
+    """Whether a version is below the lowest supported one, by the numbers it begins with.
+
+    >>> is_too_old("1.9.0", "1.26"), is_too_old("2.0rc1", "1.26"), is_too_old("4.0.0", "4")
+    (True, False, False)
+    """
+    lowest = _version_numbers(least or "")
+    return _version_numbers(version) + [0] * len(lowest) < lowest
+
+
+def _version_numbers(version: str) -> list[int]:
+    match = re.match(r"\d+(\.\d+)*", version)
+    return [int(part) for part in match[0].split(".")] if match else []
+
+
+def _requirement_lines() -> Iterator[str]:
+    """Yield requirements as they are written: beside the sources, else as installed."""
+    beside = Path(marginmf.__file__).parents[2] / "pyproject.toml"
+    if beside.is_file():
+        project = tomllib.loads(beside.read_text())["project"]
+        if project.get("name") == "marginmf":
+            yield from project["dependencies"]
+            for extra, lines in project.get("optional-dependencies", {}).items():
+                yield from (f'{line}; extra == "{extra}"' for line in lines)
+            return
+    yield from metadata.requires("marginmf") or ()

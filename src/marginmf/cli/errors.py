@@ -1,8 +1,7 @@
-"""What goes wrong on the command line is said in one line, without a traceback."""
+"""Errors on the command line: one line each, without a traceback."""
 
 import sys
 import warnings
-from functools import partial
 from typing import Any
 
 import typer
@@ -15,59 +14,50 @@ BAD_INPUT, INTERRUPTED = 2, 130
 EXPECTED = (ValueError, OSError, ImportError, FloatingPointError, MemoryError)
 
 
-class SentenceGroup(TyperGroup):
+class CommandGroup(TyperGroup):
     """Commands whose expected errors become one line on standard error and an exit code."""
 
-    def main(
-        self,
-        args: Any = None,
-        prog_name: str | None = None,
-        complete_var: str | None = None,
-        standalone_mode: bool = True,
-        windows_expand_args: bool = True,
-        **extra: Any,
-    ) -> Any:
+    def main(self, *args: Any, standalone_mode: bool = True, **extra: Any) -> Any:
         """Run the program; arguments that it does not understand are one line too."""
-        run = partial(super().main, args, prog_name, complete_var, False, windows_expand_args)
-        if not standalone_mode:
-            return run(**extra)
         try:
-            code = run(**extra)
+            code = super().main(*args, standalone_mode=False, **extra)  # type: ignore[misc]
         except Exception as error:
             # Typer has changed where its errors of usage come from, but not what they can do.
-            if not hasattr(error, "format_message"):
+            if not standalone_mode or not hasattr(error, "format_message"):
                 raise
-            say(_usage(error))
+            print_error(_usage(error))
             sys.exit(BAD_INPUT)
+        if not standalone_mode:
+            return code
         sys.exit(code if isinstance(code, int) else 0)
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command that was asked for."""
         with warnings.catch_warnings():
-            warnings.showwarning = _say_warning  # type: ignore[assignment]
+            warnings.showwarning = _print_warning  # type: ignore[assignment]
             try:
                 return super().invoke(ctx)
             except KeyboardInterrupt:
-                say("interrupted.")
+                print_error("interrupted.")
                 raise typer.Exit(INTERRUPTED) from None
             except BrokenPipeError:  # whoever read our output has gone: typer ends quietly
                 raise
             except EXPECTED as error:
-                say(sentence(error))
+                print_error(describe_error(error))
                 raise typer.Exit(BAD_INPUT) from None
 
 
-def say(text: str) -> None:
+def print_error(text: str) -> None:
     """Print one line to standard error."""
     typer.echo(f"marginmf: {text}", err=True)
 
 
-def sentence(error: BaseException) -> str:
+def describe_error(error: BaseException) -> str:
     r"""Return an error's message in one line.
 
-    >>> sentence(ValueError("No ratings:\n  add some."))
+    >>> describe_error(ValueError("No ratings:\n  add some."))
     'No ratings: add some.'
-    >>> sentence(PermissionError(13, "Permission denied", "a.csv"))
+    >>> describe_error(PermissionError(13, "Permission denied", "a.csv"))
     'a.csv: Permission denied.'
     """
     if isinstance(error, OSError) and error.strerror and error.filename:
@@ -81,13 +71,13 @@ def _usage(error: Any) -> str:
     """Return what was wrong with the arguments, and where to read how they are meant."""
     context = getattr(error, "ctx", None)
     command = context.command_path if context else "marginmf"
-    said = _one_line(error.format_message())
-    return f"{said.rstrip('.')}{'' if said.endswith('?') else '.'} See {command} --help."
+    message = _one_line(error.format_message())
+    return f"{message.rstrip('.')}{'' if message.endswith('?') else '.'} See {command} --help."
 
 
 def _one_line(text: object) -> str:
     return " ".join(str(text).split())
 
 
-def _say_warning(message: Warning | str, *rest: Any) -> None:
-    say(_one_line(message))
+def _print_warning(message: Warning | str, *rest: Any) -> None:
+    print_error(_one_line(message))

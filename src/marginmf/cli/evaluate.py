@@ -1,75 +1,180 @@
-"""``marginmf evaluate``: the errors of one method on held-out ratings."""
+"""``marginmf evaluate`` and ``compare``, also for labels: methods on held-out data."""
 
-import typer
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
-from marginmf.cli.options import (
-    DataOptions,
-    ListOptions,
-    MethodName,
-    ModelOptions,
-    ProtocolOptions,
-    TalkOptions,
-    takes_groups,
-)
+from typer import Option
 
-EXAMPLE = "marginmf evaluate ratings.csv --model mmmf --protocol holdout"
+from marginmf.cli import comparisons, options
+from marginmf.cli.commands import command
+
+if TYPE_CHECKING:
+    from marginmf.protocols import Comparison
+
+#: What is compared by default: by errors, and by lists.
+RATED, LISTED = "hmf,pmmmf,mmmf,als", "hmf,mmmf,ease,itemknn,popular"
 
 
-@takes_groups
+@command("marginmf evaluate ratings.csv --model mmmf --protocol holdout")
 def evaluate(
     *,
-    name: MethodName = "hmf",
-    lists: ListOptions,
-    protocol: ProtocolOptions,
-    model: ModelOptions,
-    data: DataOptions,
-    talk: TalkOptions,
+    name: options.MethodName = "hmf",
+    lists: comparisons.ListOptions,
+    protocol: comparisons.ProtocolOptions,
+    model: options.ModelOptions,
+    data: options.DataOptions,
+    console: options.ConsoleOptions,
 ) -> None:
     """Fit a method to some of the ratings and measure its errors on the others.
 
-    Prints the mean and the standard deviation of every error over the splits. All errors are
-    the smaller the better; the standard deviation is that of a sample. With --lists, the lists
-    that the method recommends are judged: do they have the held-out items that users like?
+    Prints the mean and the standard deviation of every error over the splits. Lower is better;
+    the standard deviation is that of a sample. With --lists, the lists that the method recommends
+    are judged: do they have the held-out items that users like?
     """
-    from marginmf.cli.comparison import compare, compare_lists, make_protocol
-    from marginmf.cli.data import checked_for_lists
-    from marginmf.cli.list_tables import ListTable
-    from marginmf.cli.models import make_models
-    from marginmf.cli.printing import to_json
-    from marginmf.cli.scores import RATINGS
-    from marginmf.cli.steps import steps
-    from marginmf.cli.tables import show_measures, summary
+    protocol = protocol.resolve(lists.lists)
+    source, found = comparisons.compare_ratings([name], lists, protocol, model, data, console)
+    result = {
+        "data": source.summary(),
+        "model": name,
+        "protocol": protocol.summary(),
+        "seed": model.seed,
+        "metrics": found.summary(name),
+    }
+    if found.rule is not None:
+        result |= {"lists": asdict(found.rule), "n_users": len(found.user_values(name))}
+    console.print_json(result)
+    console.print(source.lines())
+    console.print(f"Protocol {protocol.describe()}{lists.describe()}.")
+    comparisons.show_method(console.out, found, name)
 
-    rule = lists.rule
-    protocol = protocol if rule is None else protocol.for_lists()
-    models = make_models([name], model, lists=rule is not None)
-    splitter = make_protocol(protocol, model.seed)
-    source, ratings = checked_for_lists(data, models, lists.positive_only, talk.progress)
-    lists.check_scale(ratings)
-    work = models, source.table, splitter
-    with steps(protocol.splits + 1, talk.progress) as step:
-        if rule is None:
-            scores = compare(*work, step, source.features)[name]
-            measured = {"metrics": summary(scores)}
-        else:
-            judged = ListTable(compare_lists(*work, rule, step, source.features))
-            measured = judged.result_of(name)
-    if talk.as_json:
-        typer.echo(
-            to_json(
-                {
-                    "data": source.summary(),
-                    "model": name,
-                    "protocol": protocol.summary(),
-                    "seed": model.seed,
-                    **measured,
-                }
-            )
-        )
-        return
-    talk.out.print(source.lines(), markup=False, soft_wrap=True)
-    talk.out.print(f"Protocol {protocol.words()}{lists.words()}.", markup=False, soft_wrap=True)
-    if rule is None:
-        show_measures(talk.out, name, scores, RATINGS)
-    else:
-        judged.show_one(talk.out, name)
+
+@command("marginmf labels evaluate songs.csv --labels 2 --model plst --cv 3", name="evaluate")
+def evaluate_labels(
+    *,
+    name: options.LabelMethodName = "grople",
+    folds: comparisons.FoldOptions,
+    model: options.LabelModelOptions,
+    decision: options.DecisionOptions,
+    data: options.LabelDataOptions,
+    console: options.ConsoleOptions,
+) -> None:
+    """Fit a method to some of the rows and measure the labels it predicts for the others.
+
+    Prints the mean and the standard deviation of every metric over the folds. Lower is better for
+    Hamming loss and coverage, higher for all others; accuracy is the mean Jaccard index.
+    """
+    from marginmf.cli import inputs
+
+    table, found = comparisons.compare_label_sets([name], folds, model, decision, data, console)
+    console.print_json(
+        {
+            "data": inputs.summarise_labels(table),
+            "model": name,
+            "folds": folds.summary(),
+            "decision": decision.parameters(),
+            "seed": model.seed,
+            "metrics": found.summary(name),
+        }
+    )
+    console.print(inputs.describe_labels(table))
+    console.print(f"Held out: {folds.describe()}. Decision: {decision.describe()}.")
+    comparisons.show_method(console.out, found, name)
+
+
+@command("marginmf compare ratings.csv --models mmmf,als,bias --out table.md")
+def compare(
+    *,
+    names: Annotated[
+        str | None,
+        Option(
+            "--models",
+            metavar="NAME,NAME,...",
+            help=f"Some of {', '.join(options.METHODS)}; with --lists, of "
+            f"{', '.join(options.POSITIVE)} too.  By default {RATED}, or {LISTED}.",
+        ),
+    ] = None,
+    out: options.TableOut = None,
+    lists: comparisons.ListOptions,
+    protocol: comparisons.ProtocolOptions,
+    model: options.ModelOptions,
+    data: options.DataOptions,
+    console: options.ConsoleOptions,
+) -> None:
+    """Fit several methods to the same ratings and put their errors into one table.
+
+    Every cell is a mean and, after ±, the standard deviation over the splits; the best of each
+    column is marked, and p is that of the difference from the best. Seconds are those of a fit.
+    With --lists, the lists that the methods recommend are judged: every cell is a mean over users
+    and its 95 % interval.
+    """
+    from marginmf.cli import estimators, output
+
+    output.refuse_same(out, data.file, *data.feature_files.values())
+    comparisons.check_table(out)
+    protocol = protocol.resolve(lists.lists)
+    usual = LISTED if lists.lists else RATED
+    usual = ",".join(options.POSITIVE) if lists.positive_only else usual
+    chosen = estimators.parse_model_names(usual if names is None else names, "hmf,als")
+    source, found = comparisons.compare_ratings(chosen, lists, protocol, model, data, console)
+    about = {"data": source.summary(), "protocol": protocol.summary(), "seed": model.seed}
+    heading = f"{source.lines()}\nProtocol {protocol.describe()}{lists.describe()}."
+    _report(found, about, heading, out, console)
+
+
+@command("marginmf labels compare songs.csv --labels 2 --models plst,mlknn", name="compare")
+def compare_labels(
+    *,
+    names: Annotated[
+        str,
+        Option(
+            "--models", metavar="NAME,NAME,...", help=f"Some of {', '.join(options.LABEL_METHODS)}."
+        ),
+    ] = "grople,mlchmf,binary-relevance,ridge-embedding",
+    out: options.TableOut = None,
+    folds: comparisons.FoldOptions,
+    model: options.LabelModelOptions,
+    decision: options.DecisionOptions,
+    data: options.LabelDataOptions,
+    console: options.ConsoleOptions,
+) -> None:
+    """Fit several methods to the same rows, under one decision rule, and compare them in a table.
+
+    Every cell is a mean and, after ±, the standard deviation over the folds; the best of each
+    column is marked, and p is that of the difference from the best. Seconds are those of a fit.
+    """
+    from marginmf.cli import estimators, inputs, output
+
+    comparisons.check_table(out)
+    output.refuse_same(out, data.file, data.xml)
+    chosen = estimators.parse_model_names(names, "grople,mlknn")
+    table, found = comparisons.compare_label_sets(chosen, folds, model, decision, data, console)
+    about = {
+        "data": inputs.summarise_labels(table),
+        "folds": folds.summary(),
+        "decision": decision.parameters(),
+        "seed": model.seed,
+    }
+    held_out = f"Held out: {folds.describe()}. Decision: {decision.describe()}."
+    _report(found, about, f"{inputs.describe_labels(table)}\n{held_out}", out, console)
+
+
+def _report(
+    found: "Comparison",
+    about: dict[str, Any],
+    heading: str,
+    out: Path | None,
+    console: options.ConsoleOptions,
+) -> None:
+    """Print a comparison, and write it to a file if one was named."""
+    measured = found.as_dict()
+    tested = measured["tested"]
+    tested["best"] = tested.pop("against")
+    result = {**about, **measured, "out": None if out is None else str(out)}
+    if out is not None:
+        comparisons.write_table(found, result, out)
+    console.print_json(result)
+    console.print(heading)
+    comparisons.show_comparison(console.out, found)
+    if out is not None:
+        console.print(f"The table is in {out}.")

@@ -1,127 +1,158 @@
-"""``marginmf fit``: learn from a file of ratings and save the model."""
+"""``marginmf fit`` and ``marginmf labels fit``: learn from a file and save the model."""
 
 import time
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
+from typer import Option
 
-from marginmf.cli.options import (
-    METHODS,
-    POSITIVE,
-    DataOptions,
-    ModelOptions,
-    TalkOptions,
-    takes_groups,
-)
-
-EXAMPLE = "marginmf fit ratings.csv --model hmf --reg 2 --out m.marginmf"
+from marginmf.cli import options
+from marginmf.cli.commands import command
 
 
-@takes_groups
+@command("marginmf fit ratings.csv --model hmf --reg 2 --out m.marginmf")
 def fit(
     *,
     name: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--model",
             "-m",
             metavar="NAME",
-            help=f"The method: {', '.join(METHODS)}; for who has what: {', '.join(POSITIVE)}.  "
-            "By default hmf, or ease.",
-            show_default=False,
+            help=f"The method: {', '.join(options.METHODS)}; for who has what: "
+            f"{', '.join(options.POSITIVE)}.  By default hmf, or ease.",
         ),
     ] = None,
     positive_only: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--positive-only",
             help="Learn from who has what: rows need no ratings, and --set level=4 says which of "
             "them count where there are any.",
         ),
     ] = False,
-    out: Annotated[Path, typer.Option(help="Where to save the model.")],
-    force: Annotated[bool, typer.Option("--force", help="Replace the file if there is one.")] = (
-        False
-    ),
+    out: options.ModelOut,
+    force: options.Force = False,
     checkpoint: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             metavar="FOLDER",
-            help="Keep what is done here; the same command goes on after an interruption.",
+            help="Save progress here; after an interruption, the same command continues.",
         ),
     ] = None,
     calibrate: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--calibrate/--no-calibrate",
-            help="Learn probabilities, which predictions are made with, on held-out ratings; if "
-            "that is not done now, every command that needs them does it.",
+            help="Calibrate the probabilities behind predictions on held-out ratings; otherwise "
+            "every command that needs them does it.",
         ),
     ] = True,
     lists: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--lists/--no-lists",
-            help="Learn who takes what, which lists are made with; if that is not done now, every "
-            "command that needs it does it.",
+            help="Learn who takes what, which lists need; otherwise every command that needs it "
+            "does it.",
         ),
     ] = True,
-    model: ModelOptions,
-    data: DataOptions,
-    talk: TalkOptions,
+    model: options.ModelOptions,
+    data: options.DataOptions,
+    console: options.ConsoleOptions,
 ) -> None:
     """Fit a method to all the ratings of a file and save the model.
 
     Ids are kept as they are; the scale is whatever levels occur. With --positive-only, or a
     method for it, only who has what matters.
     """
-    from marginmf.cli.data import checked_pairs, checked_ratings
-    from marginmf.cli.destination import check_destination, refuse_same
-    from marginmf.cli.models import make_any
-    from marginmf.cli.printing import to_json
-    from marginmf.ratings.positive import PositiveOnly
+    from marginmf.cli import estimators, inputs, output
 
-    refuse_same(out, data.file, *data.feature_files.values())
-    check_destination(out, "model", overwrite=force)
-    estimator: Any = make_any(name, positive_only, model, talk.progress)
+    output.refuse_same(out, data.file, *data.feature_files.values())
+    output.check_destination(out, "model", overwrite=force)
+    estimator = estimators.make_model(
+        name, model, console.progress, lists=True, positive_only=positive_only
+    )
     if "calibrate" in estimator.get_params(deep=False):
         estimator.set_params(calibrate=calibrate)
-    if isinstance(estimator, PositiveOnly):
+    if estimators.learns_from_pairs(estimator):
         if checkpoint is not None:
             raise ValueError(f"{type(estimator).__name__} keeps no checkpoints: leave that out.")
-        source, ratings = checked_pairs(data, estimator.level, talk.progress)
+        source, ratings = inputs.read_pairs_checked(data, estimator.level, console.progress)
     else:
-        source, ratings = checked_ratings(data, talk.progress)
-    estimator._check(ratings)
-    talk.out.print(source.lines(), markup=False, soft_wrap=True)
+        source, ratings = inputs.read_ratings_checked(data, console.progress)
     started = time.perf_counter()
     try:
         estimator.fit(ratings, **({} if checkpoint is None else {"checkpoint": checkpoint}))
-        if lists and not isinstance(estimator, PositiveOnly):
+        if lists and not estimators.learns_from_pairs(estimator):
             estimator.fit_exposure()
     except KeyboardInterrupt:
         if checkpoint is not None:
-            talk.notes.print(f"What was done is in {checkpoint}; the same command goes on.")
+            console.note(f"Progress is saved in {checkpoint}; the same command continues.", None)
         raise
     seconds = time.perf_counter() - started
     if hasattr(estimator, "verbose"):
         estimator.set_params(verbose=0)  # whoever loads the model did not ask for progress bars
+    console.print(source.lines())
+    summary = _summarise(estimator)
+    _save(estimator, out, source.summary(), summary, seconds, _describe(summary), console)
+
+
+@command("marginmf labels fit songs.csv --labels 'tag_*' --out l.marginmf", name="fit")
+def fit_labels(
+    *,
+    name: options.LabelMethodName = "grople",
+    out: options.ModelOut,
+    force: options.Force = False,
+    model: options.LabelModelOptions,
+    decision: options.DecisionOptions,
+    data: options.LabelDataOptions,
+    console: options.ConsoleOptions,
+) -> None:
+    """Fit a method to all the rows of a file and save the model.
+
+    The names of labels and features, the decision rule and the scale of the features are saved
+    with the model.
+    """
+    from marginmf.cli import estimators, inputs, output
+
+    output.refuse_same(out, data.file, data.xml)
+    output.check_destination(out, "model", overwrite=force)
+    models = estimators.make_label_models([name], model, decision)
+    table = inputs.read_label_table(data, console.progress)
+    estimator = estimators.scale_features(models, model, table)[name]
+    started = time.perf_counter()
+    with console.notes.status(f"Fitting {name}"):
+        estimator.fit(table.X, table.Y)
+    seconds = time.perf_counter() - started
+    estimators.set_names(estimator, table)
+    console.print(inputs.describe_labels(table))
+    summary = _summarise_labels(name, estimator)
+    clauses = _describe_labels(summary, decision)
+    _save(estimator, out, inputs.summarise_labels(table), summary, seconds, clauses, console)
+
+
+def _save(
+    estimator: Any,
+    out: Path,
+    data: dict[str, Any],
+    summary: dict[str, Any],
+    seconds: float,
+    clauses: list[str],
+    console: options.ConsoleOptions,
+) -> None:
+    """Save a fitted model, and report what it is and where."""
+    from marginmf.cli.output import format_size
+
     estimator.save(out)
-    result = {
-        "data": source.summary(),
-        "model": _summary(estimator),
-        "seconds": seconds,
-        "out": str(out),
-        "bytes": out.stat().st_size,
-    }
-    if talk.as_json:
-        typer.echo(to_json(result))
-    talk.out.print(_words(result), markup=False, soft_wrap=True)
+    n_bytes = out.stat().st_size
+    result = {"data": data, "model": summary, "seconds": seconds}
+    console.print_json({**result, "out": str(out), "bytes": n_bytes})
+    console.print(f"{summary['class']}: {'; '.join([*clauses, f'seconds {seconds:.2f}'])}.")
+    console.print(f"Saved to {out} ({format_size(n_bytes)}).")
 
 
-def _summary(model: Any) -> dict[str, Any]:
-    """Return what was fitted: the method, the weights that were used, and how long it went on."""
+def _summarise(model: Any) -> dict[str, Any]:
+    """Return what was fitted: the method, its regularisation, and how long it went on."""
     import numpy as np
 
     summary: dict[str, Any] = {"name": model.command_name, "class": type(model).__name__}
@@ -138,24 +169,48 @@ def _summary(model: Any) -> dict[str, Any]:
     return summary
 
 
-def _words(result: dict[str, Any]) -> str:
-    """Return the same in two lines for people."""
-    from marginmf.cli.printing import size
+def _describe(summary: dict[str, Any]) -> list[str]:
+    """Return the same in clauses for people."""
+    import numpy as np
 
-    model, words = result["model"], []
-    if isinstance(model.get("n_factors"), int):
-        words.append(f"{model['n_factors']} factors")
-    if "n_members" in model:
-        words.append(f"{model['n_members']} members")
-    if "reg" in model:
-        regs = model["reg"] if isinstance(model["reg"], list) else [model["reg"]]
-        chosen = " (chosen on held-out ratings)" if model["reg_was_chosen"] else ""
-        words.append(f"reg {', '.join(f'{reg:.4g}' for reg in regs)}{chosen}")
-    if "n_iter" in model:
-        counts = model["n_iter"] if isinstance(model["n_iter"], list) else [model["n_iter"]]
-        words.append(f"iterations {sum(counts)}")
-    words.append(f"seconds {result['seconds']:.2f}")
-    return (
-        f"{model['class']}: {'; '.join(words)}.\n"
-        f"Saved to {result['out']} ({size(result['bytes'])})."
-    )
+    clauses = []
+    if isinstance(summary.get("n_factors"), int):
+        clauses.append(f"{summary['n_factors']} factors")
+    if "n_members" in summary:
+        clauses.append(f"{summary['n_members']} members")
+    if "reg" in summary:
+        regs = ", ".join(f"{reg:.4g}" for reg in np.atleast_1d(summary["reg"]))
+        chosen = " (chosen on held-out ratings)" if summary["reg_was_chosen"] else ""
+        clauses.append(f"reg {regs}{chosen}")
+    if "n_iter" in summary:
+        clauses.append(f"iterations {np.sum(summary['n_iter'])}")
+    return clauses
+
+
+def _summarise_labels(name: str, model: Any) -> dict[str, Any]:
+    """Return what was fitted, and how it decides."""
+    import numpy as np
+
+    scaled = type(model).__name__ == "Scaled"
+    finite = model.thresholds_[np.isfinite(model.thresholds_)]
+    return {
+        "name": name,
+        "class": type(model.estimator_ if scaled else model).__name__,
+        "scaled": scaled,
+        "decision": model.decision,
+        "tune_for": model.tune_for,
+        "top1_if_empty": model.top1_if_empty,
+        "lowest_threshold": float(finite.min()) if len(finite) else None,
+        "highest_threshold": float(finite.max()) if len(finite) else None,
+        "n_never_predicted": int((~np.isfinite(model.thresholds_)).sum()),
+    }
+
+
+def _describe_labels(summary: dict[str, Any], decision: options.DecisionOptions) -> list[str]:
+    """Return the same in clauses for people."""
+    low, high = summary["lowest_threshold"], summary["highest_threshold"]
+    clauses = ["features between 0 and 1"] if summary["scaled"] else []
+    if low is not None:
+        among = f"threshold {low:.4g}" if low == high else f"thresholds {low:.4g} to {high:.4g}"
+        clauses.append(f"decision {decision.describe()} ({among})")
+    return clauses

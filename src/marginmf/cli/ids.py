@@ -1,7 +1,9 @@
-"""Ids on the command line and in files are text; a model's own may be whole numbers or anything."""
+"""Ids on the command line and in files are text; a model's own may be numbers or anything."""
 
+import csv
 from collections.abc import Sequence
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,10 +14,12 @@ from marginmf.ratings.ids import IdIndex
 
 #: Among more ids than this, close ones are looked for where the first letter is the same.
 MANY = 20_000
+#: A character that no id has, so that each line is one cell, with quotes around it or without.
+NO_SEPARATOR = "\x1f"
 
 
 def find_ids(index: IdIndex, texts: Sequence[str]) -> Array:
-    """Return the ids that some words mean, or say which word means none.
+    """Return the ids that are written like this, or say which text is no id.
 
     >>> find_ids(IdIndex([7, 42], "user"), ["42"]).tolist()
     [42]
@@ -28,13 +32,13 @@ def find_ids(index: IdIndex, texts: Sequence[str]) -> Array:
     return np.array(found, np.int64) if index.ids.dtype == np.int64 else as_objects(found)
 
 
-def as_known(index: IdIndex, ids: Array) -> Array:
-    """Return a column of ids in the type that the vocabulary has them in; others stay as they are.
+def convert_ids(index: IdIndex, ids: Array) -> Array:
+    """Return a column of ids in the type that the index has them in; others stay as they are.
 
     A column of whole numbers only is read as numbers, also where a single name in another file
     made the same column text.
 
-    >>> as_known(IdIndex(["7", "x"], "item"), np.array([7, 8])).tolist()
+    >>> convert_ids(IdIndex(["7", "x"], "item"), np.array([7, 8])).tolist()
     ['7', 8]
     """
     if ids.dtype == np.int64 and index.ids.dtype == np.int64:
@@ -45,21 +49,47 @@ def as_known(index: IdIndex, ids: Array) -> Array:
     return as_objects(known[value] for value in ids.tolist())
 
 
+def read_ids(path: Path, what: str) -> list[str]:
+    """Read the ids of users or items from a text file, one a line, each once.
+
+    A first line such as ``user`` or ``movieId`` is a header.
+    """
+    from marginmf.datasets.files.columns import is_column_name
+
+    lines = csv.reader(_lines(path, what), delimiter=NO_SEPARATOR)
+    found = [cells[0].strip() for cells in lines if cells and cells[0].strip()]
+    ids = found[1:] if found and is_column_name(found[0], what) else found
+    if not ids:
+        raise ValueError(f"{path} names no {what}; write one id a line.")
+    return list(dict.fromkeys(ids))
+
+
+def _lines(path: Path, what: str) -> list[str]:
+    from marginmf.datasets.files.source import Source
+
+    with Source(path, f"{what}s").open() as file:
+        data = file.read()
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return data.decode("utf-16", errors="replace").splitlines()
+    if b"\0" in data:
+        raise ValueError(f"{path} is not a text file; write one {what} id a line.")
+    try:
+        return data.decode("utf-8-sig").splitlines()
+    except UnicodeDecodeError:
+        return data.decode("latin-1").splitlines()
+
+
 def _by_text(index: IdIndex, texts: Sequence[str]) -> dict[str, Any]:
-    """Return, for those of the words that an id is written as, that id."""
+    """Return, for those of the texts that an id is written as, that id."""
     if index.ids.dtype == np.int64:
         # The id 7 is written 7, and not 07 or +7; what is too long for int64 is no id.
         numbers = {text: int(text) for text in set(texts) if _is_number(text)}
         codes = index.encode(np.fromiter(numbers.values(), np.int64, len(numbers)))
         return {text: numbers[text] for text, code in zip(numbers, codes, strict=True) if code >= 0}
-    wanted = set(texts)
-    written = {str(value): value for value in index.ids.tolist() if str(value) in wanted}
+    wanted, ids = set(texts), index.ids.tolist()
+    written = {str(value): value for value in ids if str(value) in wanted}
     # A text of exactly this spelling goes before a number that is written in the same way.
-    return written | {text: text for text in _exact(index, wanted)}
-
-
-def _exact(index: IdIndex, wanted: set[str]) -> set[str]:
-    return wanted.intersection(value for value in index.ids.tolist() if isinstance(value, str))
+    return written | {value: value for value in ids if isinstance(value, str) and value in wanted}
 
 
 def _is_number(text: str) -> bool:

@@ -1,325 +1,57 @@
-"""Options that several commands share, in groups; and how a command takes a group.
+"""Options that several commands share, in groups; see `marginmf.cli.commands`.
 
-A command takes a group as one parameter, and typer shows the group's fields as options::
-
-    @takes_groups
-    def fit(data: DataOptions, model: ModelOptions) -> None: ...
+Nothing here imports a numerical library, so that ``--help`` need not wait for one.
 """
 
-import inspect
-import math
-from collections.abc import Callable
-from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
-from functools import wraps
+import csv
+import re
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
+from typer import Argument, Option
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from marginmf.protocols import ListRule
-    from marginmf.ratings import Ratings
-
-Command = Callable[..., None]
-Side = Literal["user", "item"]
-
-
-def takes_groups(command: Command) -> Command:
-    """Let typer see the fields of a command's option groups as options of its own."""
-    parameters = inspect.signature(command).parameters.values()
-    groups: dict[str, Any] = {
-        one.name: one.annotation for one in parameters if is_dataclass(one.annotation)
-    }
-    seen = []
-    for one in parameters:
-        if one.name in groups:
-            seen += [_as_parameter(field) for field in fields(groups[one.name])]
-        else:
-            seen.append(one.replace(kind=inspect.Parameter.KEYWORD_ONLY))
-
-    @wraps(command)
-    def run(**values: Any) -> None:
-        for name, group in groups.items():
-            values[name] = group(**{field.name: values.pop(field.name) for field in fields(group)})
-        command(**values)
-
-    run.__signature__ = inspect.Signature(seen)  # type: ignore[attr-defined]
-    return run
-
-
-def _as_parameter(field: Any) -> inspect.Parameter:
-    return inspect.Parameter(
-        field.name,
-        inspect.Parameter.KEYWORD_ONLY,
-        default=inspect.Parameter.empty if field.default is MISSING else field.default,
-        annotation=field.type,
-    )
+#: The methods of `marginmf.ratings.METHODS`, of its `POSITIVE`, and of `marginmf.labels.METHODS`.
+METHODS = ("hmf", "mmmf", "pmmmf", "bmmmf", "als", "pmf", "bias", "ensemble")
+POSITIVE = ("ease", "itemknn", "oneclass", "popular")
+LABEL_METHODS = (
+    *("grople", "mlchmf", "binary-relevance", "classifier-chains"),
+    *("mlknn", "plst", "cplst", "ridge-embedding"),
+)
+MethodName = Annotated[
+    str, Option("--model", "-m", metavar="NAME", help=f"The method: {', '.join(METHODS)}.")
+]
+LabelMethodName = Annotated[
+    str, Option("--model", "-m", metavar="NAME", help=f"The method: {', '.join(LABEL_METHODS)}.")
+]
+ModelFile = Annotated[Path, Argument(metavar="MODEL", help="A model that fit saved.")]
+ModelOut = Annotated[Path, Option(help="Where to save the model.")]
+Force = Annotated[bool, Option("--force", help="Replace the file if there is one.")]
+TableOut = Annotated[
+    Path | None, Option(help="Also write the table: a .csv, .md, .json, .png, .svg or .pdf file.")
+]
+ColumnsOut = Annotated[
+    Path | None, Option(help="A .csv, .tsv, .jsonl (or .gz of these), .parquet or .arrow file.")
+]
+UserColumn = Annotated[str | None, Option("--user", metavar="COLUMN", help="The column of users.")]
+ItemColumn = Annotated[str | None, Option("--item", metavar="COLUMN", help="The column of items.")]
+Seed = Annotated[int, Option(min=0, help="Seed of everything that is random.")]
+Threads = Annotated[int | None, Option(min=1, help="Threads; by default all cores.")]
+ListLength = Annotated[int, Option("-n", min=1, help="The length of a list.")]
 
 
 @dataclass(frozen=True)
-class ColumnOptions:
-    """Which columns of a file of ratings to read, and what to do with pairs that occur again."""
-
-    user_column: Annotated[
-        str | None, typer.Option("--user", metavar="COLUMN", help="The column of users.")
-    ] = None
-    item_column: Annotated[
-        str | None, typer.Option("--item", metavar="COLUMN", help="The column of items.")
-    ] = None
-    rating_column: Annotated[
-        str | None, typer.Option("--rating", metavar="COLUMN", help="The column of ratings.")
-    ] = None
-    duplicates: Annotated[
-        Literal["raise", "last", "mean"],
-        typer.Option(help="What to do with a pair that occurs again."),
-    ] = "raise"
-
-    @property
-    def columns(self) -> dict[str, str]:
-        """The columns that were named."""
-        named = {
-            "user": self.user_column,
-            "item": self.item_column,
-            "rating": self.rating_column,
-        }
-        return {what: column for what, column in named.items() if column is not None}
-
-
-@dataclass(frozen=True, kw_only=True)
-class DataOptions(ColumnOptions):
-    """A file of ratings, and how to read it."""
-
-    file: Annotated[
-        str,
-        typer.Argument(metavar="FILE", help="Ratings, one a line; or a dataset, such as ml-100k."),
-    ]
-    users_file: Annotated[
-        Path | None,
-        typer.Option("--users", metavar="FILE", help="Features of users, one user a line."),
-    ] = None
-    items_file: Annotated[
-        Path | None,
-        typer.Option("--items", metavar="FILE", help="Features of items, one item a line."),
-    ] = None
-    features: Annotated[
-        bool, typer.Option("--features", help="Use the features that the dataset comes with.")
-    ] = False
-
-    @property
-    def feature_files(self) -> dict[Side, Path]:
-        """The files of features that were named, by whose they are."""
-        named: dict[Side, Path | None] = {
-            "user": self.users_file,
-            "item": self.items_file,
-        }
-        return {what: path for what, path in named.items() if path is not None}
-
-
-@dataclass(frozen=True)
-class ModelOptions:
-    """The parameters of a method; those that were not given keep the method's defaults."""
-
-    factors: Annotated[
-        int | None, typer.Option(min=1, help="How many factors.", show_default=False)
-    ] = None
-    reg: Annotated[
-        str | None,
-        typer.Option(
-            metavar="auto|NUMBER|N,N,...",
-            help="The weight of the penalty: chosen on held-out ratings, one for all, or one for "
-            "each stage of HMF.",
-            show_default=False,
-        ),
-    ] = None
-    max_iter: Annotated[
-        int | None, typer.Option(min=1, help="Stop after so many iterations.", show_default=False)
-    ] = None
-    settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="NAME=VALUE",
-            help="Any other parameter of the method, such as loss=logistic; again for more. "
-            "als.bias=true is for one method of several.",
-            show_default=False,
-        ),
-    ] = None
-    seed: Annotated[int, typer.Option(min=0, help="Seeds everything that is random.")] = 0
-    threads: Annotated[
-        int | None, typer.Option(min=1, help="Threads; all cores unless told.", show_default=False)
-    ] = None
-
-    @property
-    def n_jobs(self) -> int:
-        """Threads as the estimators count them."""
-        return self.threads or -1
-
-
-@dataclass(frozen=True)
-class ProtocolOptions:
-    """Which ratings to learn from, and which to judge on."""
-
-    protocol: Annotated[
-        Literal["weak", "strong", "holdout", "kfold"] | None,
-        typer.Option(
-            help="Hold out some ratings of every user (weak), some users (strong), a share of all "
-            "ratings (holdout), or each rating once (kfold).",
-            show_default="weak; holdout with --lists",
-        ),
-    ] = None
-    splits: Annotated[int, typer.Option(min=1, help="How many times.")] = 3
-    held_out: Annotated[
-        int, typer.Option(min=1, help="Ratings to hold out of each user (weak, strong).")
-    ] = 1
-    test_size: Annotated[
-        float, typer.Option(min=0.0, max=1.0, help="The share to hold out (holdout).")
-    ] = 0.2
-    train_users: Annotated[
-        float, typer.Option(min=0.0, help="Users to train on, a share or a number (strong).")
-    ] = 0.8
-    min_ratings: Annotated[
-        int, typer.Option(min=1, help="Leave out users with fewer ratings (strong).")
-    ] = 20
-
-    @property
-    def name(self) -> str:
-        """The protocol that was named, or the usual one for ratings."""
-        return self.protocol or "weak"
-
-    def for_lists(self) -> "ProtocolOptions":
-        """Return the same with the usual protocol for lists, unless one was named."""
-        # One held-out rating of every user, as in the weak protocol, is seldom a liked one.
-        return replace(self, protocol=self.protocol or "holdout")
-
-    def summary(self) -> dict[str, Any]:
-        """Return the protocol's name and the options that belong to it."""
-        belonging = {
-            "weak": ("held_out",),
-            "strong": ("train_users", "held_out", "min_ratings"),
-            "holdout": ("test_size",),
-            "kfold": (),
-        }
-        own = {name: getattr(self, name) for name in belonging[self.name]}
-        return {"name": self.name, "splits": self.splits, **own}
-
-    def words(self) -> str:
-        """Return the same in words.
-
-        >>> ProtocolOptions("holdout", splits=1).words()
-        'holdout (test-size 0.2), 1 split'
-        """
-        name, splits, *_ = self.summary().values()
-        own = {key: value for key, value in self.summary().items() if key not in ("name", "splits")}
-        listed = ", ".join(f"{key.replace('_', '-')} {value:g}" for key, value in own.items())
-        return (
-            f"{name}{f' ({listed})' if listed else ''}, {splits} split{'s' if splits != 1 else ''}"
-        )
-
-
-@dataclass(frozen=True)
-class ListOptions:
-    """Whether lists are judged in place of predicted ratings, and by which rule."""
-
-    lists: Annotated[
-        bool, typer.Option("--lists", help="Judge lists of items, not predicted ratings.")
-    ] = False
-    k: Annotated[
-        int | None,
-        typer.Option("--k", min=1, help="The length of the lists.", show_default="10"),
-    ] = None
-    level: Annotated[
-        str | None,
-        typer.Option(
-            metavar="any|NUMBER",
-            help="Held-out ratings from this level on are relevant, or any of them.",
-            show_default="above the mean",
-        ),
-    ] = None
-    by: Annotated[
-        Literal["relevance", "expected", "chance"] | None,
-        typer.Option(help="What items are ranked by.", show_default="the method's own"),
-    ] = None
-    positive_only: Annotated[
-        bool,
-        typer.Option(
-            "--positive-only", help="Rows need no ratings: whatever is there is relevant."
-        ),
-    ] = False
-
-    @property
-    def rule(self) -> "ListRule | None":
-        """The rule that lists are judged by; None where ratings are."""
-        given = {
-            "k": self.k,
-            "level": None if self.level is None else _parse_level(self.level),
-            "by": self.by,
-        }
-        given = {name: value for name, value in given.items() if value is not None}
-        if self.positive_only:
-            if "level" in given:
-                raise ValueError("--level is about ratings, which --positive-only does not read.")
-            given["level"] = "any"
-        if self.lists:
-            from marginmf.protocols import ListRule
-
-            return ListRule(**given)  # type: ignore[arg-type]
-        if given:
-            option = "positive-only" if self.positive_only else next(iter(given))
-            raise ValueError(f"--{option} is for lists: add --lists.")
-        return None
-
-    def check_scale(self, ratings: "Ratings") -> None:
-        """Raise an error if the level is not on the scale: better now than after the fits."""
-        try:
-            if (rule := self.rule) is not None:
-                rule.threshold(ratings)
-        except ValueError as error:
-            raise ValueError(str(error).replace("level=", "--level ")) from None
-
-    def words(self) -> str:
-        """Return the rule as the end of a sentence on the protocol, nothing where there is none.
-
-        >>> ListOptions(True, k=5, level="4").words(), ListOptions().words()
-        ('; lists of 5, relevant from 4', '')
-        """
-        if not self.lists:
-            return ""
-        relevant = {None: "above the mean", "any": "if rated"}
-        level = relevant.get(self.level, f"from {self.level}")
-        level = "if there" if self.positive_only else level
-        by = "" if self.by is None else f", by {self.by}"
-        return f"; lists of {self.k or 10}{by}, relevant {level}"
-
-
-def _parse_level(text: str) -> float | str:
-    """Read a level: ``any`` or a number.
-
-    >>> _parse_level("any"), _parse_level("3.5")
-    ('any', 3.5)
-    """
-    if text.strip() == "any":
-        return "any"
-    try:
-        level = float(text)
-    except ValueError:
-        level = math.nan
-    if not math.isfinite(level):
-        raise ValueError(f"--level {text} is not a rating: give a number, or any.")
-    return level
-
-
-@dataclass(frozen=True)
-class TalkOptions:
+class ConsoleOptions:
     """What a command prints: tables or JSON on standard output, notes on standard error."""
 
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object and nothing else.")
-    ] = False
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bars and no notes.")] = (
+    as_json: Annotated[bool, Option("--json", help="Print one JSON object and nothing else.")] = (
         False
     )
+    quiet: Annotated[bool, Option("--quiet", "-q", help="No progress bars and no notes.")] = False
 
     @property
     def progress(self) -> bool:
@@ -340,13 +72,229 @@ class TalkOptions:
 
         return Console(stderr=True, quiet=self.quiet, highlight=False)
 
+    def print(self, text: str) -> None:
+        """Print text as it is, unless JSON is wanted."""
+        self.out.print(text, markup=False, soft_wrap=True)
 
-#: The methods, as `marginmf.cli.models` finds them; written here so that --help need not look.
-METHODS = ("hmf", "mmmf", "pmmmf", "bmmmf", "als", "pmf", "bias", "ensemble")
-#: Those for who has what.
-POSITIVE = ("ease", "itemknn", "oneclass", "popular")
-MethodName = Annotated[
-    str,
-    typer.Option("--model", "-m", metavar="NAME", help=f"The method: {', '.join(METHODS)}."),
-]
-ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="A model that fit saved.")]
+    def note(self, text: str, style: str | None = "yellow") -> None:
+        """Print text on standard error, unless notes are not wanted."""
+        self.notes.print(text, style=style, markup=False, soft_wrap=True)
+
+    def print_json(self, result: dict[str, Any]) -> None:
+        """Print a result as JSON where that is wanted."""
+        if self.as_json:
+            from marginmf.cli.output import to_json
+
+            typer.echo(to_json(result))
+
+
+@dataclass(frozen=True)
+class ColumnOptions:
+    """Which columns of a file of ratings to read, and what to do with pairs that occur again."""
+
+    user_column: UserColumn = None
+    item_column: ItemColumn = None
+    rating_column: Annotated[
+        str | None, Option("--rating", metavar="COLUMN", help="The column of ratings.")
+    ] = None
+    duplicates: Annotated[
+        Literal["raise", "last", "mean"], Option(help="What to do with a pair that occurs again.")
+    ] = "raise"
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """The columns that were named."""
+        return given(user=self.user_column, item=self.item_column, rating=self.rating_column)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataOptions(ColumnOptions):
+    """A file of ratings, and how to read it."""
+
+    file: Annotated[
+        str, Argument(metavar="FILE", help="Ratings, one a line; or a dataset, such as ml-100k.")
+    ]
+    users_file: Annotated[
+        Path | None, Option("--users", metavar="FILE", help="Features of users, one user a line.")
+    ] = None
+    items_file: Annotated[
+        Path | None, Option("--items", metavar="FILE", help="Features of items, one item a line.")
+    ] = None
+    features: Annotated[
+        bool, Option("--features", help="Use the features that the dataset comes with.")
+    ] = False
+
+    @property
+    def feature_files(self) -> dict[str, Path]:
+        """The files of features that were named, by whose features they hold."""
+        return given(user=self.users_file, item=self.items_file)
+
+
+#: The parameters that options of `ModelOptions` set.
+PARAMETERS = {"factors": "n_factors", "reg": "reg", "max_iter": "max_iter"}
+
+
+@dataclass(frozen=True)
+class ModelOptions:
+    """The parameters of a method; those that were not given keep the method's defaults."""
+
+    factors: Annotated[int | None, Option(min=1, help="Number of factors.")] = None
+    reg: Annotated[
+        str | None,
+        Option(
+            metavar="auto|NUMBER|N,N,...",
+            help="The regularisation strength: chosen on held-out ratings (auto), one number, or "
+            "one for each stage of HMF.",
+        ),
+    ] = None
+    max_iter: Annotated[int | None, Option(min=1, help="The largest number of iterations.")] = None
+    settings: Annotated[
+        list[str] | None,
+        Option(
+            "--set",
+            metavar="NAME=VALUE",
+            help="Any other parameter of the method, such as loss=logistic; may be repeated. "
+            "als.bias=true is for one method of several.",
+        ),
+    ] = None
+    seed: Seed = 0
+    threads: Threads = None
+
+
+@dataclass(frozen=True)
+class LabelColumns:
+    """Which columns of a file are labels."""
+
+    labels: Annotated[
+        str | None,
+        Option(
+            metavar="N|NAME,NAME,...",
+            help="The columns that are labels: the last N, the first as -N, names, or a pattern "
+            "such as 'tag_*'. Not needed for svmlight files and for ARFF files with an XML file.",
+        ),
+    ] = None
+    xml: Annotated[
+        Path | None,
+        Option(
+            metavar="FILE",
+            help="The XML file that names the labels of an ARFF file, if it is not beside it.",
+        ),
+    ] = None
+    ignore: Annotated[
+        str | None,
+        Option(
+            metavar="NAME,NAME,...",
+            help="Columns that are neither labels nor features; quote a name that has commas.",
+        ),
+    ] = None
+
+    def reading(self) -> dict[str, Any]:
+        """Return the arguments of `marginmf.datasets.read_labels` that were given."""
+        return given(
+            labels=None if self.labels is None else parse_columns(self.labels),
+            xml=self.xml,
+            ignore=None if self.ignore is None else parse_names(self.ignore),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelDataOptions(LabelColumns):
+    """A file of features and labels, and how to read it."""
+
+    file: Annotated[
+        str,
+        Argument(
+            metavar="FILE",
+            help="ARFF (or a zip of it), svmlight, CSV, Parquet, Arrow, mat or npz; or a dataset, "
+            "such as yeast.",
+        ),
+    ]
+
+
+@dataclass(frozen=True)
+class LabelModelOptions:
+    """The parameters of label methods; those that were not given keep the methods' defaults."""
+
+    settings: Annotated[
+        list[str] | None,
+        Option(
+            "--set",
+            metavar="NAME=VALUE",
+            help="A parameter of the method, such as n_factors=50; may be repeated. plst.reg=2 is "
+            "for one method of several.",
+        ),
+    ] = None
+    scale: Annotated[
+        Literal["auto", "minmax", "none"],
+        Option(
+            help="Scale features to between 0 and 1 on the training rows: if they are dense "
+            "(auto), always (minmax), or never."
+        ),
+    ] = "auto"
+    seed: Seed = 0
+    threads: Threads = None
+
+
+@dataclass(frozen=True)
+class DecisionOptions:
+    """How scores become label sets."""
+
+    decision: Annotated[
+        Literal["sign", "global", "per-label"],
+        Option(
+            help="A label is predicted above 0, above one threshold, or above its own threshold; "
+            "thresholds are chosen by cross-validation."
+        ),
+    ] = "global"
+    tune_for: Annotated[
+        Literal["accuracy", "micro-f1", "macro-f1", "hamming"],
+        Option(help="The measure that thresholds are chosen for."),
+    ] = "accuracy"
+    top1: Annotated[
+        bool, Option("--top1", help="A row that would get no label gets its best one.")
+    ] = False
+
+    def parameters(self) -> dict[str, Any]:
+        """Return them as the estimators call them.
+
+        >>> DecisionOptions("per-label", "macro-f1").parameters()
+        {'decision': 'per_label', 'tune_for': 'macro_f1', 'top1_if_empty': False}
+        """
+        return {
+            "decision": self.decision.replace("-", "_"),
+            "tune_for": self.tune_for.replace("-", "_"),
+            "top1_if_empty": self.top1,
+        }
+
+    def describe(self) -> str:
+        """Return the same in words.
+
+        >>> DecisionOptions(top1=True).describe()
+        'global, chosen for accuracy, the best label where there is none'
+        """
+        chosen = "" if self.decision == "sign" else f", chosen for {self.tune_for}"
+        return f"{self.decision}{chosen}{', the best label where there is none' * self.top1}"
+
+
+def given(**values: Any) -> dict[str, Any]:
+    """Return the values that are not None."""
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def parse_columns(text: str) -> int | list[str]:
+    """Read how many columns are meant, or which.
+
+    >>> parse_columns("6"), parse_columns("-6"), parse_columns("rock, jazz"), parse_columns("t_*")
+    (6, -6, ['rock', 'jazz'], ['t_*'])
+    """
+    return int(text) if re.fullmatch(r"\s*-?\d+\s*", text) else parse_names(text)
+
+
+def parse_names(text: str) -> list[str]:
+    """Read names with commas between them; a name that has commas itself is in quotes.
+
+    >>> parse_names('rock, "blues, slow"')
+    ['rock', 'blues, slow']
+    """
+    rows = csv.reader([text], skipinitialspace=True)
+    return [name.strip() for name in next(rows, [])]

@@ -1,100 +1,139 @@
-"""``marginmf predict``: the ratings that a saved model expects for (user, item) pairs."""
+"""``marginmf predict`` and ``marginmf labels predict``: what a saved model expects."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import typer
+from typer import Argument, Option
 
-from marginmf.cli.options import ModelFile, TalkOptions, takes_groups
+from marginmf.cli import options
+from marginmf.cli.commands import command
 
 if TYPE_CHECKING:
     from marginmf._utils.types import Array
+    from marginmf.labels.base import LabelsEstimator
     from marginmf.ratings.estimator import RatingsEstimator
 
-EXAMPLE = "marginmf predict m.marginmf pairs.csv --out predicted.csv"
-#: Pairs that are read and predicted at a time: enough for the kernels, little in memory.
-AT_A_TIME = 200_000
-#: What becomes of pairs that training did not see.
-FATE = {"fallback": "predicted from the frequencies of levels", "nan": "left empty"}
+#: Pairs, and scores of labels, that are in memory at a time.
+BATCH_PAIRS, BATCH_SCORES = 200_000, 1 << 22
+ARRAYS, SEPARATOR = ".npz", ";"
+#: How pairs that training did not see are answered.
+ANSWERS = {"fallback": "predicted from the frequencies of levels", "nan": "left empty"}
 
 
-@takes_groups
+@command("marginmf predict m.marginmf pairs.csv --out predicted.csv")
 def predict(
     *,
-    model: ModelFile,
-    pairs: Annotated[Path, typer.Argument(metavar="PAIRS", help="Users and items, a pair a line.")],
-    out: Annotated[
-        Path | None,
-        typer.Option(help="A .csv, .tsv, .jsonl (or .gz of these), .parquet or .arrow file."),
-    ] = None,
+    model: options.ModelFile,
+    pairs: Annotated[Path, Argument(metavar="PAIRS", help="Users and items, a pair a line.")],
+    out: options.ColumnsOut = None,
     output: Annotated[
         Literal["median", "mode", "mean", "rule"],
-        typer.Option(help="A point of the distribution over levels, or the method's own rule."),
+        Option(help="A point of the distribution over levels, or the method's own rule."),
     ] = "median",
-    proba: Annotated[
-        bool, typer.Option("--proba", help="Also the probability of every level.")
-    ] = False,
+    proba: Annotated[bool, Option("--proba", help="Also the probability of every level.")] = False,
     unknown: Annotated[
         Literal["fallback", "raise", "nan"],
-        typer.Option(
+        Option(
             help="Users and items that training did not see: predict from the frequencies of "
             "levels, refuse, or leave empty."
         ),
     ] = "fallback",
-    user: Annotated[
-        str | None, typer.Option("--user", metavar="COLUMN", help="The column of users.")
-    ] = None,
-    item: Annotated[
-        str | None, typer.Option("--item", metavar="COLUMN", help="The column of items.")
-    ] = None,
-    talk: TalkOptions,
+    user: options.UserColumn = None,
+    item: options.ItemColumn = None,
+    console: options.ConsoleOptions,
 ) -> None:
     """Predict a rating for every pair of a file; print CSV or write a file.
 
     The pairs keep their order. Probabilities are columns p_1, p_2 and so on, by level.
     """
-    from marginmf.cli.destination import check_table, refuse_same
-    from marginmf.cli.lists import records
-    from marginmf.cli.printing import to_json
-    from marginmf.cli.saved import load_ratings_model
-    from marginmf.datasets import write_columns
+    from marginmf.cli.estimators import load_model
+    from marginmf.cli.output import check_columns, refuse_same, write_batches
 
     refuse_same(out, model, pairs)
-    check_table(out, "table")
-    columns = {"user": user, "item": item}
-    named = {key: name for key, name in columns.items() if name is not None}
-    job = _Job(load_ratings_model(model), pairs, named, output, proba, unknown)
+    check_columns(out)
+    columns = options.given(user=user, item=item)
+    found = _PairPredictions(load_model(model, "ratings"), pairs, columns, output, proba, unknown)
     if unknown == "raise":
-        job.refuse_strangers()
-    if talk.as_json and out is None:
-        predictions: Any = records(job.pieces())
-    else:
-        predictions = None
-        write_columns("-" if out is None else out, job.pieces())
-    if talk.as_json:
-        summary = {
-            "model": str(model),
-            "n_pairs": job.n_pairs,
-            "n_unknown": job.n_strangers,
-            "out": None if out is None else str(out),
-        }
-        found = {} if predictions is None else {"predictions": predictions}
-        typer.echo(to_json({**summary, **found}))
-    elif out is not None:
-        talk.out.print(f"{job.n_pairs:,} predictions are in {out}.", markup=False, soft_wrap=True)
-    if job.n_strangers:
-        talk.notes.print(
-            f"{job.n_strangers:,} of {job.n_pairs:,} pairs have a user or an item that training "
-            f"did not see; they are {FATE[unknown]}.",
-            style="yellow",
-            soft_wrap=True,
+        found.refuse_unknown()
+    written = write_batches(found.batches(), out, console.as_json, "predictions")
+    counts = {"n_pairs": found.n_pairs, "n_unknown": found.n_unknown}
+    console.print_json({"model": str(model), **counts, **written})
+    if out is not None:
+        console.print(f"{found.n_pairs:,} predictions are in {out}.")
+    if found.n_unknown:
+        console.note(
+            f"{found.n_unknown:,} of {found.n_pairs:,} pairs have a user or an item that training "
+            f"did not see; they are {ANSWERS[unknown]}."
         )
 
 
+@command("marginmf labels predict l.marginmf songs.csv --out found.csv", name="predict")
+def predict_labels(
+    *,
+    model: options.ModelFile,
+    file: Annotated[str, Argument(metavar="FILE", help="Features, as in the file of the fit.")],
+    out: Annotated[
+        Path | None,
+        Option(help="A .csv, .tsv, .jsonl (or .gz of these), .parquet, .arrow or .npz file."),
+    ] = None,
+    form: Annotated[
+        Literal["names", "table"],
+        Option("--as", help="The names of each row's labels, or a column of 0 and 1 a label."),
+    ] = "names",
+    scores: Annotated[
+        bool, Option("--scores", help="Also how far each label is above its threshold.")
+    ] = False,
+    top: Annotated[
+        int | None,
+        Option(
+            min=1,
+            metavar="K",
+            help="The K best labels of each row instead, a line each, with their scores.",
+        ),
+    ] = None,
+    columns: options.LabelColumns,
+    console: options.ConsoleOptions,
+) -> None:
+    """Predict the labels of every row of a file; print CSV or write a file.
+
+    Rows keep their order and are counted from 1; names of labels have a semicolon between them.
+    Features are found by their names where file and model have them; those of svmlight files by
+    their numbers, and what no row names is 0. Columns with the name of a label of the model are
+    not features.
+    """
+    from marginmf.cli import estimators, inputs, output
+
+    output.check_columns(out, also=(ARRAYS,))
+    output.refuse_same(out, model, file, columns.xml)
+    in_arrays = out is not None and out.suffix.lower() == ARRAYS
+    if in_arrays and (top is not None or form == "table"):
+        raise ValueError(
+            f"{out} holds labels as arrays, and their scores with --scores: leave --top and --as "
+            "out, or name a .csv file."
+        )
+    if top is not None and (scores or form == "table"):
+        raise ValueError("--top has scores of its own: leave --scores and --as out.")
+    fitted = estimators.load_model(model, "labels")
+    names = tuple(map(str, fitted.classes_))
+    X = inputs.read_label_rows(file, names, fitted, columns)
+    found = _LabelPredictions(fitted, X, names, form, scores, top)
+    written: dict[str, Any]
+    if out is not None and in_arrays:
+        found.write_arrays(out)
+        written = {"out": str(out)}
+    elif console.as_json and out is None and top is None:
+        written = {"out": None, "predictions": list(found.records())}
+    else:
+        written = output.write_batches(found.batches(), out, console.as_json, "predictions")
+    console.print_json({"model": str(model), "n_rows": len(found), **written})
+    if out is not None:
+        console.print(f"The labels of {len(found):,} rows are in {out}.")
+
+
 @dataclass
-class _Job:
+class _PairPredictions:
     """Pairs in a file and a model that predicts them; counts what it has seen of them."""
 
     model: "RatingsEstimator"
@@ -104,45 +143,154 @@ class _Job:
     proba: bool
     unknown: Any
     n_pairs: int = 0
-    n_strangers: int = 0
+    n_unknown: int = 0
 
-    def pieces(self) -> "Iterator[dict[str, Array]]":
-        """Yield users, items and predictions, some at a time."""
+    def batches(self) -> "Iterator[dict[str, Array]]":
+        """Yield columns of users, items and predictions."""
         model = self.model
-        for found, pairs, known in self._pairs():
+        for written, pairs, known in self._pairs():
             self.n_pairs += len(pairs)
-            self.n_strangers += int((~known).sum())
-            piece = {"user": found[:, 0], "item": found[:, 1]}
-            piece["rating"] = model.predict(pairs, unknown=self.unknown, output=self.output)
+            self.n_unknown += int((~known).sum())
+            batch = {"user": written[:, 0], "item": written[:, 1]}
+            batch["rating"] = model.predict(pairs, unknown=self.unknown, output=self.output)
             if self.proba:
-                shares = model.predict_proba(pairs, unknown=self.unknown)
-                for level, share in zip(model.levels_, shares.T, strict=True):
-                    piece[f"p_{level:g}"] = share
-            yield piece
+                probabilities = model.predict_proba(pairs, unknown=self.unknown)
+                for level, column in zip(model.levels_, probabilities.T, strict=True):
+                    batch[f"p_{level:g}"] = column
+            yield batch
 
-    def refuse_strangers(self) -> None:
+    def refuse_unknown(self) -> None:
         """Raise an error, before anything is written, if the model does not know some pair."""
         before = 0
-        for found, pairs, known in self._pairs():
+        for written, pairs, known in self._pairs():
             if not known.all():
                 row = int(known.argmin())
-                user, item = found[row].tolist()
+                user, item = written[row].tolist()
                 user_known = self.model.users_.encode(pairs[row : row + 1, 0])[0] >= 0
-                strange = f"item {item}" if user_known else f"user {user}"
+                unseen = f"item {item}" if user_known else f"user {user}"
                 raise ValueError(
-                    f"{self.path}: the {strange} of pair {before + row + 1:,} was not seen in "
+                    f"{self.path}: the {unseen} of pair {before + row + 1:,} was not seen in "
                     "training."
                 )
             before += len(pairs)
 
     def _pairs(self) -> "Iterator[tuple[Array, Array, Array]]":
-        """Yield pairs as they are, with ids as the model has them, and whether it has them."""
-        from marginmf.cli.ids import as_known
+        """Yield pairs as written, with ids as the model has them, and whether it has them."""
+        from marginmf.cli.ids import convert_ids
         from marginmf.datasets import iterate_pairs
         from marginmf.datasets.table import as_pairs
 
         users, items = self.model.users_, self.model.items_
-        for found in iterate_pairs(self.path, chunk=AT_A_TIME, **self.columns):
-            pairs = as_pairs(as_known(users, found[:, 0]), as_known(items, found[:, 1]))
+        for written in iterate_pairs(self.path, chunk=BATCH_PAIRS, **self.columns):
+            pairs = as_pairs(convert_ids(users, written[:, 0]), convert_ids(items, written[:, 1]))
             known = (users.encode(pairs[:, 0]) >= 0) & (items.encode(pairs[:, 1]) >= 0)
-            yield found, pairs, known
+            yield written, pairs, known
+
+
+@dataclass
+class _LabelPredictions:
+    """Rows and a model that predicts their labels, in the form that was asked for."""
+
+    model: "LabelsEstimator"
+    X: Any
+    names: tuple[str, ...]
+    form: str
+    scores: bool
+    top: int | None
+
+    def __post_init__(self) -> None:
+        # Features are in order already; scikit-learn would warn that these have no names.
+        if hasattr(self.model, "feature_names_in_"):
+            del self.model.feature_names_in_
+
+    def __len__(self) -> int:
+        return int(self.X.shape[0])
+
+    def batches(self) -> "Iterator[dict[str, Array]]":
+        """Yield columns of some rows at a time."""
+        import numpy as np
+
+        from marginmf._utils.ids import as_objects
+        from marginmf.datasets.labels.columns import distinct
+
+        for rows, X in self._row_batches():
+            numbers = np.arange(rows.start + 1, rows.stop + 1)
+            if self.top is not None:
+                yield self._best(numbers, X)
+                continue
+            present = self._predict(X)
+            columns: list[tuple[str, Array]] = [("row", numbers)]
+            if self.form == "names":
+                joined = as_objects(SEPARATOR.join(self._names_of(row)) for row in present)
+                columns.append(("labels", joined))
+            else:
+                columns += zip(self.names, present.astype(np.int64).T, strict=True)
+            if self.scores:
+                named = (f"score:{name}" for name in self.names)
+                columns += zip(named, self.model.decision_function(X).T, strict=True)
+            # A label may be called "row", or two of them alike.
+            names, values = zip(*columns, strict=True)
+            yield dict(zip(distinct(names), values, strict=True))
+
+    def records(self) -> Iterator[dict[str, Any]]:
+        """Yield every row as a dictionary that JSON can hold."""
+        from marginmf.datasets.labels.columns import distinct
+
+        names = distinct(self.names)
+        for rows, X in self._row_batches():
+            scores = self.model.decision_function(X) if self.scores else None
+            for index, present in enumerate(self._predict(X)):
+                record: dict[str, Any] = {"row": rows.start + index + 1}
+                if self.form == "names":
+                    record["labels"] = self._names_of(present)
+                else:
+                    record["labels"] = dict(zip(names, present.tolist(), strict=True))
+                if scores is not None:
+                    record["scores"] = dict(zip(names, scores[index].tolist(), strict=True))
+                yield record
+
+    def write_arrays(self, path: Path) -> None:
+        """Write label sets as the arrays of a dataset, and scores beside them if wanted."""
+        import numpy as np
+        from scipy.sparse import csr_array
+
+        from marginmf._utils.files import atomic_write
+        from marginmf.datasets.labels.npz import taken_apart
+
+        Y = csr_array(self.model.predict(self.X)).astype(np.uint8)
+        arrays = {**taken_apart("Y", Y), "label_names": np.array(self.names, dtype=np.str_)}
+        if self.scores:
+            arrays["scores"] = self.model.decision_function(self.X)
+        with atomic_write(path) as file:
+            np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
+
+    def _row_batches(self) -> Iterator[tuple[slice, Any]]:
+        step = max(1, BATCH_SCORES // max(1, len(self.names)))
+        for start in range(0, len(self), step):
+            rows = slice(start, min(start + step, len(self)))
+            yield rows, self.X[rows]
+
+    def _predict(self, X: Any) -> "Array":
+        import numpy as np
+
+        found = self.model.predict(X)
+        return np.asarray(found.toarray() if hasattr(found, "toarray") else found)
+
+    def _names_of(self, present: "Array") -> list[str]:
+        return [self.names[label] for label in present.nonzero()[0].tolist()]
+
+    def _best(self, numbers: "Array", X: Any) -> "dict[str, Array]":
+        """Return the labels with the highest scores of each row, a line each."""
+        import numpy as np
+
+        from marginmf._utils.ids import as_objects
+
+        scores = self.model.decision_function(X)
+        top = min(self.top or 1, len(self.names))
+        best = np.argsort(-scores, axis=1, kind="stable")[:, :top]
+        return {
+            "row": np.repeat(numbers, top),
+            "rank": np.tile(np.arange(1, top + 1), len(numbers)),
+            "label": as_objects(self.names[label] for label in best.ravel().tolist()),
+            "score": np.take_along_axis(scores, best, axis=1).ravel(),
+        }

@@ -1,38 +1,35 @@
-"""``marginmf recommend``: the items that are most relevant for users, from a saved model."""
+"""``marginmf recommend`` and ``similar``: ranked lists from a saved model."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import typer
+from typer import Option
 
-from marginmf.cli.options import ModelFile, TalkOptions, takes_groups
+from marginmf.cli.commands import command
+from marginmf.cli.options import ColumnsOut, ConsoleOptions, ListLength, ModelFile
 
 if TYPE_CHECKING:
     from marginmf._utils.types import Array
-    from marginmf.ratings.lists import KnowsItems
 
-EXAMPLE = "marginmf recommend m.marginmf --user 42 -n 5"
 #: Users whose lists are made at a time, so that those of millions need not be in memory at once.
-AT_A_TIME = 10_000
-EVERYBODY = "all"
+BATCH_USERS = 10_000
+ALL_USERS = "all"
 
 
-@takes_groups
+@command("marginmf recommend m.marginmf --user 42 -n 5")
 def recommend(
     *,
     model: ModelFile,
     user: Annotated[
-        list[str] | None,
-        typer.Option("--user", "-u", metavar="ID", help="Whom for; again for more users."),
+        list[str] | None, Option("--user", "-u", metavar="ID", help="A user; may be repeated.")
     ] = None,
     users: Annotated[
-        str | None,
-        typer.Option(metavar="FILE|all", help="A file of users, one id a line; or everybody."),
+        str | None, Option(metavar="FILE|all", help="A file of users, one id a line; or all users.")
     ] = None,
-    n: Annotated[int, typer.Option("-n", min=1, help="The length of a list.")] = 10,
+    n: ListLength = 10,
     by: Annotated[
         Literal["relevance", "expected", "chance"] | None,
-        typer.Option(
+        Option(
             help="Rank by the chance to take an item times the chance to like it (relevance), by "
             "the expected rating, or by the chance to like it.",
             show_default="relevance",
@@ -40,23 +37,19 @@ def recommend(
     ] = None,
     level: Annotated[
         float | None,
-        typer.Option(
-            help="The lowest rating that says that an item is liked; above the mean unless told.",
-            show_default=False,
+        Option(
+            help="The lowest rating that says that an item is liked; by default, ratings above "
+            "the mean do."
         ),
     ] = None,
     include_seen: Annotated[
-        bool, typer.Option("--include-seen", help="Also items that the user has rated.")
+        bool, Option("--include-seen", help="Also items that the user has rated.")
     ] = False,
     candidates: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Choose among these items, one id a line."),
+        Path | None, Option(metavar="FILE", help="Choose among these items, one id a line.")
     ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(help="A .csv, .tsv, .jsonl (or .gz of these), .parquet or .arrow file."),
-    ] = None,
-    talk: TalkOptions,
+    out: ColumnsOut = None,
+    console: ConsoleOptions,
 ) -> None:
     """Rank the items that users have not rated by how relevant they are.
 
@@ -64,54 +57,81 @@ def recommend(
     ranked by, take and like are the chances that it is the product of, and the rating is the level
     that the model predicts.
     """
-    from marginmf.cli.destination import check_table, refuse_same
-    from marginmf.cli.ids import find_ids
-    from marginmf.cli.lists import as_columns, in_parts, read_ids, records, show_lists
-    from marginmf.cli.printing import to_json
-    from marginmf.cli.saved import load_recommender
-    from marginmf.datasets import write_columns
-    from marginmf.ratings.positive import PositiveOnly
+    from marginmf.cli import estimators, ids, output
 
-    refuse_same(out, model)
-    check_table(out, "table")
+    output.refuse_same(out, model)
+    output.check_columns(out)
     if not user and users is None:
-        raise ValueError("Say whom for: --user ID, --users FILE or --users all.")
-    estimator = load_recommender(model)
-    whom = _users(estimator, user or [], users)
-    among = None
+        raise ValueError("Name the users: --user ID, --users FILE or --users all.")
+    estimator = estimators.load_model(model, "lists")
+    chosen = _find_users(estimator, user or [], users)
+    options: dict[str, Any] = {"exclude_seen": not include_seen}
     if candidates is not None:
-        among = find_ids(estimator.items_, read_ids(candidates, "item"))
-    options: dict[str, Any] = {"exclude_seen": not include_seen, "candidates": among}
-    if isinstance(estimator, PositiveOnly):
-        if by is not None or level is not None:
-            raise ValueError(
-                f"{model} holds a {type(estimator).__name__}, which ranks by its own scores: leave "
-                "--by and --level out."
-            )
-    else:
+        options["candidates"] = ids.find_ids(estimator.items_, ids.read_ids(candidates, "item"))
+    if not estimators.learns_from_pairs(estimator):
         options |= {"by": by or "relevance", "level": level}
-    pieces = (
-        as_columns(estimator.recommend(part, n, **options)) for part in in_parts(whom, AT_A_TIME)
+    elif by is not None or level is not None:
+        raise ValueError(
+            f"{model} holds a {type(estimator).__name__}, which ranks by its own scores: leave "
+            "--by and --level out."
+        )
+    batches = (
+        output.as_columns(estimator.recommend(chosen[start : start + BATCH_USERS], n, **options))
+        for start in range(0, len(chosen), BATCH_USERS)
     )
-    if out is not None:
-        write_columns(out, pieces)
-    if talk.as_json:
-        lists = {} if out is not None else {"recommendations": records(pieces)}
-        summary = {"model": str(model), "n_users": len(whom), "n": n}
-        typer.echo(to_json({**summary, "out": None if out is None else str(out), **lists}))
-    elif out is not None:
-        said = f"Lists for {len(whom):,} users are in {out}."
-        talk.out.print(said, markup=False, soft_wrap=True)
-    else:
-        show_lists(talk.out, pieces, len(whom))
+    if out is None and not console.as_json:
+        output.show_lists(console.out, batches, len(chosen))
+        return
+    written = output.write_batches(batches, out, console.as_json, "recommendations")
+    console.print_json({"model": str(model), "n_users": len(chosen), "n": n, **written})
+    console.print(f"Lists for {len(chosen):,} users are in {out}.")
 
 
-def _users(model: "KnowsItems", named: list[str], users: str | None) -> "Array":
-    """Return the ids of the users that were named, in a file or one by one, each once."""
+@command("marginmf similar m.marginmf --item 50 -n 5")
+def similar(
+    *,
+    model: ModelFile,
+    item: Annotated[
+        list[str] | None,
+        Option("--item", "-i", metavar="ID", help="Items like this one; may be repeated."),
+    ] = None,
+    user: Annotated[
+        list[str] | None,
+        Option("--user", "-u", metavar="ID", help="Users like this one; may be repeated."),
+    ] = None,
+    n: ListLength = 10,
+    console: ConsoleOptions,
+) -> None:
+    """Rank items by their similarity to an item, or users by their similarity to a user.
+
+    The similarity is the cosine of the angle between what the model has learned of the two.
+    """
+    from marginmf.cli.estimators import load_model
     from marginmf.cli.ids import find_ids
-    from marginmf.cli.lists import read_ids
+    from marginmf.cli.output import as_columns, records, show_lists
 
-    if users == EVERYBODY:
-        return model.users_.ids
+    if bool(item) == bool(user):
+        raise ValueError("Name what to look at: either --item ID or --user ID.")
+    estimator = load_model(model, "lists")
+    find = getattr(estimator, "similar_items" if item else "similar_users", None)
+    if find is None:
+        raise ValueError(
+            f"{model} holds a model of items alone ({type(estimator).__name__}): ask with --item."
+        )
+    index = estimator.items_ if item else estimator.users_
+    ids = find_ids(index, list(dict.fromkeys(item or user or [])))
+    columns = as_columns(find(ids, n))
+    console.print_json({"model": str(model), "n": n, "similar": records([columns])})
+    if not console.as_json:
+        show_lists(console.out, [columns], len(ids))
+
+
+def _find_users(model: Any, named: list[str], users: str | None) -> "Array":
+    """Return the ids of the users that were named, in a file or one by one, each once."""
+    from marginmf.cli.ids import find_ids, read_ids
+
+    if users == ALL_USERS:
+        everybody: Array = model.users_.ids
+        return everybody
     listed = read_ids(Path(users), "user") if users is not None else []
     return find_ids(model.users_, list(dict.fromkeys([*named, *listed])))

@@ -1,187 +1,235 @@
-"""``marginmf tune``: find the weight of the penalty that suits a file of ratings."""
+"""``marginmf tune``: find the regularisation strength, or other parameters, for some ratings."""
 
+import json
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Option
 
-from marginmf.cli.options import DataOptions, MethodName, ModelOptions, TalkOptions, takes_groups
+from marginmf.cli.commands import as_arguments, command
+from marginmf.cli.options import PARAMETERS, ConsoleOptions, DataOptions, MethodName, ModelOptions
 
 if TYPE_CHECKING:
+    from marginmf.ratings import HalvingSearch
     from marginmf.tuning import RegularisationPath
 
-EXAMPLE = "marginmf tune ratings.csv --model hmf --picture path.png"
 
-
-@takes_groups
+@command("marginmf tune ratings.csv --model hmf --picture path.png")
 def tune(
     *,
     name: MethodName = "hmf",
     holdouts: Annotated[
-        int, typer.Option(min=1, help="Random hold-outs to judge on; more make a surer choice.")
+        int, Option(min=1, help="Number of random hold-outs; more make a surer choice.")
     ] = 1,
     tries: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             "--try",
             metavar="NAME=VALUE,...",
-            help="Values of a parameter, such as reg=5,10,20 or factors=20,50; again for more. "
+            help="Values of a parameter, such as reg=5,10,20 or factors=20,50; may be repeated. "
             "All combinations make a few iterations, and the better ones go on.",
-            show_default=False,
         ),
     ] = None,
     picture: Annotated[
-        Path | None, typer.Option(help="Draw the path: a .png, .svg or .pdf file.")
+        Path | None, Option(help="Draw the path: a .png, .svg or .pdf file.")
     ] = None,
     model: ModelOptions,
     data: DataOptions,
-    talk: TalkOptions,
+    console: ConsoleOptions,
 ) -> None:
-    """Try weights of the penalty on held-out ratings and say which is the best.
+    """Try regularisation strengths on held-out ratings and report which is the best.
 
     Candidates are tried from strong to weak, then around the best; HMF chooses one for each of
     its stages. The choice is where a smooth curve through the errors is lowest, which need not
     be at one of the candidates. The last line is the command that fits with what was chosen.
-    With --try, several parameters are looked for at once, among the values that you give.
+    With --try, several parameters are tuned at once, among the values that you give.
     """
-    from marginmf.cli.data import checked_ratings
-    from marginmf.cli.destination import PICTURES, check_destination
-    from marginmf.cli.models import make_model
-    from marginmf.cli.printing import to_json
+    from marginmf.cli.output import check_picture
 
-    if picture is not None:
-        check_destination(picture, "picture", "--picture", PICTURES)
-        from marginmf.plots.style import require_matplotlib
-
-        require_matplotlib()
+    check_picture(picture)
+    if tries and picture is not None:
+        raise ValueError("--picture draws the path of one parameter: leave it out with --try.")
     if tries:
-        _tune_by_halving(tries, name, holdouts, picture, model, data, talk)
-        return
+        _tune_by_halving(tries, name, holdouts, model, data, console)
+    else:
+        _tune_reg(name, holdouts, picture, model, data, console)
+
+
+def _tune_reg(
+    name: str,
+    holdouts: int,
+    picture: Path | None,
+    model: ModelOptions,
+    data: DataOptions,
+    console: ConsoleOptions,
+) -> None:
+    from marginmf import plots
+    from marginmf.cli import estimators, inputs, output
+
     if model.reg not in (None, "auto"):
         raise ValueError("--reg is what tune looks for: leave it out.")
-    estimator: Any = make_model(name, model, talk.progress)
+    estimator = estimators.make_model(name, model, console.progress)
     if "holdouts" not in estimator.get_params():
-        raise ValueError(f"{name} has no weight to choose: tune is for the factorisers.")
+        raise ValueError(
+            f"{name} does not choose its regularisation strength: tune is for the factorisers."
+        )
     estimator.set_params(reg="auto", holdouts=holdouts)
-    source, ratings = checked_ratings(data, talk.progress)
+    source, ratings = inputs.read_ratings_checked(data, console.progress)
     estimator.fit(ratings)
     found = estimator.reg_path_
     paths: list[RegularisationPath] = found if isinstance(found, list) else [found]
     chosen = [path.best for path in paths]
     if picture is not None:
-        from marginmf import plots
-        from marginmf.cli.picture import save_figure
-        from marginmf.plots.style import new_figure
-
-        figure = new_figure(6.5, 4.5)
-        title = f"{name} on {source.title}"
-        plots.regularisation_path(estimator, figure.subplots(), title=title)
-        save_figure(figure, picture)
+        axes = plots.regularisation_path(estimator, title=f"{name} on {source.title}")
+        output.save_figure(axes.get_figure(), picture)
     command = fit_command(data, model, name, chosen)
-    if talk.as_json:
-        typer.echo(
-            to_json(
-                {
-                    "data": source.summary(),
-                    "model": name,
-                    "metric": paths[0].metric,
-                    "paths": [
-                        {
-                            "regs": path.regs.tolist(),
-                            "errors": path.mean.tolist(),
-                            "chosen": path.best,
-                        }
-                        for path in paths
-                    ],
-                    "chosen": chosen,
-                    "command": command,
-                    "picture": None if picture is None else str(picture),
-                }
-            )
-        )
-        return
-    talk.out.print(source.lines(), markup=False, soft_wrap=True)
-    _show(talk, paths)
+    console.print_json(
+        {
+            "data": source.summary(),
+            "model": name,
+            "metric": paths[0].metric,
+            "paths": [
+                {"regs": path.regs.tolist(), "errors": path.mean.tolist(), "chosen": path.best}
+                for path in paths
+            ],
+            "chosen": chosen,
+            "command": command,
+            "picture": None if picture is None else str(picture),
+        }
+    )
+    console.print(source.lines())
+    _show_paths(console, paths)
     if picture is not None:
-        talk.out.print(f"The path is drawn in {picture}.", markup=False, soft_wrap=True)
-    talk.out.print(f"Fit with the chosen: {command}", markup=False, soft_wrap=True)
+        console.print(f"The path is drawn in {picture}.")
+    console.print(f"Fit with the chosen: {command}")
 
 
 def _tune_by_halving(
     tries: Sequence[str],
     name: str,
     holdouts: int,
-    picture: Path | None,
     model: ModelOptions,
     data: DataOptions,
-    talk: TalkOptions,
+    console: ConsoleOptions,
 ) -> None:
-    from marginmf.cli.data import checked_ratings
-    from marginmf.cli.halving import search_as_json, search_of, show_search, with_params
-    from marginmf.cli.models import make_model, parse_reg
-    from marginmf.cli.printing import to_json
+    from marginmf.cli import estimators, inputs
+    from marginmf.ratings import HalvingSearch
 
-    if picture is not None:
-        raise ValueError("--picture draws the path of one weight: leave it out with --try.")
-    estimator = make_model(name, model)
-    search = search_of(estimator, name, tries, holdouts, talk)
-    source, ratings = checked_ratings(data, talk.progress)
+    grid, estimator = parse_tries(tries), estimators.make_model(name, model)
+    parameters = estimator.get_params(deep=False)
+    for parameter in grid:
+        if parameter not in parameters:
+            known = ", ".join(estimators.parameters_of([estimator]))
+            raise ValueError(f"--try: {name} has no parameter {parameter!r}; there are {known}.")
+    search = HalvingSearch(
+        estimator,
+        grid,
+        holdouts=holdouts,
+        refit=False,
+        random_state=parameters.get("random_state"),
+        verbose=int(console.progress),
+    )
+    source, ratings = inputs.read_ratings_checked(data, console.progress)
     search.fit(ratings)
-    chosen = with_params(model, search.best_params_)
-    regs = parse_reg(chosen.reg or str(search.estimator.reg))
+    chosen = _with_params(model, search.best_params_)
+    regs = estimators.parse_reg(chosen.reg or str(search.estimator.reg))
     command = fit_command(data, chosen, name, regs if isinstance(regs, list) else [regs])
-    if talk.as_json:
-        found = {"data": source.summary(), "model": name, **search_as_json(search)}
-        typer.echo(to_json({**found, "command": command}))
-        return
-    talk.out.print(source.lines(), markup=False, soft_wrap=True)
-    show_search(talk, search)
-    talk.out.print(f"Fit with the chosen: {command}", markup=False, soft_wrap=True)
+    console.print_json(
+        {
+            "data": source.summary(),
+            "model": name,
+            "metric": "mean absolute error",
+            "candidates": [outcome._asdict() for outcome in search.results_],
+            "rungs": [rung._asdict() for rung in search.rungs_],
+            "chosen": search.best_params_,
+            "command": command,
+        }
+    )
+    console.print(source.lines())
+    _show_search(console, search)
+    console.print(f"Fit with the chosen: {command}")
+
+
+def parse_tries(texts: Sequence[str]) -> dict[str, list[Any]]:
+    """Read ``name=value,value``; values are JSON, or else text.
+
+    >>> parse_tries(["reg=5,10", "loss=logistic,hinge", "factors=20"])
+    {'reg': [5, 10], 'loss': ['logistic', 'hinge'], 'n_factors': [20]}
+    """
+    grid: dict[str, list[Any]] = {}
+    for text in texts:
+        name, _, written = (part.strip() for part in text.partition("="))
+        if not name or not written:
+            raise ValueError(f"--try {text}: write it as name=value,value, such as reg=5,10,20.")
+        name = PARAMETERS.get(name.replace("-", "_"), name)
+        if name in grid:
+            raise ValueError(f"--try {name} is given twice: put all its values into one.")
+        try:
+            values = json.loads(f"[{written}]")
+        except ValueError:
+            values = [value.strip() for value in written.split(",")]
+        grid[name] = values
+    return grid
 
 
 def fit_command(data: DataOptions, model: ModelOptions, name: str, chosen: Sequence[float]) -> str:
-    """Return the command that fits with the chosen weights and all that was said of the fit."""
+    """Return the command that fits with the chosen strengths and all other options."""
     regs = ",".join(f"{reg:.4g}" for reg in chosen)
     words = ["marginmf", "fit", data.file, "--model", name, "--reg", regs]
-    for what, column in data.columns.items():
-        words += [f"--{what}", column]
-    if data.duplicates != "raise":
-        words += ["--duplicates", data.duplicates]
-    for what, path in data.feature_files.items():
-        words += [f"--{what}s", str(path)]
-    words += ["--features"] if data.features else []
-    for option, value in (("--factors", model.factors), ("--max-iter", model.max_iter)):
-        words += [] if value is None else [option, str(value)]
-    for setting in model.settings or ():
-        words += ["--set", setting]
-    words += ["--seed", str(model.seed)] if model.seed else []
-    words += ["--threads", str(model.threads)] if model.threads else []
-    return shlex.join([*words, "--out", f"{name}.marginmf"])
+    rest = [*as_arguments(data), *as_arguments(replace(model, reg=None))]
+    return shlex.join([*words, *rest, "--out", f"{name}.marginmf"])
 
 
-def _show(talk: TalkOptions, paths: "list[RegularisationPath]") -> None:
+def _with_params(model: ModelOptions, params: Mapping[str, Any]) -> ModelOptions:
+    """Return the options that set these parameters on top of others."""
+    options = {option: params[name] for option, name in PARAMETERS.items() if name in params}
+    rest = {name: params[name] for name in params if name not in PARAMETERS.values()}
+    settings = [f"{name}={_format_value(value)}" for name, value in rest.items()]
+    if "reg" in options:
+        regs = options["reg"] if isinstance(options["reg"], list) else [options["reg"]]
+        options["reg"] = ",".join(f"{reg:.4g}" for reg in regs)
+    return replace(model, **options, settings=[*(model.settings or ()), *settings])
+
+
+def _format_value(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _show_paths(console: ConsoleOptions, paths: "list[RegularisationPath]") -> None:
     """Print a row for each candidate, a column for each stage, and what was chosen."""
     import numpy as np
     from rich.text import Text
 
-    from marginmf.cli.printing import new_table
+    from marginmf.cli.output import mark_best, new_table
 
     staged = len(paths) > 1
     headings = [f"stage {k + 1}" for k in range(len(paths))] if staged else [paths[0].metric]
-    table = new_table("reg", *headings, numbers=1 + len(paths))
-    mark = "" if talk.out.color_system else "*"
+    table, out = new_table("reg", *headings, numbers=1 + len(paths)), console.out
     for reg in np.unique(np.concatenate([path.regs for path in paths])):
         cells = []
         for path in paths:
             # Not every stage has tried every candidate.
-            written = [f"{error:.4f}" for error in path.mean[path.regs == reg]]
-            best = bool(reg == path.smallest)
-            cells.append(Text(mark * best + "".join(written), "bold green" if best else ""))
+            written = "".join(f"{error:.4f}" for error in path.mean[path.regs == reg])
+            cells.append(mark_best(out, written, bool(reg == path.smallest)))
         table.add_row(f"{reg:.4g}", *cells)
     table.add_section()
     table.add_row("chosen", *(Text(f"{path.best:.4g}", "bold") for path in paths))
-    talk.out.print(table)
+    out.print(table)
     if staged:
-        talk.out.print(f"The errors are those of each stage: {paths[0].metric}.")
+        console.print(f"The errors are those of each stage: {paths[0].metric}.")
+
+
+def _show_search(console: ConsoleOptions, search: "HalvingSearch") -> None:
+    """Print a row for each candidate, the best first."""
+    from marginmf.cli.output import new_table
+
+    names = list(search.best_params_)
+    table = new_table(*names, "iterations", "MAE", numbers=len(names) + 2)
+    for outcome in search.results_:
+        values = [_format_value(outcome.params[name]) for name in names]
+        table.add_row(*values, str(outcome.n_iter), f"{outcome.error:.4f}")
+    console.out.print(table)
+    console.print(f"{len(search.results_)} candidates took {search.n_evaluations_} gradients.")

@@ -4,20 +4,21 @@ from typing import Annotated, Any
 
 import typer
 
-from marginmf.cli.options import TalkOptions, takes_groups
+from marginmf.cli.commands import command
+from marginmf.cli.options import ConsoleOptions
 from marginmf.cli.reproduce.options import PlaceOptions
 
 EXAMPLE = "marginmf reproduce check 3624"
 
 
-@takes_groups
+@command(EXAMPLE)
 def check(
     key: Annotated[
         str, typer.Argument(metavar="KEY", help="A cell's key, or so much of it that is unique.")
     ],
     *,
     place: PlaceOptions,
-    talk: TalkOptions,
+    talk: ConsoleOptions,
 ) -> None:
     """Run one cell again, and show what was stored and what is found now side by side.
 
@@ -25,7 +26,7 @@ def check(
     """
     from rich.text import Text
 
-    from marginmf.cli.printing import new_table, to_json
+    from marginmf.cli.output import new_table, to_json
     from marginmf.experiments.checking import compared, stored_cell
     from marginmf.experiments.report.coverage import said
     from marginmf.experiments.running import find

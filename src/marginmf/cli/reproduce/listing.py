@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from marginmf.cli.options import TalkOptions, takes_groups
+from marginmf.cli.commands import command
+from marginmf.cli.options import ConsoleOptions
 from marginmf.cli.reproduce.options import Names, PlaceOptions, named
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ EXAMPLE = "marginmf reproduce list"
 SCALES: "tuple[Scale, Scale]" = ("quick", "full")
 
 
-@takes_groups
+@command(EXAMPLE, name="list")
 def list_(
     names: Names = None,
     *,
@@ -23,10 +24,10 @@ def list_(
     cells: Annotated[
         bool, typer.Option("--cells", help="List single measurements, with their keys.")
     ] = False,
-    talk: TalkOptions,
+    talk: ConsoleOptions,
 ) -> None:
     """List the tables and figures, how many cells each needs, and how many have been run."""
-    from marginmf.cli.printing import to_json
+    from marginmf.cli.output import to_json
 
     store, exhibits = place.opened(), named(names)
     rows = [_cells(one, store) if cells else _exhibit(one, store) for one in exhibits]
@@ -67,10 +68,10 @@ def _cells(exhibit: "Exhibit", store: "Store") -> dict[str, Any]:
     return {"name": exhibit.name, "cells": found}
 
 
-def _print_exhibits(rows: Any, talk: TalkOptions) -> None:
+def _print_exhibits(rows: Any, talk: ConsoleOptions) -> None:
     from rich.text import Text
 
-    from marginmf.cli.printing import new_table
+    from marginmf.cli.output import new_table
 
     table = new_table("name", "chapter", "kind", "title", "quick", "full", numbers=2)
     for row in rows:
@@ -81,10 +82,10 @@ def _print_exhibits(rows: Any, talk: TalkOptions) -> None:
     talk.out.print("Cells that have been run, of those that each scale needs.", style="dim")
 
 
-def _print_cells(rows: Any, talk: TalkOptions) -> None:
+def _print_cells(rows: Any, talk: ConsoleOptions) -> None:
     from rich.text import Text
 
-    from marginmf.cli.printing import new_table
+    from marginmf.cli.output import new_table
     from marginmf.experiments.report.coverage import said
 
     table = new_table("key", "exhibit", "seconds", "cell")

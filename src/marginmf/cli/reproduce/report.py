@@ -2,7 +2,8 @@
 
 import typer
 
-from marginmf.cli.options import TalkOptions, takes_groups
+from marginmf.cli.commands import command
+from marginmf.cli.options import ConsoleOptions
 from marginmf.cli.reproduce.options import ScaleOptions, named, scale_of
 
 EXAMPLE = "marginmf reproduce report"
@@ -15,8 +16,8 @@ STYLES = {
 }
 
 
-@takes_groups
-def report(place: ScaleOptions, talk: TalkOptions) -> None:
+@command(EXAMPLE)
+def report(place: ScaleOptions, talk: ConsoleOptions) -> None:
     """Write what was measured as a page, report.html, and as report.md with its figures.
 
     Shows the full version, unless only the quick one has been run. Ends with exit code 1 if
@@ -24,7 +25,7 @@ def report(place: ScaleOptions, talk: TalkOptions) -> None:
     """
     from rich.text import Text
 
-    from marginmf.cli.printing import new_table, to_json
+    from marginmf.cli.output import new_table, to_json
     from marginmf.experiments.report import write_report
 
     store = place.filled()

@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from marginmf.cli.errors import INTERRUPTED, say, sentence
-from marginmf.cli.options import TalkOptions, takes_groups
+from marginmf.cli.commands import command
+from marginmf.cli.errors import INTERRUPTED, describe_error, print_error
+from marginmf.cli.options import ConsoleOptions
 from marginmf.cli.reproduce.options import Names, ScaleOptions, count, named
 
 if TYPE_CHECKING:
@@ -35,14 +36,14 @@ class WorkOptions:
     )
 
 
-@takes_groups
+@command(EXAMPLE)
 def run(
     names: Names = None,
     *,
     every: Annotated[bool, typer.Option("--all", help="All tables and figures.")] = False,
     place: ScaleOptions,
     work: WorkOptions,
-    talk: TalkOptions,
+    talk: ConsoleOptions,
 ) -> None:
     """Run the measurements that tables and figures need, and keep each as soon as it is done.
 
@@ -58,7 +59,7 @@ def run(
             "--jobs 0 would run nothing; give a number from 1 on, or -1 for all cores."
         )
     from marginmf import experiments
-    from marginmf.cli.printing import to_json
+    from marginmf.cli.output import to_json
     from marginmf.experiments.watching import silent, watched
 
     exhibits, store = named(names), place.opened()
@@ -75,7 +76,7 @@ def run(
         )
     except KeyboardInterrupt:
         new = count(len(store.records) - known, "new cell")
-        say(f"interrupted; {place.out} has {new}. The same command goes on from there.")
+        print_error(f"interrupted; {place.out} has {new}. The same command goes on from there.")
         raise typer.Exit(INTERRUPTED) from None
     if talk.as_json:
         facts = {"folder": place.out, "done": summary.done, "kept": summary.kept}
@@ -98,5 +99,7 @@ def _lines(summary: "Summary") -> list[str]:
     took = f" in {duration(summary.seconds)}" if summary.done else ""
     lines = [f"{count(summary.done, 'cell')} run{took}, {summary.kept:,} kept from before."]
     for reason, number in summary.failures.most_common():
-        lines.append(f"{count(number, 'cell')} could not be run: {sentence(ValueError(reason))}")
+        lines.append(
+            f"{count(number, 'cell')} could not be run: {describe_error(ValueError(reason))}"
+        )
     return lines

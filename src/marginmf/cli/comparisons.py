@@ -1,0 +1,370 @@
+"""What ``evaluate`` and ``compare`` share: options, and the tables of a `Comparison`."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from typer import Option
+
+from marginmf.cli import options
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from marginmf.cli.inputs import RatingsInput
+    from marginmf.datasets import LabelsTable
+    from marginmf.protocols import Comparison, ListRule, SplitProtocol
+
+#: The options that belong to each protocol.
+PROTOCOLS: dict[str, tuple[str, ...]] = {
+    "weak": ("held_out",),
+    "strong": ("train_users", "held_out", "min_ratings"),
+    "holdout": ("test_size",),
+    "kfold": (),
+}
+#: More splits than this are not listed one by one.
+MOST_SPLITS = 5
+#: Narrower terminals do without descriptions of the methods.
+WIDE = 96
+#: Before the best of a column in the rows of a comparison: a character that no cell has.
+MARK = "\x1f"
+#: The formats of a table that are text, by the ending of the file.
+TEXTS = (".csv", ".md", ".json")
+
+
+@dataclass(frozen=True)
+class ProtocolOptions:
+    """Which ratings to learn from, and which to test on."""
+
+    protocol: Annotated[
+        Literal["weak", "strong", "holdout", "kfold"] | None,
+        Option(
+            help="Hold out some ratings of every user (weak), some users (strong), a share of all "
+            "ratings (holdout), or each rating once (kfold).",
+            show_default="weak; holdout with --lists",
+        ),
+    ] = None
+    splits: Annotated[int, Option(min=1, help="Number of splits.")] = 3
+    held_out: Annotated[
+        int, Option(min=1, help="Ratings to hold out of each user (weak, strong).")
+    ] = 1
+    test_size: Annotated[
+        float, Option(min=0.0, max=1.0, help="The share to hold out (holdout).")
+    ] = 0.2
+    train_users: Annotated[
+        float, Option(min=0.0, help="Users to train on, a share or a number (strong).")
+    ] = 0.8
+    min_ratings: Annotated[
+        int, Option(min=1, help="Leave out users with fewer ratings (strong).")
+    ] = 20
+
+    def resolve(self, lists: bool) -> "ProtocolOptions":
+        """Return the same with a protocol: unless one was named, the usual one."""
+        # One held-out rating of every user, as in the weak protocol, is seldom a liked one.
+        return replace(self, protocol=self.protocol or ("holdout" if lists else "weak"))
+
+    def make(self, seed: int) -> "SplitProtocol":
+        """Return the protocol, with the options that belong to it."""
+        from marginmf.protocols import HoldOut, KFold, StrongGeneralisation, WeakGeneralisation
+
+        common: dict[str, Any] = {"n_splits": self.splits, "random_state": seed}
+        if self.protocol == "holdout":
+            return HoldOut(test_size=self.test_size, **common)
+        if self.protocol == "kfold":
+            if self.splits < 2:
+                raise ValueError("kfold holds each part out once and needs 2 splits or more.")
+            return KFold(**common)
+        if self.protocol == "strong":
+            users = self.train_users
+            return StrongGeneralisation(
+                n_train_users=int(users) if users > 1 else users,
+                held_out=self.held_out,
+                min_ratings=self.min_ratings,
+                **common,
+            )
+        return WeakGeneralisation(held_out=self.held_out, **common)
+
+    def summary(self) -> dict[str, Any]:
+        """Return the protocol's name and the options that belong to it."""
+        own = {option: getattr(self, option) for option in PROTOCOLS[self.protocol or "weak"]}
+        return {"name": self.protocol, "splits": self.splits, **own}
+
+    def describe(self) -> str:
+        """Return the same in words.
+
+        >>> ProtocolOptions("holdout", splits=1).describe()
+        'holdout (test-size 0.2), 1 split'
+        """
+        own = dict(list(self.summary().items())[2:])
+        listed = ", ".join(f"{key.replace('_', '-')} {value:g}" for key, value in own.items())
+        splits = f"{self.splits} split{'s' if self.splits != 1 else ''}"
+        return f"{self.protocol}{f' ({listed})' if listed else ''}, {splits}"
+
+
+@dataclass(frozen=True)
+class ListOptions:
+    """Whether lists are judged in place of predicted ratings, and by which rule."""
+
+    lists: Annotated[
+        bool, Option("--lists", help="Judge lists of items, not predicted ratings.")
+    ] = False
+    k: Annotated[
+        int | None, Option("--k", min=1, help="The length of the lists.", show_default="10")
+    ] = None
+    level: Annotated[
+        str | None,
+        Option(
+            metavar="any|NUMBER",
+            help="Held-out ratings from this level on are relevant, or any of them.",
+            show_default="above the mean",
+        ),
+    ] = None
+    by: Annotated[
+        Literal["relevance", "expected", "chance"] | None,
+        Option(help="What items are ranked by.", show_default="the method's own"),
+    ] = None
+    positive_only: Annotated[
+        bool, Option("--positive-only", help="Rows need no ratings: every row is relevant.")
+    ] = False
+
+    def make(self) -> "ListRule | None":
+        """Return the rule that lists are judged by; None where ratings are."""
+        level = None if self.level is None else parse_level(self.level)
+        rule = options.given(k=self.k, level=level, by=self.by)
+        if self.positive_only:
+            if "level" in rule:
+                raise ValueError("--level is about ratings, which --positive-only does not read.")
+            rule["level"] = "any"
+        if self.lists:
+            from marginmf.protocols import ListRule
+
+            return ListRule(**rule)
+        if rule:
+            option = "positive-only" if self.positive_only else next(iter(rule))
+            raise ValueError(f"--{option} is for lists: add --lists.")
+        return None
+
+    def describe(self) -> str:
+        """Return the rule as the end of a sentence on the protocol, nothing where there is none.
+
+        >>> ListOptions(True, k=5, level="4").describe(), ListOptions().describe()
+        ('; lists of 5, relevant from 4', '')
+        """
+        if not self.lists:
+            return ""
+        relevant = {None: "above the mean", "any": "if rated"}
+        level = relevant.get(self.level, f"from {self.level}")
+        level = "if there" if self.positive_only else level
+        by = "" if self.by is None else f", by {self.by}"
+        return f"; lists of {self.k or 10}{by}, relevant {level}"
+
+
+@dataclass(frozen=True)
+class FoldOptions:
+    """Which rows to learn from, and which to test on."""
+
+    cv: Annotated[int, Option(min=2, help="Number of folds, each held out once.")] = 5
+    stratified: Annotated[
+        bool, Option("--stratified", help="Every label equally frequent in all folds.")
+    ] = False
+    split: Annotated[
+        bool, Option("--split", help="The training and test rows of the file's owner instead.")
+    ] = False
+
+    def make(self, table: "LabelsTable", seed: int) -> Any:
+        """Return a splitter, or the rows of the only split."""
+        from sklearn.model_selection import KFold
+
+        from marginmf.protocols import IterativeStratifiedKFold
+
+        if self.split:
+            if table.train_idx is None or table.test_idx is None:
+                raise ValueError(
+                    f"{table.name} does not say which rows to train and to test on; leave --split "
+                    "out."
+                )
+            return [(table.train_idx, table.test_idx)]
+        if self.cv > table.n_samples:
+            raise ValueError(
+                f"{table.name} has {table.n_samples} rows, too few for {self.cv} folds; give fewer "
+                "with --cv."
+            )
+        if self.stratified:
+            return IterativeStratifiedKFold(self.cv, seed)
+        return KFold(self.cv, shuffle=True, random_state=seed)
+
+    def summary(self) -> dict[str, Any]:
+        """Return what is held out, for programs."""
+        if self.split:
+            return {"name": "split", "folds": 1}
+        return {"name": "cv", "folds": self.cv, "stratified": self.stratified}
+
+    def describe(self) -> str:
+        """Return the same in words.
+
+        >>> FoldOptions(10, stratified=True).describe(), FoldOptions(split=True).describe()
+        ('10 folds, stratified', "the file's own training and test rows")
+        """
+        if self.split:
+            return "the file's own training and test rows"
+        return f"{self.cv} folds{', stratified' * self.stratified}"
+
+
+def compare_ratings(
+    names: list[str],
+    lists: ListOptions,
+    protocol: ProtocolOptions,
+    model: options.ModelOptions,
+    data: options.DataOptions,
+    console: options.ConsoleOptions,
+) -> "tuple[RatingsInput, Comparison]":
+    """Read ratings, or who has what alone, and compare methods on them."""
+    from marginmf import protocols
+    from marginmf.cli import estimators, inputs
+
+    rule, splitter = lists.make(), protocol.make(model.seed)
+    models = estimators.make_models(names, model, lists=lists.lists)
+    if lists.positive_only:
+        for name in names:
+            if name not in options.POSITIVE:
+                raise ValueError(
+                    f"{name} learns from ratings, which --positive-only does not read: name "
+                    f"methods of {', '.join(options.POSITIVE)}."
+                )
+        source, ratings = inputs.read_pairs_checked(data, None, console.progress)
+    else:
+        source, ratings = inputs.read_ratings_checked(data, console.progress)
+    try:
+        if rule is not None:
+            rule.threshold(ratings)  # so that a fault is found before the fits
+    except ValueError as error:
+        raise ValueError(str(error).replace("level=", "--level ")) from None
+    progress, features = console.progress, source.features
+    return source, protocols.compare(
+        source.table, models, splitter, lists=rule, progress=progress, **features
+    )
+
+
+def compare_label_sets(
+    names: list[str],
+    folds: FoldOptions,
+    model: options.LabelModelOptions,
+    decision: options.DecisionOptions,
+    data: options.LabelDataOptions,
+    console: options.ConsoleOptions,
+) -> "tuple[LabelsTable, Comparison]":
+    """Read label sets and compare methods on them."""
+    from marginmf import protocols
+    from marginmf.cli import estimators, inputs
+
+    models = estimators.make_label_models(names, model, decision)
+    table = inputs.read_label_table(data, console.progress)
+    models = estimators.scale_features(models, model, table)
+    splitter = folds.make(table, model.seed)
+    return table, protocols.compare_labels(table, models, splitter, progress=console.progress)
+
+
+def show_method(console: "Console", found: "Comparison", name: str) -> None:
+    """Print a row for every metric of one method, with each split where they are few."""
+    from marginmf.cli.output import mark_best, new_table
+    from marginmf.metrics import metric
+
+    n_listed = found.n_splits if 1 < found.n_splits <= MOST_SPLITS else 0
+    listed = [f"split {number}" for number in range(1, n_listed + 1)]
+    intervals = ["95 % interval"] if found.kind == "lists" else []
+    table = new_table("metric", name, *intervals, *listed, numbers=1 + len(intervals) + n_listed)
+    for key, values in found.values[name].items():
+        one = metric(key, found.kind)
+        cells: list[Any] = [mark_best(console, found.cell(name, key), best=False)]
+        if intervals:
+            ends = found.interval(name, key)
+            cells = [one.format(found.mean(name, key)), " to ".join(map(one.format, ends or ()))]
+        each = map(one.format, values[:n_listed])
+        table.add_row(one.title(None if found.rule is None else found.rule.k), *cells, *each)
+    console.print(table)
+    if found.kind == "lists":
+        n_users = len(found.user_values(name))
+        console.print(f"Means and intervals are over {n_users:,} users with a relevant item.")
+
+
+def show_comparison(
+    console: "Console", found: "Comparison", descriptions: Mapping[str, str] | None = None
+) -> None:
+    """Print a row for every method, with the best of each column marked.
+
+    Columns that there is no room for are left out, and so are descriptions of the methods.
+    """
+    from rich.text import Text
+
+    from marginmf.cli.output import mark_best, new_table
+
+    shown = list(found.metrics)
+    # Recall says more of lists than precision; of other metrics, the first matter most.
+    while len(shown) > 2 and _table_width(found.rows(shown)) > console.width:
+        shown.remove("precision" if "precision" in shown else shown[-2])
+    headings, *rows = found.rows(shown, (MARK, ""))
+    if descriptions and console.width < WIDE:
+        descriptions = None
+    described = ["what it is"] if descriptions else []
+    table = new_table("method", *described, *headings[1:], numbers=len(headings) - 1)
+    for name, *cells in rows:
+        marked = (mark_best(console, cell.removeprefix(MARK), MARK in cell) for cell in cells)
+        words = [Text(descriptions[name], "dim")] if descriptions else []
+        table.add_row(name, *words, *marked)
+    console.print(table)
+    if "p" in headings:
+        console.print(f"p is that of the difference from the best {headings[1]}.")
+
+
+def check_table(out: Path | None) -> None:
+    """Raise an error if a table cannot be written to a path: better now than after the work."""
+    from marginmf.cli.output import PICTURES, check_destination, check_picture
+
+    if out is not None:
+        check_destination(out, "table", formats=(*TEXTS, *PICTURES))
+        check_picture(out if out.suffix.lower() in PICTURES else None)
+
+
+def write_table(found: "Comparison", result: dict[str, Any], out: Path) -> None:
+    """Write a comparison in the format of the ending: text, the result as JSON, or a picture."""
+    from marginmf import plots
+    from marginmf.cli.output import save_figure, to_json, write_text
+
+    ending = out.suffix.lower()
+    if ending == ".csv":
+        write_text(out, found.to_csv())
+    elif ending == ".md":
+        write_text(out, found.to_markdown())
+    elif ending == ".json":
+        write_text(out, to_json(result, "utf-8") + "\n")
+    else:
+        # NMAE is MAE in another unit, and coverage is neither better nor worse.
+        drawn = [name for name in found.metrics if name not in ("nmae", "coverage")]
+        values = {
+            method: {name: own[name] for name in drawn} for method, own in found.values.items()
+        }
+        save_figure(plots.error_bars(values), out)
+
+
+def _table_width(rows: list[list[str]]) -> int:
+    """Return how wide a table is printed: three blanks between columns, one at each end."""
+    return sum(max(map(len, column)) + 3 for column in zip(*rows, strict=True)) - 1
+
+
+def parse_level(text: str) -> float | str:
+    """Read a level: ``any`` or a number.
+
+    >>> parse_level("any"), parse_level("3.5")
+    ('any', 3.5)
+    """
+    if text.strip() == "any":
+        return "any"
+    try:
+        level = float(text)
+    except ValueError:
+        level = math.nan
+    if not math.isfinite(level):
+        raise ValueError(f"--level {text} is not a rating: give a number, or any.")
+    return level

@@ -1,1 +1,0 @@
-"""The commands for datasets known by name: list, get, info and path."""

@@ -1,1 +1,0 @@
-"""The commands for label sets, ``marginmf labels ...``: one module a command."""

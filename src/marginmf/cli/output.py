@@ -1,0 +1,252 @@
+"""What commands write: tables and JSON for the terminal, and files, whole or not at all."""
+
+import codecs
+import json
+import math
+import os
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from marginmf._utils.files import atomic_write
+from marginmf._utils.ids import as_id_column
+from marginmf._utils.types import Array
+
+#: Columns of one length, by name.
+Columns = dict[str, Array]
+PICTURES = (".png", ".svg", ".pdf")
+#: Lists of more owners than this are printed as CSV: nobody reads that many tables.
+MOST_TABLES = 20
+#: How the numbers of a list are written for people.
+NUMBERS = {
+    "rank": "{}",
+    "rating": "{:g}",
+    **dict.fromkeys(("score", "take", "like", "similarity"), "{:.4f}"),
+}
+
+
+def check_destination(
+    path: Path,
+    what: str,
+    option: str = "--out",
+    formats: Sequence[str] = (),
+    *,
+    overwrite: bool = True,
+    streams: bool = False,
+) -> None:
+    """Raise an error if nothing can be written to a path: better now than after the work.
+
+    Messages name ``what`` it will hold and the option that named it.  With ``formats``, the name
+    must have one of these endings; with ``streams``, it may be a pipe or a device.
+    """
+    if formats and not path.name.lower().endswith(tuple(formats)):
+        raise ValueError(f"The {what} {path} must end in one of {', '.join(formats)}.")
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a folder; name a file for the {what}.")
+    if path.exists() and not path.is_file() and not streams:
+        raise ValueError(f"{path} is a pipe or a device; name a file for the {what}.")
+    folder = path.resolve().parent
+    if not folder.is_dir():
+        raise FileNotFoundError(
+            f"There is no folder {folder} for the {what}; make it, or name another with {option}."
+        )
+    if not os.access(folder, os.W_OK):
+        raise PermissionError(
+            f"The folder {folder} cannot be written to; name another with {option}."
+        )
+    if path.exists() and not overwrite:
+        raise FileExistsError(
+            f"{path} is there already; name another file with {option}, or replace it with --force."
+        )
+
+
+def check_picture(path: Path | None, option: str = "--picture") -> None:
+    """Raise an error if a picture cannot be drawn into a file."""
+    if path is not None:
+        from marginmf.plots.style import require_matplotlib
+
+        check_destination(path, "picture", option, PICTURES)
+        require_matplotlib()
+
+
+def check_columns(path: Path | None, also: Sequence[str] = ()) -> None:
+    """Raise an error if columns cannot be written to a file in the format of its name.
+
+    ``also`` are endings of formats that only this command writes; None is standard output.
+    """
+    if path is None:
+        return
+    from marginmf.datasets.files.arrow import require_pyarrow
+    from marginmf.datasets.files.formats import BY_ENDING, FORMATS
+
+    columnar = tuple(ending for ending, kind in BY_ENDING.items() if FORMATS[kind].columnar)
+    text = tuple(ending for ending in BY_ENDING if ending not in columnar)
+    compressed = (f"{ending}.gz" for ending in text)
+    streams = not path.name.lower().endswith(tuple(also))
+    formats = (*text, *compressed, *columnar, *also)
+    check_destination(path, "table", formats=formats, streams=streams)
+    if path.name.lower().endswith(columnar):
+        require_pyarrow(f"The table {path}")
+
+
+def refuse_same(out: Path | None, *read: str | Path | None) -> None:
+    """Raise an error if the output would replace a file that is read; None is no file."""
+    if out is None or not out.exists():
+        return
+    for file in read:
+        if file is not None and Path(file).exists() and out.samefile(file):
+            raise ValueError(
+                f"{out} is read by this command, which would replace it; name another file with "
+                "--out."
+            )
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text file."""
+    with atomic_write(path) as file:
+        file.write(text.encode())
+
+
+def save_figure(figure: Any, path: Path) -> None:
+    """Write a figure in the format that the ending of the name says."""
+    with atomic_write(path) as file:
+        figure.savefig(file, format=path.suffix.lower().removeprefix("."))
+
+
+def write_batches(
+    batches: Iterable[Columns], out: Path | None, as_json: bool, key: str
+) -> dict[str, Any]:
+    """Write columns to a file or standard output, and return the end of the JSON result.
+
+    If JSON is wanted and no file, the rows are part of the result.
+    """
+    if as_json and out is None:
+        return {"out": None, key: records(batches)}
+    from marginmf.datasets import write_columns
+
+    write_columns("-" if out is None else out, batches)
+    return {"out": None if out is None else str(out)}
+
+
+def as_columns(frame: Any) -> Columns:
+    """Return a frame of any library, or a dictionary of columns, as arrays."""
+    if isinstance(frame, dict):
+        columns = frame
+    else:
+        table = nw.from_native(frame, eager_only=True)
+        columns = {name: table.get_column(name).to_numpy() for name in table.columns}
+    return {
+        name: np.asarray(column) if name in NUMBERS else as_id_column(column, name)
+        for name, column in columns.items()
+    }
+
+
+def records(batches: Iterable[Columns]) -> list[dict[str, Any]]:
+    """Return every row as a dictionary that JSON can hold; ids of other kinds become text."""
+    return [
+        {
+            name: value if isinstance(value, int | float | str) else str(value)
+            for name, value in zip(batch, row, strict=True)
+        }
+        for batch in batches
+        for row in zip(*(column.tolist() for column in batch.values()), strict=True)
+    ]
+
+
+def show_lists(console: Console, batches: Iterable[Columns], n_owners: int) -> None:
+    """Print a table for each owner of a list, the first column; or CSV where there are many."""
+    if n_owners > MOST_TABLES:
+        from marginmf.datasets import write_columns
+
+        write_columns("-", batches)
+        return
+    for batch in batches:
+        what, *others = batch
+        for owner in dict.fromkeys(batch[what].tolist()):
+            own = np.array([one == owner for one in batch[what].tolist()])
+            console.print(f"{what} {owner}", style="bold", markup=False)
+            console.print(_list_table({name: batch[name][own] for name in others}))
+
+
+def new_table(*columns: str, numbers: int = 0) -> Table:
+    """Return an empty table whose last ``numbers`` columns hold numbers."""
+    table = Table(box=SIMPLE_HEAD, header_style="none", pad_edge=False)
+    for index, heading in enumerate(columns):
+        table.add_column(heading, justify="right" if index >= len(columns) - numbers else "left")
+    return table
+
+
+def show_facts(console: Console, title: str, facts: Mapping[str, str]) -> None:
+    """Print a title, and under it a line for every fact."""
+    console.print(title, style="bold", markup=False, soft_wrap=True)
+    table = Table.grid(padding=(0, 2))
+    for name, text in facts.items():
+        table.add_row(f"  {name}", Text(text))
+    console.print(table)
+
+
+def mark_best(console: Console, text: str, best: bool) -> Text:
+    """Write the best of a column in bold where there are colours, else with a star before it."""
+    mark = "*" if best and not console.color_system else ""
+    if console.options.ascii_only:
+        text = text.replace("±", "+-")
+    return Text(mark + text, "bold green" if best else "")
+
+
+def to_json(value: Any, encoding: str | None = None) -> str:
+    """Return a value as JSON; numbers that it does not have are null, and objects are text.
+
+    Letters are written as they are if the encoding, by default that of standard output, is UTF-8;
+    otherwise all of it is ASCII, so that none is lost.
+
+    >>> print(to_json({"a": [1, float("nan")]}).replace(chr(10), ""))
+    {  "a": [    1,    null  ]}
+    """
+    encoding = getattr(sys.stdout, "encoding", None) if encoding is None else encoding
+    plain = partial(json.dumps, _finite(value), indent=2, allow_nan=False, default=str)
+    text: str = plain(ensure_ascii=False)
+    try:
+        text.encode(encoding or "utf-8")
+        kept = codecs.lookup(encoding or "utf-8").name.startswith("utf-8")
+    except (UnicodeEncodeError, LookupError):
+        kept = False
+    return text if kept else plain(ensure_ascii=True)
+
+
+def format_size(n_bytes: int) -> str:
+    """Write the size of a file.
+
+    >>> format_size(900), format_size(51_200), format_size(3_000_000)
+    ('900 bytes', '51.2 kB', '3.0 MB')
+    """
+    if n_bytes < 1000:
+        return f"{n_bytes} bytes"
+    return f"{n_bytes / 1e3:.1f} kB" if n_bytes < 1e6 else f"{n_bytes / 1e6:.1f} MB"
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _finite(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(one) for one in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _list_table(columns: Columns) -> Table:
+    order = ["rank", *(name for name in columns if name != "rank")]
+    table = new_table(*order)
+    for column, name in zip(table.columns, order, strict=True):
+        column.justify = "left" if columns[name].dtype == object else "right"
+    for row in zip(*(columns[name].tolist() for name in order), strict=True):
+        cells = zip(order, row, strict=True)
+        table.add_row(*(NUMBERS.get(name, "{}").format(value) for name, value in cells))
+    return table
