@@ -15,7 +15,7 @@ from marginmf import __version__
 from marginmf._utils.files import atomic_write
 from marginmf._utils.parameters import suggestion
 from marginmf._utils.types import IntArray
-from marginmf.checkpoints.fingerprint import digest, plain
+from marginmf.checkpoints.store import digest, plain
 from marginmf.metrics import LABEL_METRICS
 from marginmf.metrics.table import MetricKind
 from marginmf.progress import show_bar
