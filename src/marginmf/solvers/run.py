@@ -24,7 +24,7 @@ Objective = Callable[[Any], tuple[float, Any]]
 
 @dataclass(eq=False)
 class State:
-    """A solver after an iteration: all it takes to go on as if it had never stopped.
+    """A solver after an iteration: all it takes to resume as if it had never stopped.
 
     The point is usable and never changes.  The solver may write over the other vectors in its next
     step, unless `keep` was called before that.
@@ -57,10 +57,7 @@ class State:
     is_kept: bool = field(default=False, init=False)
 
     def keep(self) -> Self:
-        """Ask the solver to leave the vectors as they are; return this state.
-
-        It costs no copy: the solver makes new vectors where it would have used these again.
-        """
+        """Ask the solver to leave the vectors as they are, which costs no copy; return self."""
         self.is_kept = True
         return self
 
@@ -90,8 +87,6 @@ class Solver(Protocol):
 class Counted:
     """An objective that counts its evaluations, and is otherwise as it was.
 
-    Examples
-    --------
     >>> square = Counted(lambda x: (x * x, 2 * x))
     >>> square(3.0), square.n_evaluations
     ((9.0, 6.0), 1)
@@ -140,15 +135,14 @@ class Stopping:
     max_iter : int
         The maximum number of iterations.
     tol : float
-        Stop when an iteration lowers the objective by less than this share of it, on the average
-        of the last three.
+        The least share by which an iteration lowers the objective, averaged over the last three.
     gradient_tol : float
-        Stop when the gradient's norm is below this share of its norm at the start.
+        The least norm of the gradient, as a share of its norm at the start.
     max_seconds : float
         Stop after the first iteration that ends later than this.
     step_tol : float
-        Stop when a step is shorter than this share of the point's norm; for solvers whose steps
-        say how far the minimum is, such as `APG`.
+        The shortest step, as a share of the point's norm; for solvers whose steps tell how far
+        the minimum is, such as `APG`.
     """
 
     max_iter: int = 100
@@ -188,8 +182,7 @@ class EarlyStopping:
     Parameters
     ----------
     error_at : callable
-        From a point to what should be small beside the objective, such as the error on data that
-        the objective does not see.  It is called once after every iteration.
+        From a point to its error on held-out data; called once after every iteration.
     patience : int
         Stop after this number of iterations in a row without a new smallest error.
     """
@@ -200,16 +193,10 @@ class EarlyStopping:
 
 @dataclass(frozen=True, eq=False)
 class Paused:
-    """A minimisation after an iteration: give it to `minimise` as the start, and it goes on.
+    """A minimisation after an iteration: give it to `minimise` as the start to resume it.
 
-    Parameters
-    ----------
-    state : State
-        The solver's state.
-    history : sequence of Record
-        The iterations so far; the last one led to the state.
-    errors, best_point : sequence of float, vector
-        With early stopping: the error of every iteration, and the point where it was smallest.
+    ``history`` has the iterations so far; the last one led to the solver's state.  With early
+    stopping, ``errors`` has the error of every iteration, and ``best_point`` the smallest one.
     """
 
     state: State
@@ -271,7 +258,7 @@ def minimise(
     objective : callable
         From a point to ``(value, gradient)``; some solvers ask more of it.
     start : vector or Paused
-        The point to begin at, which is not changed; or a run to go on with, to the very same end.
+        The point to begin at, which is not changed; or a run to resume, to the very same end.
     stopping : Stopping, optional
         When to end.
     callbacks : sequence of callable
@@ -283,11 +270,6 @@ def minimise(
     save : callable, optional
         Called with a `Paused` after every iteration that is not the last; if it returns True,
         the run pauses there.  It must `keep` what it wants to have longer than that.
-
-    Returns
-    -------
-    Result
-        The point, the history and the reason for stopping.
 
     Examples
     --------
@@ -315,9 +297,9 @@ def minimise(
 
     point, reason = start, None
     if resumed is not None:
-        point = resumed.state.point
-        reason = StopReason.PAUSED if pauses(resumed.state) else None
-    steps = iter(solver.steps(counted, start if resumed is None else resumed.state, vectors))
+        start, point = resumed.state, resumed.state.point
+        reason = StopReason.PAUSED if pauses(start) else None
+    steps = iter(solver.steps(counted, start, vectors))
     while reason is None:
         state = next(steps, None)
         # The evaluations of a last step that led nowhere count too.
@@ -362,10 +344,7 @@ class Monitor:
     def record(
         self, objective: float, gradient_norm: float, point: Any, step_share: float = math.inf
     ) -> StopReason | None:
-        """Note where an iteration ended; return why to stop here, or None to go on.
-
-        ``step_share`` is the length of the step that led here, as a share of the point's norm.
-        """
+        """Record where an iteration ended; return why to stop here, or None to go on."""
         now = Record(
             iteration=len(self.history),
             objective=objective,
@@ -388,7 +367,7 @@ class Monitor:
             return next(reasons, StopReason.CALLBACK)
         return self._reason(now, step_share)
 
-    def fall(self) -> float:
+    def _fall(self) -> float:
         """Return how far an iteration lowered the objective, on the average of the last three."""
         if len(self.history) <= PATIENCE:
             return math.inf
@@ -400,7 +379,7 @@ class Monitor:
             return StopReason.GRADIENT
         if step_share <= rules.step_tol:
             return StopReason.STEP
-        if self.fall() <= rules.tol * abs(now.objective):
+        if self._fall() <= rules.tol * abs(now.objective):
             return StopReason.OBJECTIVE
         if now.iteration >= rules.max_iter:
             return StopReason.MAX_ITER
