@@ -11,10 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from marginmf.backends import Backend, get_backend
-from marginmf.backends.cpu import backend as cpu_backend
-from marginmf.backends.cpu import blocks
+from marginmf.backends.cpu import gradients
 from marginmf.backends.cpu.backend import CpuBackend
-from marginmf.backends.cpu.blocks import Blocks, BlockSizes
+from marginmf.backends.cpu.gradients import BlockSizes, RatingBlocks
 from marginmf.backends.reference import ReferenceBackend
 from marginmf.backends.rows import Rows
 from marginmf.backends.specs import Anchored, Proximal, Real, Spec, Thresholds, TwoLevel
@@ -101,8 +100,7 @@ class Exactly(BlockSizes):
 def in_blocks(n: int, band: int = 2) -> Iterator[None]:
     """Place matrices in n blocks of columns, with bands of a few entries."""
     with pytest.MonkeyPatch.context() as patch:
-        for module in (cpu_backend, blocks):
-            patch.setattr(module, "SIZES", Exactly(band=band, n=n))
+        patch.setattr(gradients, "SIZES", Exactly(band=band, n=n))
         yield
 
 
@@ -335,8 +333,8 @@ def test_blocks_hold_every_entry_once_in_its_order(
 ) -> None:
     rows, entries = p.rows, np.arange(len(p.rows))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(blocks, "_AT_A_TIME", at_a_time)
-        found = Blocks.of(rows, N_COLUMNS, n_blocks)
+        patch.setattr(gradients, "BLOCK", at_a_time)
+        found = RatingBlocks.of(rows, N_COLUMNS, n_blocks)
         dealt = found.deal(rows, entries)
     np.testing.assert_array_equal(rows.indices[dealt], found.indices)
     np.testing.assert_array_equal(np.sort(dealt), entries)

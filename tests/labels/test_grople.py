@@ -12,7 +12,7 @@ from sklearn.model_selection import KFold
 from marginmf.labels import GroPLE
 from marginmf.labels.algebra import grams
 from marginmf.labels.algebra.embedding import (
-    Embedding,
+    Factorisation,
     FactorProblem,
     LabelEmbedding,
     fit_feature_map,
@@ -186,10 +186,10 @@ def test_eigenvectors_of_few_and_of_many_labels(many: bool, monkeypatch) -> None
 @pytest.mark.parametrize("formed", [False, True])
 @pytest.mark.parametrize(("alpha", "beta"), [(0.0, 2.0), (3.0, 0.5), (1.0, 0.0)])
 def test_map_agrees_with_the_oracle(alpha, beta, formed, monkeypatch) -> None:
-    monkeypatch.setattr(grams, "is_formed", lambda *_: formed)
+    monkeypatch.setattr(grams, "should_form", lambda *_: formed)
     X, Y = data(6)
     X[:, 4] = 2.0
-    place: Embedding = embedding(Y).minimise(5, EXACT).point
+    place: Factorisation = embedding(Y).minimise(5, EXACT).point
     U = centred(Y) @ place.mixing
     R = unrelatedness(place.inner)
     result = fit_feature_map(

@@ -21,23 +21,15 @@ from marginmf.labels.algebra.features import with_small_indices
 @saved
 @dataclass(frozen=True, eq=False)
 class Targets:
-    """How to give answers in the form of the targets that were learned.
+    """How to give answers in the form of the targets that were learned."""
 
-    Parameters
-    ----------
-    classes : array
-        The names of the labels, or their numbers; for vectors, the classes in ascending order.
-    vector : bool
-        Whether rows have one class each, instead of a set of labels.
-    sparse : bool
-        Whether label sets are given back as a sparse matrix.
-    dtype : dtype
-        The type of the answers.
-    """
-
+    #: The names of the labels, or their numbers; for vectors, the classes in ascending order.
     classes: Array
+    #: Whether rows have one class each, instead of a set of labels.
     vector: bool
+    #: Whether label sets are given back as a sparse matrix.
     sparse: bool
+    #: The type of the answers.
     dtype: np.dtype[Any]
 
     _saved: ClassVar[dict[str, Any]] = {
@@ -91,17 +83,8 @@ class Targets:
 
 
 def read_targets(y: Any, names: Any = None) -> tuple[csr_array, Targets]:
-    """Return the indicator of targets, and how to give answers back.
+    """Return the indicator of targets, a matrix or a vector of classes, and how to answer alike.
 
-    Parameters
-    ----------
-    y : array or sparse matrix
-        An indicator matrix of zeros and ones, or a vector of classes.
-    names : sequence of str, optional
-        The names of the labels.
-
-    Examples
-    --------
     >>> indicator, targets = read_targets(np.array([[1, 0], [1, 1]]), ["rock", "jazz"])
     >>> indicator.toarray(), targets.classes
     (array([[1., 0.],
