@@ -1,7 +1,7 @@
 """What every label estimator has in common: fit, scores, the decision rule, predictions."""
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterator, Mapping
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass
 from numbers import Integral
 from typing import Any, ClassVar, Self
@@ -20,20 +20,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from marginmf._saving import Savable
 from marginmf._utils.indicators import counts
 from marginmf._utils.parameters import check_choice, n_threads, unfitted
-from marginmf._utils.saved import Methods, Names, Optional, declared, floats
+from marginmf._utils.saved import Methods, Names, Optional, floats
 from marginmf._utils.types import Array, BoolArray, Float64Array, FloatArray, IntArray
-from marginmf.backends.threads import one_blas_thread
-from marginmf.checkpoints import CheckpointLike, Journal, open_journal
+from marginmf.checkpoints import CheckpointLike, open_journal
 from marginmf.labels.decisions import DECISIONS, MEASURES, DecisionRule, ThresholdSearch
-from marginmf.labels.order import (
-    Fold,
-    Order,
-    Seen,
-    Varying,
-    canonical_order,
-    data_order,
-    inner_folds,
-)
+from marginmf.labels.order import Fold, OrderedFit, inner_folds
 from marginmf.labels.targets import (
     Targets,
     as_features,
@@ -57,66 +48,6 @@ BATCH_BYTES = 2**25
 METHODS = Methods("label")
 #: Registers a label method: model files and the command line know it from then on.
 method = METHODS.register
-
-
-class OrderedFit(ABC):
-    """What happens around `_fit` and `_scores`, the same for every method."""
-
-    #: In which order `_fit` sees rows and labels, so that theirs in the data does not matter; None
-    #: for the order of the data.
-    _order: ClassVar[Callable[..., Order] | None] = staticmethod(canonical_order)
-    #: Whether `_fit` and `_scores` are spared labels that all training rows have, or none.
-    _varying_only: ClassVar[bool] = True
-    #: Which labels vary, if `_fit` saw no others.
-    _labels: Varying | None = None
-    #: How `_fit` sees the data; there during a fit only.
-    _seen: Seen
-    #: Runs the minimisations of `_fit`; one that keeps what was done is there during a fit only.
-    _journal = Journal()
-
-    @abstractmethod
-    def _fit(self, X: Any, Y: csr_array) -> None:
-        """Learn to score from features and an indicator of ones, on one BLAS thread.
-
-        Rows and labels come in an order of their own.  Learned arrays that ``_saved`` declares to
-        have an axis of labels are put in the labels' own order afterwards (`Seen.restore`);
-        `_restore` mends what else depends on it.
-        """
-
-    @abstractmethod
-    def _scores(self, X: Any) -> FloatArray:
-        """Return scores of a batch of rows, above 0 for likely labels; constant ones may lack."""
-
-    def _fit_in_order(self, X: Any, Y: csr_array) -> None:
-        """Fit once rows and labels are in order, and put what was learned back."""
-        if self._varying_only:
-            self._labels = Varying.of(Y)
-        order, before = type(self)._order, dict(vars(self))
-        with one_blas_thread():
-            if order is None:
-                self._seen = Seen.of(data_order(Y), self._labels)
-                self._fit(X, Y if self._labels is None else Y[:, self._seen.labels])
-            else:
-                self._seen = Seen.of(order(X, Y), self._labels)
-                self._fit(*self._seen.take(X, Y))
-        learned = {name for name, value in vars(self).items() if value is not before.get(name)}
-        self._restore(self._seen, learned)
-        del self._seen
-
-    def _restore(self, seen: Seen, learned: Collection[str]) -> None:
-        """Put what `_fit` has learned in the order of the rows and labels that were given."""
-        for name, wanted in declared(type(self)).items():
-            if name in learned:
-                setattr(self, name, seen.restore(getattr(self, name), wanted))
-
-    def _label_scores(self, X: Any) -> FloatArray:
-        """Return a score for every row of a batch and every label."""
-        if self._labels is not None and not self._labels.varying.any():
-            return self._labels.fill(np.zeros((X.shape[0], 0)))
-        # One thread, because products that BLAS shares out come otherwise rounded.
-        with one_blas_thread():
-            scores = self._scores(X)
-        return scores if self._labels is None else self._labels.fill(scores)
 
 
 @dataclass(eq=False, repr=False)

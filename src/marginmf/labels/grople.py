@@ -77,17 +77,16 @@ class GroPLE(LabelSpaceTransformer):
         The group penalty on the labels' factors (lambda_2).
     reg_corr : float
         The penalty that keeps the maps to related factors alike (alpha).  The matrix behind it is
-        projected on the positive semi-definite ones: without that the problem may
-        have no solution.
+        projected on the positive semi-definite ones: else the problem may have no solution.
     reg_sparse : float
-        The l1 penalty on the map from the features (beta).  The default comes within
-        3 % of the best weight's accuracy on each of 15 benchmark data sets (features from 0 to 1),
-        with a threshold chosen by cross-validation.
+        The l1 penalty on the map from the features (beta).  The default comes within 3 % of the
+        best strength's accuracy on each of 15 benchmark data sets (features from 0 to 1), with a
+        threshold chosen by cross-validation.
     grouping : "spectral", clusterer or sequence of int
-        How labels are grouped.  Spectral: spectral clustering with a self-tuning heat kernel.  Any
-        scikit-learn clusterer: it sees that kernel if its ``affinity`` is "precomputed", the
-        distances of the labels if its ``metric`` is, and else a table with a row for each
-        label.  Or the number of each label's group.
+        How labels are grouped: by spectral clustering with a self-tuning heat kernel; by any
+        scikit-learn clusterer, which sees that kernel if its ``affinity`` is "precomputed", the
+        distances of the labels if its ``metric`` is, and else a row for each label; or by the
+        number of each label's group.
     max_iter : int
         The most iterations of each of the two stages.
     tol : float

@@ -5,6 +5,8 @@ the rows or the labels of a data set changes nothing but the order of the answer
 dense matrices, float32 and float64, give the same order for the same numbers.
 """
 
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -13,8 +15,10 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
 from marginmf._utils.indicators import counts
-from marginmf._utils.saved import Optional, Shaped, Stored, flags, saved
+from marginmf._utils.saved import Optional, Shaped, Stored, declared, flags, saved
 from marginmf._utils.types import Array, BoolArray, FloatArray, IntArray
+from marginmf.backends.threads import one_blas_thread
+from marginmf.checkpoints import Journal
 from marginmf.labels.algebra.features import take_rows, with_small_indices
 
 Keys = NDArray[np.uint64]
@@ -46,12 +50,6 @@ class Order(NamedTuple):
     rows: IntArray
     labels: IntArray
     kinds: IntArray
-
-
-def data_order(Y: csr_array) -> Order:
-    """Return the order in which rows and labels are given."""
-    labels = np.arange(Y.shape[1])
-    return Order(np.arange(Y.shape[0]), labels, labels)
 
 
 def canonical_order(X: Any, Y: csr_array) -> Order:
@@ -243,3 +241,65 @@ class Seen:
         spread = np.zeros(shape, value.dtype)
         spread[(slice(None),) * axis + (self.labels,)] = value
         return spread
+
+
+class OrderedFit(ABC):
+    """What happens around `_fit` and `_scores`, the same for every method."""
+
+    #: In which order `_fit` sees rows and labels, so that theirs in the data does not matter; None
+    #: for the order of the data.
+    _order: ClassVar[Callable[..., Order] | None] = staticmethod(canonical_order)
+    #: Whether `_fit` and `_scores` are spared labels that all training rows have, or none.
+    _varying_only: ClassVar[bool] = True
+    #: Which labels vary, if `_fit` saw no others.
+    _labels: Varying | None = None
+    #: How `_fit` sees the data; there during a fit only.
+    _seen: Seen
+    #: Runs the minimisations of `_fit`; one that keeps what was done is there during a fit only.
+    _journal = Journal()
+
+    @abstractmethod
+    def _fit(self, X: Any, Y: csr_array) -> None:
+        """Learn to score from features and an indicator of ones, on one BLAS thread.
+
+        Rows and labels come in an order of their own.  Learned arrays that ``_saved`` declares to
+        have an axis of labels are put in the labels' own order afterwards (`Seen.restore`);
+        `_restore` mends what else depends on it.
+        """
+
+    @abstractmethod
+    def _scores(self, X: Any) -> FloatArray:
+        """Return scores of a batch of rows, above 0 for likely labels; constant ones may lack."""
+
+    def _fit_in_order(self, X: Any, Y: csr_array) -> None:
+        """Fit once rows and labels are in order, and put what was learned back."""
+        if self._varying_only:
+            self._labels = Varying.of(Y)
+        order, before = type(self)._order, dict(vars(self))
+        with one_blas_thread():
+            if order is None:
+                labels = np.arange(Y.shape[1])
+                given = Order(np.arange(Y.shape[0]), labels, labels)
+                self._seen = Seen.of(given, self._labels)
+                self._fit(X, Y if self._labels is None else Y[:, self._seen.labels])
+            else:
+                self._seen = Seen.of(order(X, Y), self._labels)
+                self._fit(*self._seen.take(X, Y))
+        learned = {name for name, value in vars(self).items() if value is not before.get(name)}
+        self._restore(self._seen, learned)
+        del self._seen
+
+    def _restore(self, seen: Seen, learned: Collection[str]) -> None:
+        """Put what `_fit` has learned in the order of the rows and labels that were given."""
+        for name, wanted in declared(type(self)).items():
+            if name in learned:
+                setattr(self, name, seen.restore(getattr(self, name), wanted))
+
+    def _label_scores(self, X: Any) -> FloatArray:
+        """Return a score for every row of a batch and every label."""
+        if self._labels is not None and not self._labels.varying.any():
+            return self._labels.fill(np.zeros((X.shape[0], 0)))
+        # One thread, because products that BLAS shares out come otherwise rounded.
+        with one_blas_thread():
+            scores = self._scores(X)
+        return scores if self._labels is None else self._labels.fill(scores)

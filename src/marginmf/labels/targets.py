@@ -12,6 +12,7 @@ import numpy as np
 from scipy.sparse import csr_array, issparse
 from sklearn.utils.multiclass import check_classification_targets
 
+from marginmf._utils.ids import is_missing
 from marginmf._utils.indicators import as_indicator, column_names
 from marginmf._utils.saved import Names, saved
 from marginmf._utils.types import Array, BoolArray, FloatArray, IntArray
@@ -94,7 +95,8 @@ def read_targets(y: Any, names: Any = None) -> tuple[csr_array, Targets]:
         # Objects that are all 0 and 1 come back as whole numbers.
         dtype = np.dtype(np.int64) if y.dtype.kind == "O" else y.dtype
         indicator = as_indicator(y).astype(np.float64)
-        return indicator, Targets(_names(names, y.shape[1]), False, issparse(y), dtype)
+        classes = np.arange(y.shape[1]) if names is None else np.asarray(names)
+        return indicator, Targets(classes, False, issparse(y), dtype)
     y = np.asarray(y)
     if y.ndim > 2:
         raise ValueError(f"Y has {y.ndim} dimensions; give a matrix with a column for each label.")
@@ -113,10 +115,6 @@ def read_targets(y: Any, names: Any = None) -> tuple[csr_array, Targets]:
     rows = np.arange(len(y))
     shape = (len(y), len(classes))
     return csr_array((np.ones(len(y)), (rows, codes)), shape=shape), targets
-
-
-def _names(names: Any, n_labels: int) -> Array:
-    return np.arange(n_labels) if names is None else np.asarray(names)
 
 
 def _is_binary(y: Array) -> bool:
@@ -164,19 +162,10 @@ def check_none_missing(y: Any) -> None:
     if values.ndim != 1 or values.dtype.kind != "O":
         return
     for row, value in enumerate(values):
-        if _is_missing(value):
+        if is_missing(value):
             raise ValueError(
                 f"y has no value in row {row}; leave out rows whose class is not known."
             )
-
-
-def _is_missing(value: Any) -> bool:
-    if value is None:
-        return True
-    try:
-        return bool(value != value)  # NaN, and nothing else, differs from itself
-    except (TypeError, ValueError):  # pandas.NA refuses to say
-        return True
 
 
 def label_names(y: Any) -> list[str] | None:

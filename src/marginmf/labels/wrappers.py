@@ -131,7 +131,9 @@ class DecisionTuned(LabelsEstimator):
             # are more labels than they can count.
             indicator = Y.toarray().astype(np.int64)
             # One label is an ordinary vector of two classes: many refuse a column.
-            single = indicator.shape[1] == 1 and takes_vectors(self.estimator_)
+            tags = getattr(self.estimator_, "__sklearn_tags__", None)
+            takes_vectors = tags is None or tags().target_tags.single_output
+            single = indicator.shape[1] == 1 and takes_vectors
             self.estimator_.fit(X, indicator[:, 0] if single else indicator)
 
     def _scores(self, X: Any) -> FloatArray:
@@ -161,12 +163,6 @@ def takes_sparse(estimator: Any) -> bool:
     """Return whether a classifier learns from sparse features, as far as it tells."""
     tags = getattr(estimator, "__sklearn_tags__", None)
     return tags is None or bool(tags().input_tags.sparse)
-
-
-def takes_vectors(estimator: Any) -> bool:
-    """Return whether a classifier learns from a vector of classes, as far as it tells."""
-    tags = getattr(estimator, "__sklearn_tags__", None)
-    return tags is None or bool(tags().target_tags.single_output)
 
 
 def n_scores(estimator: Any) -> int | None:

@@ -325,7 +325,8 @@ class CPLST(_PrincipalLabels):
 
     As `PLST`, but the directions are those of the labels as the features can predict them: the
     leading eigenvectors of ``Y^T H Y``, where ``H Y`` is what ridge regression makes of the
-    training labels.  A direction that is large but cannot be predicted is left out.
+    training labels.  A direction that is large but cannot be predicted is left out.  The attributes
+    are those of `PLST`.
 
     Parameters
     ----------
@@ -336,15 +337,6 @@ class CPLST(_PrincipalLabels):
     decision, tune_for, top1_if_empty, cv
         How scores become label sets; see `LabelsEstimator`.  The paper has ``decision="sign"``,
         which is rounding to 0 and 1.
-
-    Attributes
-    ----------
-    feature_map_ : array of shape (n_features, n_components)
-        The weights of the ridge regression.
-    label_factors_ : array of shape (n_components, n_labels)
-        The directions.
-    feature_means_, label_means_ : array
-        What features and labels were centred with.
 
     Examples
     --------
