@@ -44,11 +44,7 @@ class Directions(ABC):
         """Return a new vector: the direction to search from here."""
 
     def learn(self, direction: Vector, here: Step, step: Step) -> None:
-        """Note that ``step`` was taken along ``direction`` from ``here``.
-
-        The direction and the gradient here belong to this object from now on: it keeps them, or
-        releases them.
-        """
+        """Learn from a step along ``direction`` from ``here``; keep or release both's vectors."""
         self.pool.release(direction, here.gradient)
 
     def forget(self) -> bool:
@@ -96,15 +92,15 @@ class Descent(ABC):
         else:
             # The start is never written to: every step is to a new point.
             here = _at(start, *counted(start))
-            yield from self._shown(here, last, directions, counted)
+            yield from self._yield_state(here, last, directions, counted)
         while True:
             step, last = self._step(counted, directions, here, last)
             if step is None:
                 return
             here = step
-            yield from self._shown(here, last, directions, counted)
+            yield from self._yield_state(here, last, directions, counted)
 
-    def _shown(
+    def _yield_state(
         self, here: Step, last: Taken | None, directions: Directions, counted: Counted
     ) -> Iterator[State]:
         """Yield the state here; if it is to be kept, tell the pool."""

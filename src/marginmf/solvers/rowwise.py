@@ -42,7 +42,7 @@ class RowProblems(Protocol):
 def minimise_rows(
     problems: RowProblems, start: FloatArray, tol: float = 1e-5, max_rounds: int = 300
 ) -> FloatArray:
-    """Minimise every row's problem.
+    """Return the minimum of every row's problem, to the tolerance or to the numbers' precision.
 
     Parameters
     ----------
@@ -55,11 +55,6 @@ def minimise_rows(
         when its value falls no more.
     max_rounds : int
         The maximum number of evaluations of a row.
-
-    Returns
-    -------
-    array of shape (n_rows, n_parameters)
-        The minima, to the tolerance or to the precision of the numbers.
 
     Examples
     --------

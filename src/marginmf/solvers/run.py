@@ -29,30 +29,21 @@ class State:
     The point is usable and never changes.  The solver may write over the other vectors in its next
     step, unless `keep` was called before that.
 
-    Parameters
-    ----------
-    point : vector
-        Where the solver is; for a sampler, its sample.
-    value, gradient_norm : float
-        The objective there, and the norm of its gradient.
-    n_evaluations : int
-        How many times the objective was evaluated so far.
-    step_share : float
-        The length of the last step as a share of the point's norm; infinity where steps do not
-        tell how far the minimum is.
-    vectors, numbers : mapping of str to sequence
-        What else the solver has to know, under names of its own.
-    generators : mapping of str to GeneratorState
-        The random generators as they were after this iteration.
     """
 
+    #: Where the solver is (for a sampler, its sample), the objective there, its gradient's norm.
     point: Vector
     value: float
     gradient_norm: float
+    #: How many times the objective was evaluated so far.
     n_evaluations: int = 0
+    #: The length of the last step as a share of the point's norm; infinity where steps do not tell
+    #: how far the minimum is.
     step_share: float = math.inf
+    #: What else the solver has to know, under names of its own.
     vectors: Mapping[str, Sequence[Vector]] = field(default_factory=dict)
     numbers: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    #: The random generators as they were after this iteration.
     generators: Mapping[str, GeneratorState] = field(default_factory=dict)
     is_kept: bool = field(default=False, init=False)
 
@@ -72,15 +63,8 @@ class Solver(Protocol):
     def steps(self, objective: Any, start: Any, vectors: Vectors) -> Iterator[State]:
         """Yield a state after every iteration, until no step leads further.
 
-        Parameters
-        ----------
-        objective : callable
-            From a point to ``(value, gradient)``; solvers may ask more of it.
-        start : vector or State
-            A point to begin at, which is not changed: the first state is that of the point itself.
-            Or a state of the same solver to go on from: the first state is the one after it.
-        vectors : Vectors
-            Arithmetic for the vectors.
+        The start is a point, which is not changed: the first state is that of the point itself.  Or
+        a state of the same solver to resume from: the first state is the one after it.
         """
 
 
@@ -281,19 +265,21 @@ def minimise(
     """
     vectors = vectors or NumpyVectors()
     resumed = start if isinstance(start, Paused) else None
-    monitor = Monitor.begin(stopping, callbacks, resumed)
-    watch = _Watch.begin(early_stopping, vectors, resumed)
-    if watch is not None:
+    monitor, watch = Monitor(stopping or Stopping(), callbacks), None
+    if early_stopping is not None:
+        watch = _Watch(early_stopping, vectors)
         monitor.callbacks = [*callbacks, watch]
+    if resumed is not None:
+        monitor.resume(resumed.history)
+        if watch is not None:
+            watch.errors, watch.best_point = list(resumed.errors), resumed.best_point
     counted = Counted(objective, monitor.n_evaluations)
 
     def pauses(state: State) -> bool:
         if save is None:
             return False
-        history = tuple(monitor.history)
-        if watch is None:
-            return bool(save(Paused(state, history)))
-        return bool(save(Paused(state, history, tuple(watch.errors), watch.best_point)))
+        watched = () if watch is None else (tuple(watch.errors), watch.best_point)
+        return bool(save(Paused(state, tuple(monitor.history), *watched)))
 
     point, reason = start, None
     if resumed is not None:
@@ -329,17 +315,11 @@ class Monitor:
     n_evaluations: int = 0
     _start: float = field(default_factory=time.perf_counter)
 
-    @classmethod
-    def begin(
-        cls, stopping: Stopping | None, callbacks: Sequence[Callback], resumed: Paused | None
-    ) -> "Monitor":
-        """Return a monitor at the start or, given a run, as it was there, clock included."""
-        monitor = cls(stopping or Stopping(), callbacks)
-        if resumed is not None:
-            monitor.history.extend(resumed.history)
-            monitor.n_evaluations = resumed.history[-1].n_evaluations
-            monitor._start -= resumed.history[-1].seconds
-        return monitor
+    def resume(self, history: Sequence[Record]) -> None:
+        """Go on after these iterations, clock included."""
+        self.history.extend(history)
+        self.n_evaluations = history[-1].n_evaluations
+        self._start -= history[-1].seconds
 
     def record(
         self, objective: float, gradient_norm: float, point: Any, step_share: float = math.inf
@@ -400,16 +380,6 @@ class _Watch:
     vectors: Vectors
     errors: list[float] = field(default_factory=list)
     best_point: Any = None
-
-    @classmethod
-    def begin(
-        cls, rule: EarlyStopping | None, vectors: Vectors, resumed: Paused | None
-    ) -> "_Watch | None":
-        if rule is None:
-            return None
-        if resumed is None:
-            return cls(rule, vectors)
-        return cls(rule, vectors, list(resumed.errors), resumed.best_point)
 
     def __call__(self, progress: Progress) -> StopReason | None:
         self.errors.append(float(self.rule.error_at(progress.point)))
