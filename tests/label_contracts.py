@@ -20,6 +20,8 @@ import marginmf
 
 DECISIONS = ("sign", "global", "per_label")
 NAMES = ["rock", "jazz", "folk", "opera", "blues"]
+#: The fitted model of each contract.
+FITTED = {}
 
 
 def labelled(n_samples=60, n_features=8, n_labels=5, seed=0):
@@ -69,10 +71,12 @@ class LabelsEstimatorContract:
     def data(self):
         return labelled()
 
-    @pytest.fixture(scope="class")
+    @pytest.fixture
     def model(self):
         """Return an estimator that is fitted once for all tests, none of which changes it."""
-        return self.make().fit(*labelled())
+        if type(self) not in FITTED:
+            FITTED[type(self)] = self.make().fit(*labelled())
+        return FITTED[type(self)]
 
     # --- predictions ---------------------------------------------------------------------------
 

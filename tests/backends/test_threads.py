@@ -153,7 +153,7 @@ def test_large_problem_is_split() -> None:
     assert len(row_bounds(p.rows.indptr, 1)) == 2
     resident = CpuBackend(2).place(p.rows, TwoLevel(smooth_hinge), 0.3, p.V.shape, p.V.dtype)
     assert len(resident.blocks.indptr) == N_BLOCKS
-    assert len(resident.bands) > 2 * N_BLOCKS
+    assert len(resident.blocks.bands) > 2 * N_BLOCKS
 
 
 def assert_covers(bounds: np.ndarray, n: int) -> None:
@@ -235,7 +235,7 @@ def placed() -> tuple[RatingBlocks, np.ndarray]:
     """Return blocks and bands of a problem that is large enough for several threads."""
     p = problem()
     found = RatingBlocks.of(p.rows, N_COLUMNS, N_BLOCKS)
-    return found, found.bands()
+    return found, found.bands
 
 
 def within(seconds: float, work: Callable[[], Any]) -> None:
@@ -277,7 +277,7 @@ def test_a_block_follows_the_one_before_it_band_by_band(n_threads: int) -> None:
     found, bands = placed()
     done: list[tuple[int, int]] = []
     kernel = following(len(bands) - 1, lambda block, band: done.append((block, band)))
-    within(60, lambda: over_blocks(kernel, found, bands, n_threads, N_FACTORS))
+    within(60, lambda: over_blocks(kernel, found, n_threads, N_FACTORS))
     assert sorted(done) == [(k, b) for k in range(N_BLOCKS) for b in range(len(bands) - 1)]
     when = {task: position for position, task in enumerate(done)}
     for block, band in done:
@@ -298,11 +298,11 @@ def test_an_exception_inside_a_block_does_not_hang_the_others(
 
     kernel = following(len(bands) - 1, fail)
     with pytest.raises(RuntimeError, match="in a block"):
-        within(60, lambda: over_blocks(kernel, found, bands, n_threads, N_FACTORS))
+        within(60, lambda: over_blocks(kernel, found, n_threads, N_FACTORS))
     # And the threads are free for the next one.
     done: list[tuple[int, int]] = []
     kernel = following(len(bands) - 1, lambda *task: done.append(task))
-    within(60, lambda: over_blocks(kernel, found, bands, n_threads, N_FACTORS))
+    within(60, lambda: over_blocks(kernel, found, n_threads, N_FACTORS))
     assert len(done) == N_BLOCKS * (len(bands) - 1)
 
 

@@ -170,23 +170,10 @@ class Backend(Vectors, Protocol):
     ) -> Resident:
         """Bring data to where they are worked on, once for many gradients.
 
-        With features, scores are products of effective factors: own ones, and the features times
-        their weights.  The penalty is on own factors and on weights alike, up to their scales.
-
-        Parameters
-        ----------
-        rows : Rows
-            What was observed.
-        spec : Spec
-            What is asked of every row's scores.
-        reg : float
-            The regularisation strength.
-        shape : (int, int)
-            The numbers of columns and of factors.
-        dtype : dtype
-            Of the parameters; sums over them are made in float64.
-        features : FeatureMatrices, optional
-            What factors are built from.
+        The shape is the numbers of columns and of factors; the dtype is that of the parameters,
+        over which sums are made in float64.  With features, scores are products of effective
+        factors: own ones, and the features times their weights.  The penalty is on own factors and
+        on weights alike, up to their scales.
         """
 
     def gradient(

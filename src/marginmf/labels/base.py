@@ -292,7 +292,7 @@ def fingerprint_arrays(X: Any, Y: csr_array) -> dict[str, Array]:
 
 
 def batches(rows: IntArray, n_labels: int) -> Iterator[IntArray]:
-    """Cut rows into parts whose scores take a bounded amount of memory."""
+    """Divide rows into batches whose scores take a bounded amount of memory."""
     # The search for thresholds keeps a few hundred numbers a row, however few labels there are.
     size = max(1, BATCH_BYTES // (8 * max(n_labels, 256)))
     for start in range(0, len(rows), size):

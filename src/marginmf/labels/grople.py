@@ -384,7 +384,7 @@ def cluster_labels(gram: LabelGram, clusterer: Any) -> IntArray:
 
 def _cluster_quietly(clusterer: Any, table: Any) -> IntArray:
     """Cluster; that labels fall apart into unconnected parts is nothing to warn of."""
-    # What is to be ignored is the same for all threads: one after the other.
+    # The filters of warnings are shared by all threads: one after the other.
     with _quiet, warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Graph is not fully connected")
         warnings.simplefilter("ignore", ConvergenceWarning)

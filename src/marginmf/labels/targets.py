@@ -1,7 +1,7 @@
 """What a classifier is asked to learn, read from whatever users have, and given back alike.
 
-Inside, there is one form: an indicator matrix with a column a label.  Targets with one class a
-row (a vector) become one column for two classes, and a column a class for more.
+Inside, there is one form: an indicator matrix with a column for each label.  A vector of classes
+becomes one column for two classes, and a column for each class if there are more.
 """
 
 from collections.abc import Iterable, Iterator, Mapping

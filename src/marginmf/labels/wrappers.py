@@ -188,7 +188,7 @@ def score_flaws(
 
 
 def scores_of(estimator: Any, X: Any, n_labels: int) -> FloatArray:
-    """Return scores above 0 for labels that are more likely there than not, a column a label."""
+    """Return scores above 0 for labels that are more likely there than not, in columns."""
     if isinstance(estimator, LabelsEstimator):
         return estimator._label_scores(X)
     if hasattr(estimator, "decision_function"):

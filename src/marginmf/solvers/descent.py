@@ -103,7 +103,7 @@ class Descent(ABC):
     def _yield_state(
         self, here: Step, last: Taken | None, directions: Directions, counted: Counted
     ) -> Iterator[State]:
-        """Yield the state here; if it is to be kept, tell the pool."""
+        """Yield the state here; tell the pool if it must be kept."""
         pool, memory = directions.pool, directions.memory()
         state = State(
             here.point,

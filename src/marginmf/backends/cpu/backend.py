@@ -73,7 +73,6 @@ class CpuResident:
 
     rows: Rows
     blocks: RatingBlocks
-    bands: IntArray
     codes: IntArray
     labels: Array
     spec: Spec
@@ -131,9 +130,7 @@ class CpuBackend(NumpyVectors):
         widths = tuple(padded_width(width) for _, width in shapes)
         layout = HostLayout(tuple(shapes), np.dtype(dtype), widths)
         built = tuple(PlacedFeatures.of(matrix, dtype) for matrix in features or ())
-        placed = CpuResident(
-            rows, blocks, blocks.bands(), codes, codes, spec, float(reg), layout, built
-        )
+        placed = CpuResident(rows, blocks, codes, codes, spec, float(reg), layout, built)
         return placed.asking(spec, reg)
 
     def gradient(
@@ -165,17 +162,17 @@ class CpuBackend(NumpyVectors):
     ) -> RowGradients:
         """Return the loss and the gradient of every row, with the columns' factors given."""
         blocks = RatingBlocks(rows.indptr[None], rows.indices, np.array([0, len(given)]))
-        bands, by_factors = blocks.bands(), np.zeros_like(factors)
+        by_factors = np.zeros_like(factors)
         sides = (factors, given, by_factors, by_factors[:0])
         if isinstance(spec, Anchored | Proximal):
             scores = self._block_scores(blocks, factors, given)
             losses, weights = self.row_losses(rows, spec, scores, thresholds)[:2]
-            self._scatter(blocks, bands, weights, *sides)
+            self._scatter(blocks, weights, *sides)
             return RowGradients(losses, by_factors)
         labels: Array = spec.targets if isinstance(spec, Real) else rows.codes
         by_threshold = np.zeros_like(thresholds)
         losses = self._gradient(
-            *(spec, 0.0, blocks, bands, labels, factors, given, thresholds, *sides[2:]),
+            *(spec, 0.0, blocks, labels, factors, given, thresholds, *sides[2:]),
             by_threshold,
         )
         return RowGradients(
@@ -289,10 +286,16 @@ class CpuBackend(NumpyVectors):
         if isinstance(resident.spec, Proximal):
             by_U[:], by_V[:] = 0, 0
             value = self._add_penalty(reg, U, by_U) + self._add_penalty(reg, V, by_V)
-            return value + float(self._add_proximal(resident, U, V, by_U, by_V).sum())
+            blocks, scores = resident.blocks, self._block_scores(resident.blocks, U, V)
+            losses, weights, _ = self._proximal(
+                *(resident.spec, blocks.indptr, blocks.row_ends),
+                *(scores, resident.labels, resident.rows.n_levels),
+            )
+            self._scatter(blocks, weights, U, V, by_U, by_V)
+            return value + float(losses.sum())
         by_threshold[:] = 0
         values = self._gradient(
-            *(resident.spec, reg, resident.blocks, resident.bands, resident.labels),
+            *(resident.spec, reg, resident.blocks, resident.labels),
             *(U, V, thresholds, by_U, by_V, by_threshold),
         )
         return float(values.sum())
@@ -302,7 +305,6 @@ class CpuBackend(NumpyVectors):
         spec: Spec,
         reg: float,
         blocks: RatingBlocks,
-        bands: IntArray,
         labels: Array,
         U: FloatArray,
         V: FloatArray,
@@ -328,32 +330,14 @@ class CpuBackend(NumpyVectors):
             case _:
                 raise TypeError(f"{spec!r} is not a question that this backend knows.")
         opening = (blocks.edges, U.dtype.type(reg), squares)
-        self._over_blocks(kernel, blocks, bands, opening, U, V, by_U, by_V, *arguments)
+        self._over_blocks(kernel, blocks, opening, U, V, by_U, by_V, *arguments)
         squares *= 0.5 * reg
         return values
-
-    def _add_proximal(
-        self, resident: CpuResident, U: FloatArray, V: FloatArray, *by_sides: FloatArray
-    ) -> FloatArray:
-        """Add the derivatives of the losses to both sides' gradients; return the rows' losses."""
-        blocks, spec = resident.blocks, resident.spec
-        assert isinstance(spec, Proximal)
-        losses, weights, _ = self._proximal(
-            spec,
-            blocks.indptr,
-            blocks.row_ends,
-            self._block_scores(blocks, U, V),
-            resident.labels,
-            resident.rows.n_levels,
-        )
-        self._scatter(blocks, resident.bands, weights, U, V, *by_sides)
-        return losses
 
     def _over_blocks(
         self,
         kernel: Callable[..., int],
         blocks: RatingBlocks,
-        bands: IntArray,
         opening: tuple[Any, ...],
         U: FloatArray,
         V: FloatArray,
@@ -367,16 +351,14 @@ class CpuBackend(NumpyVectors):
         def work(block: int, band: int, progress: IntArray) -> int:
             # A few rows more: threads that write close to each other wait for each other.
             scratch = np.empty((6, at_a_time), U.dtype)[2:4]
-            where = (bands, progress, *opening, blocks.indptr, blocks.indices)
+            where = (blocks.bands, progress, *opening, blocks.indptr, blocks.indices)
             return int(kernel(block, band, *where, U, V, by_U, by_V, scratch, *args))
 
-        over_blocks(work, blocks, bands, self.n_threads, n_factors)
+        over_blocks(work, blocks, self.n_threads, n_factors)
 
-    def _scatter(
-        self, blocks: RatingBlocks, bands: IntArray, weights: FloatArray, *sides: Any
-    ) -> None:
+    def _scatter(self, blocks: RatingBlocks, weights: FloatArray, *sides: Any) -> None:
         """Add what derivatives by the scores give to both sides' gradients."""
-        self._over_blocks(gradients.scatter_gradient, blocks, bands, (), *sides, weights)
+        self._over_blocks(gradients.scatter_gradient, blocks, (), *sides, weights)
 
     def _block_scores(self, blocks: RatingBlocks, U: FloatArray, V: FloatArray) -> FloatArray:
         """Return the scores of all entries, in the order of the blocks."""

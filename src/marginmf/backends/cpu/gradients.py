@@ -96,24 +96,9 @@ def make_two_level_gradient(key: int) -> Any:
 
     @kernel
     def two_level_gradient(
-        block,
-        band,
-        bands,
-        progress,
-        edges,
-        reg,
-        squares,
-        indptr,
-        indices,
-        U,
-        V,
-        by_U,
-        by_V,
-        scratch,
-        levels,
-        cut,
-        losses,
-    ):
+        block, band, bands, progress, edges, reg, squares, indptr, indices, U, V, by_U, by_V,
+        scratch, levels, cut, losses,
+    ):  # fmt: skip
         if band == 0:
             _open_block(block, edges, reg, V, by_V, squares)
         for b in range(band, bands.shape[0] - 1):
@@ -141,26 +126,9 @@ def make_threshold_gradient(key: int) -> Any:
 
     @kernel
     def threshold_gradient(
-        block,
-        band,
-        bands,
-        progress,
-        edges,
-        reg,
-        squares,
-        indptr,
-        indices,
-        U,
-        V,
-        by_U,
-        by_V,
-        scratch,
-        levels,
-        thresholds,
-        reach,
-        losses,
-        by_threshold,
-    ):
+        block, band, bands, progress, edges, reg, squares, indptr, indices, U, V, by_U, by_V,
+        scratch, levels, thresholds, reach, losses, by_threshold,
+    ):  # fmt: skip
         if band == 0:
             _open_block(block, edges, reg, V, by_V, squares)
         for b in range(band, bands.shape[0] - 1):
@@ -190,23 +158,9 @@ def make_real_gradient(key: int) -> Any:
 
     @kernel
     def real_gradient(
-        block,
-        band,
-        bands,
-        progress,
-        edges,
-        reg,
-        squares,
-        indptr,
-        indices,
-        U,
-        V,
-        by_U,
-        by_V,
-        scratch,
-        targets,
-        losses,
-    ):
+        block, band, bands, progress, edges, reg, squares, indptr, indices, U, V, by_U, by_V,
+        scratch, targets, losses,
+    ):  # fmt: skip
         if band == 0:
             _open_block(block, edges, reg, V, by_V, squares)
         for b in range(band, bands.shape[0] - 1):
@@ -366,8 +320,9 @@ class RatingBlocks:
         ends: IntArray = (self.indptr - self.indptr[:, :1]).sum(axis=0)
         return ends
 
+    @cached_property
     def bands(self) -> IntArray:
-        """Return rows that divide every block into bands of about equal work."""
+        """Rows that divide every block into bands of about equal work."""
         n_entries, n_blocks = len(self.indices), len(self.indptr)
         if n_blocks == 1:
             return np.array([0, self.indptr.shape[1] - 1])
@@ -377,12 +332,11 @@ class RatingBlocks:
 def over_blocks(
     kernel: Callable[..., int],
     blocks: RatingBlocks,
-    bands: IntArray,
     n_threads: int,
     n_factors: int,
 ) -> None:
     """Call ``kernel(block, band, progress)`` for every block, several at a time."""
-    n_blocks, n_bands = len(blocks.indptr), len(bands) - 1
+    n_blocks, n_bands = len(blocks.indptr), len(blocks.bands) - 1
     progress = np.zeros(n_blocks * STRIDE, np.int64)
 
     def task(block: int, _: int) -> None:

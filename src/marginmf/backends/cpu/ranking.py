@@ -120,30 +120,30 @@ def _swap(scores, ties, columns, a, b):
 
 
 @_inline
-def _rise(scores, ties, columns, place):
+def _rise(scores, ties, columns, position):
     """Move an entry towards the root of the heap until its parent is worse."""
-    while place > 0:
-        parent = (place - 1) // 2
-        if not _worse(scores, ties, columns, place, parent):
+    while position > 0:
+        parent = (position - 1) // 2
+        if not _worse(scores, ties, columns, position, parent):
             break
-        _swap(scores, ties, columns, place, parent)
-        place = parent
+        _swap(scores, ties, columns, position, parent)
+        position = parent
 
 
 @_inline
 def _sink(scores, ties, columns, size):
     """Move the root down the heap until both its children are better."""
-    place = 0
+    position = 0
     while True:
-        child = 2 * place + 1
+        child = 2 * position + 1
         if child >= size:
             break
         if child + 1 < size and _worse(scores, ties, columns, child + 1, child):
             child += 1
-        if not _worse(scores, ties, columns, child, place):
+        if not _worse(scores, ties, columns, child, position):
             break
-        _swap(scores, ties, columns, place, child)
-        place = child
+        _swap(scores, ties, columns, position, child)
+        position = child
 
 
 @_kernel
@@ -198,19 +198,9 @@ def top_n(start, stop, scores, ties, indptr, excluded, first, best, best_scores,
 
 @kernel(error_model="numpy", fastmath={"contract", "nsz"})
 def chances_above(
-    start,
-    stop,
-    margins,
-    bounds,
-    weights,
-    user_terms,
-    user_rows,
-    item_terms,
-    item_rows,
-    shrink,
-    shift,
-    out,
-):
+    start, stop, margins, bounds, weights, user_terms, user_rows, item_terms, item_rows, shrink,
+    shift, out,
+):  # fmt: skip
     """Fill ``out`` with the probability of a rating above each level, pair by pair.
 
     The log-odds of pair ``k`` are ``user_terms[user_rows[k]] + item_terms[item_rows[k]]`` plus the
