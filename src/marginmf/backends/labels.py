@@ -137,28 +137,14 @@ def count_above(
 ) -> tuple[IntArray, IntArray, Float64Array]:
     """Count, for every label, how many of the candidate thresholds its scores are above.
 
-    Parameters
-    ----------
-    scores, present : array of shape (n_rows, n_labels)
-        The scores, and which labels the rows have.
-    top1 : bool
-        Whether each row's best label counts as above all candidates.
-    candidates : array
-        The thresholds, ascending.
-    cells : array of int
-        ``cells[c]`` is how many candidates have ``int((candidate - candidates[0]) * scale) < c``.
-    scale : float
-        How many cells a unit of the scores has.
+    Candidates ascend; ``cells[c]`` of them have ``int((candidate - candidates[0]) * scale) < c``.
+    With ``top1``, each row's best label counts as above all candidates.
 
-    Returns
-    -------
-    predicted, right : array of shape (n_labels, n_candidates + 1)
-        How many rows have a score above exactly k candidates; ``right``: rows with the label.
-    overlap : array of shape (n_candidates,)
-        The sum over rows of the Jaccard index of their labels and those above the candidate.
+    Returns ``predicted`` and ``right`` of shape (n_labels, n_candidates + 1): how many rows have a
+    score above exactly k candidates, and how many of those have the label; and ``overlap``: for
+    each candidate the sum over rows of the Jaccard index of their labels and those above it (nothing
+    of nothing is 0).
 
-    Examples
-    --------
     >>> scores, present = np.array([[0.2, 0.8]]), np.array([[True, True]])
     >>> count_above(scores, present, False, np.array([0.0, 0.5]), np.array([0, 1]), 2.0)[2]
     array([1. , 0.5])

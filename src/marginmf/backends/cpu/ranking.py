@@ -228,15 +228,10 @@ def chances_above(
 def count_above(
     start, stop, scores, present, top1, candidates, cells, scale, predicted, right, overlap
 ):
-    """Count, for rows ``start:stop``, how many candidates each score is above.
+    """Add the counts of rows ``start:stop``; see `marginmf.backends.labels.count_above`.
 
-    ``predicted[l, k]`` and ``right[l, k]`` gain one for each row whose score of label ``l`` is
-    above exactly ``k`` candidates, ``right`` for the rows that have the label.  ``overlap[k]``
-    gains, for each row, how much of its labels and of those above candidate ``k`` is common to
-    both (nothing of nothing is 0).  With ``top1``, each row's best label is above all candidates.
-
-    ``cells[c]`` is how many candidates have ``int((candidate - candidates[0]) * scale) < c``: from
-    there on it takes a step or two, where halving would take eight.
+    The cells say about where a score is among the candidates: from there on it takes a step or two,
+    where halving would take eight.
     """
     n, n_labels = len(candidates), scores.shape[1]
     lowest, last_cell = candidates[0], np.float64(len(cells) - 1)
