@@ -142,8 +142,8 @@ def count_above(
 
     Returns ``predicted`` and ``right`` of shape (n_labels, n_candidates + 1): how many rows have a
     score above exactly k candidates, and how many of those have the label; and ``overlap``: for
-    each candidate the sum over rows of the Jaccard index of their labels and those above it (nothing
-    of nothing is 0).
+    each candidate the sum over rows of the Jaccard index of their labels and those above it (0 for
+    two empty sets).
 
     >>> scores, present = np.array([[0.2, 0.8]]), np.array([[True, True]])
     >>> count_above(scores, present, False, np.array([0.0, 0.5]), np.array([0, 1]), 2.0)[2]
