@@ -9,17 +9,19 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from scipy.sparse import coo_array, csc_array, csr_array, csr_matrix
+from scipy.sparse import csc_array, csr_array
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MinMaxScaler, StandardScaler
+from sklearn.preprocessing import StandardScaler
 
 import marginmf
 
 DECISIONS = ("sign", "global", "per_label")
 NAMES = ["rock", "jazz", "folk", "opera", "blues"]
+#: The fitted model of each contract.
+FITTED = {}
 
 
 def labelled(n_samples=60, n_features=8, n_labels=5, seed=0):
@@ -42,7 +44,7 @@ def dense(matrix):
 
 
 class LabelsEstimatorContract:
-    """What a user may rely on, whichever estimator it is."""
+    """What a user may rely on, for every estimator."""
 
     #: One parameter and its candidates, for a grid search.
     grid = {"top1_if_empty": (False, True)}  # noqa: RUF012  (replaced, never changed)
@@ -70,8 +72,11 @@ class LabelsEstimatorContract:
         return labelled()
 
     @pytest.fixture
-    def model(self, data):
-        return self.make().fit(*data)
+    def model(self):
+        """Return an estimator that is fitted once for all tests, none of which changes it."""
+        if type(self) not in FITTED:
+            FITTED[type(self)] = self.make().fit(*labelled())
+        return FITTED[type(self)]
 
     # --- predictions ---------------------------------------------------------------------------
 
@@ -98,12 +103,12 @@ class LabelsEstimatorContract:
     @pytest.mark.parametrize("decision", DECISIONS)
     def test_top1_gives_rows_without_labels_their_best(self, data, decision):
         X, Y = data
-        bare = self.make(decision=decision).fit(X, Y)
-        filled = clone(bare).set_params(top1_if_empty=True).fit(X, Y)
+        filled = self.make(decision=decision, top1_if_empty=True).fit(X, Y)
         scores, predicted = filled.decision_function(X), filled.predict(X)
         assert predicted.any(axis=1).all()
         np.testing.assert_array_equal(predicted, (scores > 0) | self.best_of_empty(scores))
         if decision == "sign":
+            bare = clone(filled).set_params(top1_if_empty=False).fit(X, Y)
             self.assert_same_scores(scores, bare.decision_function(X))
 
     def best_of_empty(self, scores):
@@ -137,15 +142,15 @@ class LabelsEstimatorContract:
 
     # --- forms of data -------------------------------------------------------------------------
 
-    @pytest.mark.parametrize("form", [csr_array, coo_array, csr_matrix])
-    def test_sparse_features_give_the_same_answers(self, model, data, form):
+    def test_sparse_features_give_the_same_answers(self, model, data):
         X, Y = data
-        other = self.make().fit(form(X), Y)
+        sparse = csr_array(X)
+        other = self.make().fit(sparse, Y)
         scores = model.decision_function(X)
-        self.assert_same_scores(other.decision_function(form(X)), scores)
+        self.assert_same_scores(other.decision_function(sparse), scores)
         self.assert_same_scores(other.decision_function(X), scores)
-        self.assert_same_scores(model.decision_function(form(X)), scores)
-        np.testing.assert_array_equal(other.predict(form(X)), model.predict(X))
+        self.assert_same_scores(model.decision_function(sparse), scores)
+        np.testing.assert_array_equal(other.predict(sparse), model.predict(X))
 
     def test_sparse_features_in_any_order_with_wide_indices_and_stored_zeros(self, model, data):
         X, Y = data
@@ -160,15 +165,12 @@ class LabelsEstimatorContract:
         scores = self.make().fit(wide, Y).decision_function(wide)
         self.assert_same_scores(scores, model.decision_function(X))
 
-    @pytest.mark.parametrize(("form", "dtype"), [(csr_array, np.int8), (csc_array, np.float64)])
-    def test_sparse_labels_give_the_same_answers_and_come_back_sparse(
-        self, model, data, form, dtype
-    ):
+    def test_sparse_labels_give_the_same_answers_and_come_back_sparse(self, model, data):
         X, Y = data
-        other = self.make().fit(X, form(Y.astype(dtype)))
+        other = self.make().fit(X, csc_array(Y.astype(np.int8)))
         predicted = other.predict(X)
         assert isinstance(predicted, csr_array)
-        assert predicted.dtype == dtype
+        assert predicted.dtype == np.int8
         np.testing.assert_array_equal(predicted.toarray(), model.predict(X))
         self.assert_same_scores(other.decision_function(X), model.decision_function(X))
 
@@ -187,12 +189,11 @@ class LabelsEstimatorContract:
         np.testing.assert_array_equal(predicted, model.predict(X))
         np.testing.assert_array_equal(self.make().fit(X, Y.tolist()).predict(X), model.predict(X))
 
-    @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
-    def test_data_frames_keep_their_names(self, model, data, frame):
+    def test_data_frames_keep_their_names(self, model, data):
         X, Y = data
         columns = [f"feature {k}" for k in range(X.shape[1])]
-        features = frame(dict(zip(columns, X.T, strict=True)))
-        labels = frame(dict(zip(NAMES, Y.T, strict=True)))
+        features = pd.DataFrame(dict(zip(columns, X.T, strict=True)))
+        labels = pl.DataFrame(dict(zip(NAMES, Y.T, strict=True)))
         other = self.make().fit(features, labels)
         assert other.classes_.tolist() == NAMES
         assert other.feature_names_in_.tolist() == columns
@@ -216,12 +217,11 @@ class LabelsEstimatorContract:
     # --- what must not matter ------------------------------------------------------------------
 
     @pytest.mark.parametrize("form", [np.asarray, csr_array])
-    def test_the_order_of_the_rows_does_not_matter(self, data, form):
+    def test_the_order_of_the_rows_does_not_matter(self, model, data, form):
         X, Y = data
-        model = self.make().fit(form(X), Y)
         order = np.random.default_rng(1).permutation(len(X))
         other = self.make().fit(form(X[order]), Y[order])
-        self.assert_same_scores(other.decision_function(form(X)), model.decision_function(form(X)))
+        self.assert_same_scores(other.decision_function(form(X)), model.decision_function(X))
         np.testing.assert_array_equal(other.predict(form(X[order])), model.predict(X)[order])
 
     def test_the_order_of_rows_that_are_alike_does_not_matter(self, data):
@@ -258,8 +258,10 @@ class LabelsEstimatorContract:
 
     # --- odd data ------------------------------------------------------------------------------
 
-    @pytest.mark.parametrize("decision", DECISIONS)
-    @pytest.mark.parametrize("top1", [False, True])
+    @pytest.mark.parametrize(
+        ("decision", "top1"),
+        [("sign", True), ("global", False), ("global", True), ("per_label", False)],
+    )
     def test_labels_that_nobody_or_everybody_has(self, data, decision, top1):
         X, Y = data
         odd = np.column_stack([np.zeros(len(Y), int), Y, np.ones(len(Y), int)])
@@ -333,9 +335,8 @@ class LabelsEstimatorContract:
 
     def test_pipelines(self, data):
         X, Y = data
-        for scaler, form in ((StandardScaler(with_mean=False), csr_array), (MinMaxScaler(), list)):
-            pipe = make_pipeline(scaler, self.make()).fit(form(X), Y)
-            assert accuracy(Y, pipe.predict(form(X))) > 0.9 * self.least_accuracy
+        pipe = make_pipeline(StandardScaler(with_mean=False), self.make()).fit(csr_array(X), Y)
+        assert accuracy(Y, pipe.predict(csr_array(X))) > 0.9 * self.least_accuracy
 
     def test_grid_search_and_cross_validation(self, data):
         X, Y = data
@@ -344,7 +345,7 @@ class LabelsEstimatorContract:
         search.fit(X, Y)
         assert search.best_params_[name] in candidates
         assert search.predict(X).shape == Y.shape
-        scores = cross_val_score(self.make(decision="sign"), csr_array(X), Y, cv=3)
+        scores = cross_val_score(self.make(decision="sign"), csr_array(X), Y, cv=2)
         assert ((scores >= 0) & (scores <= 1)).all()
 
     def test_clones_and_pickles(self, model, data):
@@ -384,9 +385,10 @@ class LabelsEstimatorContract:
             with pytest.raises(ValueError, match=said):
                 model.fit(X, Y)
             np.testing.assert_array_equal(model.decision_function(data[0]), scores)
+        other = pickle.loads(pickle.dumps(model)).set_params(cv=1)
         with pytest.raises(ValueError, match="cv=1 must be"):
-            model.set_params(cv=1).fit(*labelled(20, 4, 2))
-        np.testing.assert_array_equal(model.decision_function(data[0]), scores)
+            other.fit(*labelled(20, 4, 2))
+        np.testing.assert_array_equal(other.decision_function(data[0]), scores)
 
     def test_bad_rows_to_predict_get_a_sentence(self, model, data):
         X, _ = data
@@ -397,13 +399,10 @@ class LabelsEstimatorContract:
         with pytest.raises(ValueError, match="X has inf in row 0, column 1"):
             model.predict(hole)
 
-    @pytest.mark.parametrize(
-        ("params", "said"),
-        [
+    def test_bad_parameters_get_a_sentence(self, data):
+        for params, message in (
             ({"decision": "best"}, "decision='best' is not known"),
             ({"tune_for": "auc"}, "tune_for='auc' is not known"),
-        ],
-    )
-    def test_bad_parameters_get_a_sentence(self, data, params, said):
-        with pytest.raises(ValueError, match=said):
-            self.make(**params).fit(*data)
+        ):
+            with pytest.raises(ValueError, match=message):
+                self.make(**params).fit(*data)

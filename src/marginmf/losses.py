@@ -119,7 +119,7 @@ smooth_hinge = TwoLevelLoss("smooth_hinge", _smooth_hinge, _smooth_hinge_derivat
 modified_square = TwoLevelLoss("modified_square", _modified_square, _modified_square_derivative)
 logistic = TwoLevelLoss("logistic", _logistic, _logistic_derivative)
 
-#: Every two-level loss by name.  The compiled kernels know a loss by its place in this table.
+#: Every two-level loss by name.  The compiled kernels know a loss by its position in this table.
 TWO_LEVEL: Mapping[str, TwoLevelLoss] = {
     loss.name: loss for loss in (smooth_hinge, hinge, modified_square, logistic, zero_one)
 }

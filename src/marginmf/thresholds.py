@@ -25,7 +25,7 @@ REACH = {"all": np.inf, "immediate": 1.0}
 def threshold_sign(level: Any, r: Any, reach: Any) -> Any:
     """Return +1 if the score should be below threshold ``r``, -1 if above, 0 if no matter.
 
-    The distance from the level's place to threshold ``r``, in thresholds, is ``|r - level + 1/2|``.
+    The distance from the level to threshold ``r``, in thresholds, is ``|r - level + 1/2|``.
 
     >>> threshold_sign(2, np.arange(4), np.inf)
     array([-1., -1.,  1.,  1.])

@@ -11,10 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from marginmf.backends import Backend, get_backend
-from marginmf.backends.cpu import backend as cpu_backend
-from marginmf.backends.cpu import blocks
+from marginmf.backends.cpu import gradients
 from marginmf.backends.cpu.backend import CpuBackend
-from marginmf.backends.cpu.blocks import Blocks, BlockSizes
+from marginmf.backends.cpu.gradients import BlockSizes, RatingBlocks
 from marginmf.backends.reference import ReferenceBackend
 from marginmf.backends.rows import Rows
 from marginmf.backends.specs import Anchored, Proximal, Real, Spec, Thresholds, TwoLevel
@@ -27,12 +26,13 @@ OWN = TwoLevelLoss("exponential", lambda z: np.exp(-z), lambda z: -np.exp(-z))
 TWO_LEVEL_LOSSES = [*TWO_LEVEL.values(), OWN]
 REAL_LOSSES = [*REAL.values(), beta_divergence(1.5)]
 SMOOTH = TWO_LEVEL["smooth_hinge"]
-# In single precision, rounding could carry a score across a jump of these losses' derivatives.
-WITH_CORNERS = ("hinge", "zero_one")
+# Losses that are also tested in single precision.  The kernels of others differ from these in an
+# expression alone, take long to compile, or have a jump across which rounding could carry a score.
+SINGLE_TOO = ("smooth_hinge", "logistic", "squared")
 
 N_COLUMNS, REG = 7, 0.6
 
-sample = settings(max_examples=30, deadline=None)
+sample = settings(max_examples=15, deadline=None)
 dtypes = st.sampled_from([np.float32, np.float64])
 seeds = st.integers(0, 2**32 - 1)
 
@@ -101,8 +101,7 @@ class Exactly(BlockSizes):
 def in_blocks(n: int, band: int = 2) -> Iterator[None]:
     """Place matrices in n blocks of columns, with bands of a few entries."""
     with pytest.MonkeyPatch.context() as patch:
-        for module in (cpu_backend, blocks):
-            patch.setattr(module, "SIZES", Exactly(band=band, n=n))
+        patch.setattr(gradients, "SIZES", Exactly(band=band, n=n))
         yield
 
 
@@ -171,7 +170,7 @@ def test_scores(p: Problem) -> None:
 @given(p=problems(), data=st.data())
 @sample
 def test_two_level_gradient(loss: TwoLevelLoss, p: Problem, data: st.DataObject) -> None:
-    p = p.with_dtype(np.float64) if loss.name in WITH_CORNERS else p
+    p = p if loss.name in SINGLE_TOO else p.with_dtype(np.float64)
     cut = data.draw(st.integers(0, p.thresholds.shape[1] - 1))
     assert_same_gradients(p, TwoLevel(loss, cut))
 
@@ -181,7 +180,7 @@ def test_two_level_gradient(loss: TwoLevelLoss, p: Problem, data: st.DataObject)
 @given(p=problems())
 @sample
 def test_threshold_gradient(loss: TwoLevelLoss, reach: float, p: Problem) -> None:
-    p = p.with_dtype(np.float64) if loss.name in WITH_CORNERS else p
+    p = p if loss.name in SINGLE_TOO else p.with_dtype(np.float64)
     assert_same_gradients(p, Thresholds(loss, reach))
 
 
@@ -190,7 +189,7 @@ def test_threshold_gradient(loss: TwoLevelLoss, reach: float, p: Problem) -> Non
 @given(p=problems())
 @sample
 def test_proximal_gradient(loss: TwoLevelLoss, p: Problem) -> None:
-    p = p.with_dtype(np.float64) if loss.name in WITH_CORNERS else p
+    p = p if loss.name in SINGLE_TOO else p.with_dtype(np.float64)
     assert_same_gradients(p, Proximal(loss))
 
 
@@ -198,7 +197,7 @@ def test_proximal_gradient(loss: TwoLevelLoss, p: Problem) -> None:
 @given(p=problems())
 @sample
 def test_real_gradient(loss: RealLoss, p: Problem) -> None:
-    p = p.positive()
+    p = (p if loss.name in SINGLE_TOO else p.with_dtype(np.float64)).positive()
     assert_same_gradients(p, Real(loss, p.targets))
 
 
@@ -219,15 +218,14 @@ def test_row_gradient_against_given_anchors(construction: str, p: Problem, seed:
     assert_same_row_gradients(p, spec)
 
 
-@pytest.mark.parametrize("loss", TWO_LEVEL_LOSSES, ids=by_name)
+@pytest.mark.parametrize("loss", [SMOOTH, OWN], ids=by_name)
 @given(p=problems(), data=st.data())
 @sample
 def test_row_losses_of_given_scores(loss: TwoLevelLoss, p: Problem, data: st.DataObject) -> None:
+    p = p if loss.name in SINGLE_TOO else p.with_dtype(np.float64)
     cut = data.draw(st.integers(0, p.thresholds.shape[1] - 1))
-    specs = [TwoLevel(loss, cut), *(Thresholds(loss, reach) for reach in REACH.values())]
-    if loss.name != "zero_one":
-        specs.append(Proximal(loss))
-    for spec in specs:
+    all_thresholds, immediate = (Thresholds(loss, reach) for reach in REACH.values())
+    for spec in (TwoLevel(loss, cut), all_thresholds, immediate, Proximal(loss)):
         arguments = (p.rows, spec, p.scores, p.parameters(spec)[2])
         assert_same(CPU.row_losses(*arguments), REFERENCE.row_losses(*arguments))
 
@@ -335,8 +333,8 @@ def test_blocks_hold_every_entry_once_in_its_order(
 ) -> None:
     rows, entries = p.rows, np.arange(len(p.rows))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(blocks, "_AT_A_TIME", at_a_time)
-        found = Blocks.of(rows, N_COLUMNS, n_blocks)
+        patch.setattr(gradients, "BLOCK", at_a_time)
+        found = RatingBlocks.of(rows, N_COLUMNS, n_blocks)
         dealt = found.deal(rows, entries)
     np.testing.assert_array_equal(rows.indices[dealt], found.indices)
     np.testing.assert_array_equal(np.sort(dealt), entries)

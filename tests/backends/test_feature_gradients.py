@@ -1,11 +1,6 @@
 """Objectives whose factors are built from features, against NumPy, slopes and other threads."""
 
-import json
-import os
-import subprocess
-import sys
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,12 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array, random_array
 
-import marginmf
 from marginmf.backends import Backend, threads
-from marginmf.backends.cpu import backend as cpu_backend
-from marginmf.backends.cpu import blocks
+from marginmf.backends.cpu import gradients
 from marginmf.backends.cpu.backend import CpuBackend
-from marginmf.backends.cpu.blocks import BlockSizes
+from marginmf.backends.cpu.gradients import BlockSizes
 from marginmf.backends.reference import ReferenceBackend
 from marginmf.backends.rows import Coordinates, FeatureMatrices, Rows
 from marginmf.backends.specs import Proximal, Real, Spec, Thresholds, TwoLevel
@@ -237,8 +230,7 @@ def test_threads_do_not_change_a_bit(
     kind: str, dtype: type, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(threads, "SMALLEST_TASK", 500)
-    for module in (cpu_backend, blocks):
-        monkeypatch.setattr(module, "SIZES", Many())
+    monkeypatch.setattr(gradients, "SIZES", Many())
     lengths = np.random.default_rng(0).geometric(1 / 20, size=400) - 1
     lengths[7] = 1500
     p = make_problem(3, lengths.tolist(), (70, 50), n_columns=90, n_factors=9, dtype=dtype)
@@ -247,46 +239,6 @@ def test_threads_do_not_change_a_bit(
     for n_threads in (2, 3):
         for a, b in zip(p.gradient(CpuBackend(n_threads), kind), one, strict=True):
             np.testing.assert_array_equal(a, b)
-
-
-# Plain loops
-
-
-def plain_program() -> list[list[float]]:
-    """Return objectives and gradients; runs in another process, without the vector code."""
-    found = []
-    for kind in SPECS:
-        value, *parts = make_problem(4, [5, 0, 8, 3], (3, 4), n_factors=7).gradient(CPU, kind)
-        found.append([float(value), *np.concatenate([part.ravel() for part in parts]).tolist()])
-    return found
-
-
-def test_plain_loops_give_the_same(tmp_path: Path) -> None:
-    here = Path(__file__)
-    program = (
-        f"import json, sys; sys.path.insert(0, {str(here.parent)!r}); "
-        f"import {here.stem} as tests; "
-        "from marginmf.backends.cpu import inner_loops; "
-        "print(json.dumps([inner_loops.VECTOR_CODE, tests.plain_program()]))"
-    )
-    environment = {
-        **os.environ,
-        "MARGINMF_PLAIN_KERNELS": "1",
-        "PYTHONPATH": str(Path(marginmf.__file__).parents[1]),
-    }
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-    )
-    assert done.returncode == 0, done.stderr
-    vector_code, found = json.loads(done.stdout)
-    assert not vector_code
-    for a, b in zip(found, plain_program(), strict=True):
-        np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-10)
 
 
 # Coordinates

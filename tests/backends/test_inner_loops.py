@@ -12,17 +12,20 @@ import pytest
 from numba import njit
 
 import marginmf
-from marginmf.backends.cpu import inner_loops, plain, vector_code
+from marginmf.backends.cpu import inner_loops, vector_code
 
 SOURCES = Path(marginmf.__file__).parents[1]
 
-LENGTHS = [*range(1, 42), 63, 64, 65, 71, 100, 128]
+LENGTHS = [*range(1, 10), 12, 13, 15, 16, 17, 20, 24, 28, 31, 32, 33, 36, 41, 63, 64, 71, 128]
 dtypes = pytest.mark.parametrize("dtype", [np.float32, np.float64])
-index_types = pytest.mark.parametrize("index", [np.int32, np.int64])
+# Neither depends on the other.
+types = pytest.mark.parametrize(
+    ("dtype", "index"), [(np.float32, np.int32), (np.float64, np.int64)]
+)
 
 
 def compiled(loops: Any) -> Any:
-    """Return the three loops of a module as functions that Python can call."""
+    """Return three of the loops as functions that Python can call."""
     dot_at, score_row, scatter_row = loops.dot_at, loops.score_row, loops.scatter_row
 
     @njit
@@ -40,7 +43,7 @@ def compiled(loops: Any) -> Any:
     return dot, score, scatter
 
 
-VECTOR, PLAIN = compiled(vector_code), compiled(plain)
+VECTOR, PLAIN = compiled(vector_code), compiled(inner_loops.PLAIN)
 
 
 def tolerance(dtype: type) -> float:
@@ -50,7 +53,7 @@ def tolerance(dtype: type) -> float:
 def test_vector_code_is_used_unless_plain_loops_are_asked_for() -> None:
     asked = bool(os.environ.get("MARGINMF_PLAIN_KERNELS"))
     assert (not asked) == inner_loops.VECTOR_CODE
-    assert inner_loops.score_row is (plain if asked else vector_code).score_row
+    assert inner_loops.score_row is (inner_loops.PLAIN if asked else vector_code).score_row
 
 
 @dtypes
@@ -66,8 +69,7 @@ def test_dot_at(dtype: type) -> None:
             assert ours == pytest.approx(exact, abs=tolerance(dtype))
 
 
-@index_types
-@dtypes
+@types
 def test_score_row(dtype: type, index: type) -> None:
     rng = np.random.default_rng(1)
     for n_factors in LENGTHS:
@@ -83,8 +85,7 @@ def test_score_row(dtype: type, index: type) -> None:
             assert ours[0] == 9.0
 
 
-@index_types
-@dtypes
+@types
 @pytest.mark.parametrize("both", [True, False])
 def test_scatter_row(both: bool, dtype: type, index: type) -> None:
     rng = np.random.default_rng(2)
@@ -118,7 +119,7 @@ def test_numbers_that_are_not_finite_stay_what_they_are(dtype: type) -> None:
         np.testing.assert_array_equal(out, np.array([19, np.nan, 19, np.inf, -np.inf], dtype))
 
 
-@pytest.mark.parametrize("loops", [vector_code, plain])
+@pytest.mark.parametrize("loops", [vector_code, inner_loops.PLAIN])
 def test_what_is_stored_for_other_threads_is_loaded(loops: Any) -> None:
     load, store = loops.load_acquire, loops.store_release
 
@@ -132,33 +133,21 @@ def test_what_is_stored_for_other_threads_is_loaded(loops: Any) -> None:
     assert array.tolist() == [0, 0, 0, 7, 0]
 
 
-# A small fit; "without" says how the vector code is made to fail before it is imported.
+# A small fit.
 PROGRAM = """
-import json, sys, warnings
-
-without = sys.argv[1] if len(sys.argv) > 1 else ""
-if without == "import":
-    sys.modules["marginmf.backends.cpu.vector_code"] = None
-elif without == "compile":
-    from llvmlite import ir
-    del ir.IRBuilder.shuffle_vector  # as if a newer version had none
-
+import json
 import numpy as np
-
-with warnings.catch_warnings(record=True) as caught:
-    warnings.simplefilter("always")
-    from marginmf.backends.cpu import compiling, inner_loops
-    from marginmf.backends.cpu.backend import CpuBackend
-    from marginmf.backends.rows import Rows
-    from marginmf.backends.specs import TwoLevel
-    from marginmf.losses import smooth_hinge
+from marginmf.backends.cpu import compiling, inner_loops
+from marginmf.backends.cpu.backend import CpuBackend
+from marginmf.backends.rows import Rows
+from marginmf.backends.specs import TwoLevel
+from marginmf.losses import smooth_hinge
 from marginmf.ratings import HMF
 
 rng = np.random.default_rng(0)
 pairs = np.argwhere(rng.random((40, 30)) < 0.4)
 ratings = rng.integers(1, 5, size=len(pairs))
 model = HMF(5, 1.0, random_state=0, calibrate=False, dtype="float64", n_jobs=2).fit(pairs, ratings)
-single = HMF(5, 1.0, random_state=0, calibrate=False, max_iter=3).fit(pairs, ratings)
 
 # Given factors may be read-only, as those of a model that was mapped from a file.
 rows = Rows(np.arange(2.0), np.array([0, 2]), np.arange(2), np.arange(2))
@@ -173,22 +162,38 @@ except Exception as error:
 print(json.dumps({
     "vector code": inner_loops.VECTOR_CODE,
     "compiled": compiling.n_compilations(),
-    "warnings": [[each.category.__name__, str(each.message)] for each in caught],
     "factors": [model.user_factors_.tolist(), model.item_factors_.tolist()],
-    "single": single.user_factors_.tolist(),
     "read-only": read_only,
 }))
 """
 
+# The vector code is made to fail before it is imported.
+FAILING = """
+import json, sys, warnings
 
-def fit(cache: Path, *arguments: str, plain_kernels: bool = False) -> dict[str, Any]:
-    environment = {**os.environ, "NUMBA_CACHE_DIR": str(cache), "PYTHONPATH": str(SOURCES)}
+if sys.argv[1] == "import":
+    sys.modules["marginmf.backends.cpu.vector_code"] = None
+else:
+    from llvmlite import ir
+    del ir.IRBuilder.shuffle_vector  # as if a newer version had none
+
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    from marginmf.backends.cpu import inner_loops
+print(json.dumps({
+    "vector code": inner_loops.VECTOR_CODE,
+    "plain": inner_loops.score_row is inner_loops.PLAIN.score_row,
+    "warnings": [[each.category.__name__, str(each.message)] for each in caught],
+}))
+"""
+
+
+def process(program: str, *arguments: str, **variables: str) -> dict[str, Any]:
+    environment = {**os.environ, "PYTHONPATH": str(SOURCES)}
     environment.pop("MARGINMF_PLAIN_KERNELS", None)
-    if plain_kernels:
-        environment["MARGINMF_PLAIN_KERNELS"] = "1"
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, *arguments],
-        env=environment,
+        [sys.executable, "-W", "error::RuntimeWarning", "-c", program, *arguments],
+        env=environment | variables,
         capture_output=True,
         text=True,
         check=False,
@@ -199,66 +204,31 @@ def fit(cache: Path, *arguments: str, plain_kernels: bool = False) -> dict[str, 
     return answer
 
 
-def assert_same_fit(ours: dict[str, Any], expected: dict[str, Any]) -> None:
-    for name in ("factors", "single"):
-        for a, b in zip(ours[name], expected[name], strict=True):
-            np.testing.assert_allclose(a, b, atol=1e-5)
-
-
-@pytest.fixture(scope="module")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("kernels")
-
-
-@pytest.fixture(scope="module")
-def with_vector_code(cache: Path) -> dict[str, Any]:
-    found = fit(cache)
-    assert found["vector code"]
-    assert found["warnings"] == []
-    return found
-
-
-@pytest.fixture(scope="module")
-def with_plain_loops(cache: Path, with_vector_code: dict[str, Any]) -> dict[str, Any]:
-    # After the vector code, so that its kernels are in the cache.
-    return fit(cache, plain_kernels=True)
-
-
-def test_plain_loops_give_the_same_fit(
-    with_plain_loops: dict[str, Any], with_vector_code: dict[str, Any]
-) -> None:
-    assert not with_plain_loops["vector code"]
-    assert with_plain_loops["warnings"] == []
-    assert with_plain_loops["compiled"] > 0
-    assert_same_fit(with_plain_loops, with_vector_code)
-
-
-def test_each_kind_of_loops_finds_its_own_kernels_in_the_cache(
-    cache: Path, with_plain_loops: dict[str, Any], with_vector_code: dict[str, Any]
-) -> None:
-    for plain_kernels, expected in ((False, with_vector_code), (True, with_plain_loops)):
-        again = fit(cache, plain_kernels=plain_kernels)
-        assert again["vector code"] != plain_kernels
-        assert again["compiled"] == 0
-        assert again["factors"] == expected["factors"]
-        assert again["single"] == expected["single"]
-
-
-def test_given_factors_may_be_read_only(
-    with_plain_loops: dict[str, Any], with_vector_code: dict[str, Any]
-) -> None:
-    # Scores of three: the lower level costs 1/2 + 3, the upper one nothing.
-    assert with_vector_code["read-only"] == [3.5]
-    assert with_plain_loops["read-only"] == [3.5]
+def test_plain_loops_and_vector_code_give_the_same_fit_from_one_cache() -> None:
+    fits = {
+        plain: [process(PROGRAM, **{"MARGINMF_PLAIN_KERNELS": "1"} if plain else {})]
+        for plain in (True, False)
+    }
+    for plain, found in fits.items():
+        # After both kinds are in the cache, each finds its own.
+        found.append(process(PROGRAM, **{"MARGINMF_PLAIN_KERNELS": "1"} if plain else {}))
+        assert found[1]["compiled"] == 0
+        assert found[1]["factors"] == found[0]["factors"]
+        for each in found:
+            assert each["vector code"] != plain
+            # Scores of three: the lower level costs 1/2 + 3, the upper one nothing.
+            assert each["read-only"] == [3.5]
+    for a, b in zip(fits[True][0]["factors"], fits[False][0]["factors"], strict=True):
+        np.testing.assert_allclose(a, b, atol=1e-5)
 
 
 @pytest.mark.parametrize("without", ["import", "compile"])
 def test_vector_code_that_fails_is_replaced_by_plain_loops_with_a_warning(
-    without: str, tmp_path: Path, with_vector_code: dict[str, Any]
+    without: str, tmp_path: Path
 ) -> None:
-    found = fit(tmp_path, without)
+    found = process(FAILING, without, NUMBA_CACHE_DIR=str(tmp_path))
     assert not found["vector code"]
+    assert found["plain"]
     ((category, message),) = found["warnings"]
     assert category == "RuntimeWarning"
     assert "plain loops are used" in message
-    assert_same_fit(found, with_vector_code)

@@ -17,10 +17,9 @@ from hypothesis import strategies as st
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from marginmf.backends import threads
-from marginmf.backends.cpu import backend, blocks
+from marginmf.backends.cpu import gradients as kernels
 from marginmf.backends.cpu.backend import CpuBackend
-from marginmf.backends.cpu.blocks import Blocks, BlockSizes, over_blocks
-from marginmf.backends.cpu.gradients import STRIDE
+from marginmf.backends.cpu.gradients import STRIDE, BlockSizes, RatingBlocks, over_blocks
 from marginmf.backends.rows import Rows
 from marginmf.backends.specs import Anchored, Proximal, Real, Spec, Thresholds, TwoLevel
 from marginmf.backends.threads import (
@@ -52,8 +51,7 @@ class Small(BlockSizes):
 @pytest.fixture(autouse=True)
 def small_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(threads, "SMALLEST_TASK", SMALLEST_TASK)
-    for module in (backend, blocks):
-        monkeypatch.setattr(module, "SIZES", Small())
+    monkeypatch.setattr(kernels, "SIZES", Small())
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,7 +140,7 @@ def test_results_do_not_depend_on_the_number_of_threads(n_threads: int, dtype: t
 def test_results_do_not_depend_on_the_bands(band: int, monkeypatch: pytest.MonkeyPatch) -> None:
     p = problem()
     expected = gradients(CpuBackend(1), p)
-    monkeypatch.setattr(blocks, "SIZES", Small(band=band))
+    monkeypatch.setattr(kernels, "SIZES", Small(band=band))
     for n_threads in (1, 2, 8):
         for a, b in zip(gradients(CpuBackend(n_threads), p), expected, strict=True):
             np.testing.assert_array_equal(a, b)
@@ -155,7 +153,7 @@ def test_large_problem_is_split() -> None:
     assert len(row_bounds(p.rows.indptr, 1)) == 2
     resident = CpuBackend(2).place(p.rows, TwoLevel(smooth_hinge), 0.3, p.V.shape, p.V.dtype)
     assert len(resident.blocks.indptr) == N_BLOCKS
-    assert len(resident.bands) > 2 * N_BLOCKS
+    assert len(resident.blocks.bands) > 2 * N_BLOCKS
 
 
 def assert_covers(bounds: np.ndarray, n: int) -> None:
@@ -233,11 +231,11 @@ def test_work_inside_work_does_not_wait_for_itself() -> None:
     assert sorted(done) == [0, 1, 2, 10, 11, 12, 20, 21, 22]
 
 
-def placed() -> tuple[Blocks, np.ndarray]:
+def placed() -> tuple[RatingBlocks, np.ndarray]:
     """Return blocks and bands of a problem that is large enough for several threads."""
     p = problem()
-    found = Blocks.of(p.rows, N_COLUMNS, N_BLOCKS)
-    return found, found.bands()
+    found = RatingBlocks.of(p.rows, N_COLUMNS, N_BLOCKS)
+    return found, found.bands
 
 
 def within(seconds: float, work: Callable[[], Any]) -> None:
@@ -279,7 +277,7 @@ def test_a_block_follows_the_one_before_it_band_by_band(n_threads: int) -> None:
     found, bands = placed()
     done: list[tuple[int, int]] = []
     kernel = following(len(bands) - 1, lambda block, band: done.append((block, band)))
-    within(60, lambda: over_blocks(kernel, found, bands, n_threads, N_FACTORS))
+    within(60, lambda: over_blocks(kernel, found, n_threads, N_FACTORS))
     assert sorted(done) == [(k, b) for k in range(N_BLOCKS) for b in range(len(bands) - 1)]
     when = {task: position for position, task in enumerate(done)}
     for block, band in done:
@@ -300,11 +298,11 @@ def test_an_exception_inside_a_block_does_not_hang_the_others(
 
     kernel = following(len(bands) - 1, fail)
     with pytest.raises(RuntimeError, match="in a block"):
-        within(60, lambda: over_blocks(kernel, found, bands, n_threads, N_FACTORS))
+        within(60, lambda: over_blocks(kernel, found, n_threads, N_FACTORS))
     # And the threads are free for the next one.
     done: list[tuple[int, int]] = []
     kernel = following(len(bands) - 1, lambda *task: done.append(task))
-    within(60, lambda: over_blocks(kernel, found, bands, n_threads, N_FACTORS))
+    within(60, lambda: over_blocks(kernel, found, n_threads, N_FACTORS))
     assert len(done) == N_BLOCKS * (len(bands) - 1)
 
 
@@ -364,13 +362,13 @@ FORKING = """
 import os, sys
 import numpy as np
 from marginmf.backends import threads
-from marginmf.backends.cpu import backend, blocks
+from marginmf.backends.cpu import backend, gradients
 from marginmf.backends.rows import Rows
 from marginmf.backends.specs import TwoLevel
 from marginmf.losses import smooth_hinge
 
 threads.SMALLEST_TASK = 1_000
-backend.SIZES = blocks.BlockSizes(cache_bytes=1 << 10, shortest=1)
+gradients.SIZES = gradients.BlockSizes(cache_bytes=1 << 10, shortest=1)
 cpu, rng = backend.CpuBackend(2), np.random.default_rng(0)
 a = np.arange(200_000.0)
 rows = Rows(np.arange(2.0), np.arange(0, 20_001, 20), np.arange(20_000, dtype=np.int32) % 99,

@@ -48,7 +48,7 @@ def test_classifiers_of_every_kind_of_score_are_tuned(estimator) -> None:
 
 def test_the_global_threshold_is_the_best_one_on_rows_held_out() -> None:
     scores = np.zeros(Y.shape)
-    for fold in inner_folds(X, 3):
+    for fold in inner_folds(X, csr_array(Y.astype(float)), 3):
         scores[fold.test] = (
             clone(RIDGE).fit(X[fold.train], Y[fold.train]).decision_function(X[fold.test])
         )
@@ -204,7 +204,7 @@ def test_for_classes_parameters_are_chosen_by_how_many_are_right() -> None:
     grid = {"alpha": [1e-3, 10.0, 1e5]}
     tuned = DecisionTuned(RidgeClassifier(), grid).fit(X, y)
     right = [np.zeros(150, bool) for _ in grid["alpha"]]
-    for fold in inner_folds(X, 3, csr_array(np.eye(3)[y])):
+    for fold in inner_folds(X, csr_array(np.eye(3)[y]), 3):
         for k, alpha in enumerate(grid["alpha"]):
             model = RidgeClassifier(alpha=alpha).fit(
                 X[fold.train], np.eye(3, dtype=int)[y[fold.train]]

@@ -39,8 +39,8 @@ def grow(X, Y, growth, seed, n_threads=1):
     """Grow a tree of instances and labels in any order."""
     seen = Seen.of(content_order(X, Y), None)
     with one_blas_thread():
-        tree = growing.grow(*seen.taken(X, Y), seen.order.kinds, growth, seed, n_threads)
-    return tree.restored(seen)
+        tree = growing.grow(*seen.take(X, Y), seen.order.kinds, growth, seed, n_threads)
+    return tree.restore(seen)
 
 
 TREE = grow(X, Y, growth(), seed=0)

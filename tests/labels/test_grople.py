@@ -12,7 +12,7 @@ from sklearn.model_selection import KFold
 from marginmf.labels import GroPLE
 from marginmf.labels.algebra import grams
 from marginmf.labels.algebra.embedding import (
-    Embedding,
+    Factorisation,
     FactorProblem,
     LabelEmbedding,
     fit_feature_map,
@@ -186,10 +186,10 @@ def test_eigenvectors_of_few_and_of_many_labels(many: bool, monkeypatch) -> None
 @pytest.mark.parametrize("formed", [False, True])
 @pytest.mark.parametrize(("alpha", "beta"), [(0.0, 2.0), (3.0, 0.5), (1.0, 0.0)])
 def test_map_agrees_with_the_oracle(alpha, beta, formed, monkeypatch) -> None:
-    monkeypatch.setattr(grams, "is_formed", lambda *_: formed)
+    monkeypatch.setattr(grams, "should_form", lambda *_: formed)
     X, Y = data(6)
     X[:, 4] = 2.0
-    place: Embedding = embedding(Y).minimise(5, EXACT).point
+    place: Factorisation = embedding(Y).minimise(5, EXACT).point
     U = centred(Y) @ place.mixing
     R = unrelatedness(place.inner)
     result = fit_feature_map(
@@ -255,10 +255,9 @@ def test_scores_are_those_of_the_oracle() -> None:
     np.testing.assert_array_equal(fitted.predict(new), fitted.decision_function(new) > 0)
 
 
-@pytest.mark.parametrize("decision", ["sign", "global"])
-def test_sparse_and_dense_features_give_the_same(decision: str) -> None:
+def test_sparse_and_dense_features_give_the_same() -> None:
     X, Y = data(10)
-    dense = model(dtype="float64", tol=1e-5, max_iter=30, decision=decision).fit(X, Y)
+    dense = model(dtype="float64", tol=1e-5, max_iter=30).fit(X, Y)
     sparse = clone(dense).fit(csr_array(X), csr_array(Y))
     np.testing.assert_allclose(
         sparse.decision_function(csr_array(X)), dense.decision_function(X), atol=1e-4
@@ -275,7 +274,7 @@ def test_float32_is_near_float64() -> None:
     np.testing.assert_allclose(*scores, atol=1e-3)
 
 
-@pytest.mark.parametrize(("decision", "seed"), [("sign", 0), ("sign", 1), ("global", 2)])
+@pytest.mark.parametrize(("decision", "seed"), [("sign", 0), ("global", 2)])
 def test_the_order_of_rows_and_labels_does_not_matter(seed: int, decision: str) -> None:
     X, Y = data(seed, n=80, n_labels=20)
     # Labels that are equal, empty or rare, whose eigenvalues are equal too.
@@ -378,7 +377,7 @@ def odd_labels(name: str) -> tuple[np.ndarray, np.ndarray]:
     return X, Y
 
 
-@pytest.mark.parametrize("kind", [np.asarray, csr_array])
+@pytest.mark.parametrize(("kind", "reg_corr"), [(np.asarray, 0.0), (csr_array, 1.0)])
 @pytest.mark.parametrize(
     "name",
     [
@@ -394,10 +393,10 @@ def odd_labels(name: str) -> tuple[np.ndarray, np.ndarray]:
         "features far from zero",
     ],
 )
-@pytest.mark.parametrize("reg_corr", [0.0, 1.0])
 def test_odd_data(name: str, kind, reg_corr: float) -> None:
     X, Y = odd_labels(name)
-    fitted = model(decision="global", n_groups=10, reg_corr=reg_corr).fit(kind(X), Y)
+    fitted = model(decision="global", n_groups=10, reg_corr=reg_corr, cv=2, max_iter=20)
+    fitted.fit(kind(X), Y)
     assert np.isfinite(fitted.decision_function(kind(X))).all()
     predicted = fitted.predict(kind(X))
     assert predicted.shape == Y.shape
@@ -469,12 +468,11 @@ def test_very_large_features_do_not_overflow() -> None:
     assert np.isfinite(fitted.decision_function(1e25 * X)).all()
 
 
-@pytest.mark.parametrize("n_jobs", [2, 3, 5])
-@pytest.mark.parametrize("decision", ["sign", "global", "per_label"])
+@pytest.mark.parametrize(("decision", "n_jobs"), [("sign", 2), ("global", 2), ("per_label", 5)])
 def test_threads_do_not_change_a_bit(decision, n_jobs) -> None:
     X, Y = data(11, n=90)
-    one = GroPLE(3, 2, decision=decision, random_state=0).fit(X, Y)
-    several = GroPLE(3, 2, decision=decision, random_state=0, n_jobs=n_jobs).fit(X, Y)
+    one = GroPLE(3, 2, max_iter=20, decision=decision, random_state=0).fit(X, Y)
+    several = clone(one).set_params(n_jobs=n_jobs).fit(X, Y)
     for name in ("label_factors_", "feature_map_", "label_groups_", "thresholds_"):
         np.testing.assert_array_equal(getattr(several, name), getattr(one, name))
     assert several.n_iter_ == one.n_iter_

@@ -13,16 +13,17 @@ from marginmf.labels.base import LabelsEstimator
 
 X, Y = labelled()
 TREE = {"max_depth": 2, "max_iter": 6, "tol": 0.0}
+GROUPS = {"n_factors": 3, "n_groups": 2, "max_iter": 6, "random_state": 0}
 
 ESTIMATORS = {
     "mlchmf": MLCHMF(2, decision="sign", random_state=0, **TREE),
     "mlchmf global": MLCHMF(2, cv=2, random_state=0, **TREE),
     "mlchmf in threads": MLCHMF(2, cv=2, random_state=0, n_jobs=2, **TREE),
     "mlchmf that keeps nothing": MLCHMF(2, 1e4, decision="sign", random_state=0, **TREE),
-    "grople": GroPLE(3, 2, decision="sign", random_state=0),
-    "grople global": GroPLE(3, 2, random_state=0),
-    "grople in threads": GroPLE(3, 2, random_state=0, n_jobs=3),
-    "scaled grople": Scaled(GroPLE(3, 2, random_state=0)),
+    "grople": GroPLE(**GROUPS, decision="sign"),
+    "grople global": GroPLE(**GROUPS, cv=2),
+    "grople in threads": GroPLE(**GROUPS, cv=2, n_jobs=3),
+    "scaled grople": Scaled(GroPLE(**GROUPS), cv=2),
     "candidates": DecisionTuned(
         MLCHMF(2, random_state=0, **TREE), param_grid={"reg": [1.0, 3.0]}, cv=2
     ),
@@ -52,12 +53,14 @@ def count_iterations(estimator: LabelsEstimator) -> int:
     return len(seen)
 
 
-@pytest.mark.parametrize("form", [np.asarray, csr_array])
-@pytest.mark.parametrize("name", ESTIMATORS)
+@pytest.mark.parametrize(
+    ("name", "form"),
+    [*((name, np.asarray) for name in ESTIMATORS), ("mlchmf", csr_array), ("grople", csr_array)],
+)
 def test_an_interrupted_fit_goes_on_to_the_same_answer(name, form, tmp_path) -> None:
     estimator, path = ESTIMATORS[name], tmp_path / "checkpoint"
     whole, n = clone(estimator).fit(form(X), Y), count_iterations(estimator)
-    for k in np.unique(np.linspace(1, n - 1, 4, dtype=int)):
+    for k in sorted({n // 3, n - 1}):
         with pytest.raises(KeyboardInterrupt):
             watched(estimator, interrupt_after(k)).fit(form(X), Y, checkpoint=Checkpoint(path, 0.0))
         seen = []

@@ -3,11 +3,15 @@
 A method of the registry that has no class of its own here runs the contract with its defaults.
 """
 
+import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
+from scipy.sparse import coo_array, csr_array, csr_matrix
 from sklearn.linear_model import RidgeClassifier
 from sklearn.svm import LinearSVC
 
-from label_contracts import LabelsEstimatorContract
+from label_contracts import NAMES, LabelsEstimatorContract
 from marginmf._utils.saved import saved
 from marginmf.labels import (
     CPLST,
@@ -31,7 +35,7 @@ class TestMLCHMF(LabelsEstimatorContract):
     least_accuracy = 0.4
 
     def make(self, **params):
-        return MLCHMF(max_depth=2, max_iter=30, **{"random_state": 0} | params)
+        return MLCHMF(max_depth=2, max_iter=15, **{"random_state": 0, "cv": 2} | params)
 
     def make_for_many_labels(self):
         return MLCHMF(6, 0.1, max_depth=0, max_iter=40, decision="sign", random_state=0)
@@ -42,7 +46,7 @@ class TestGroPLE(LabelsEstimatorContract):
 
     def make(self, **params):
         settings = {"n_groups": 2, "reg_sparse": 0.1, "dtype": "float64", "random_state": 0}
-        return GroPLE(4, **settings | params)
+        return GroPLE(4, **settings | {"max_iter": 50, "cv": 2} | params)
 
     def make_for_many_labels(self):
         return GroPLE(4, max_iter=5, decision="sign", random_state=0)
@@ -96,6 +100,31 @@ class TestRidgeEmbedding(LabelsEstimatorContract):
 
     def make(self, **params):
         return RidgeEmbedding(0.1, **params)
+
+    # What is done before any method sees the data is tested with one of them.
+
+    @pytest.mark.parametrize("form", [coo_array, csr_matrix])
+    def test_other_sparse_features_give_the_same_answers(self, model, data, form):
+        X, Y = data
+        other = self.make().fit(form(X), Y)
+        self.assert_same_scores(other.decision_function(form(X)), model.decision_function(X))
+        np.testing.assert_array_equal(other.predict(form(X)), model.predict(X))
+
+    @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+    def test_names_of_either_kind_of_data_frame(self, model, data, frame):
+        X, Y = data
+        columns = [f"feature {k}" for k in range(X.shape[1])]
+        features = frame(dict(zip(columns, X.T, strict=True)))
+        other = self.make().fit(features, frame(dict(zip(NAMES, Y.T, strict=True))))
+        assert other.classes_.tolist() == NAMES
+        assert other.feature_names_in_.tolist() == columns
+        np.testing.assert_array_equal(other.predict(features), model.predict(X))
+
+    def test_sparse_labels_keep_their_type(self, model, data):
+        X, Y = data
+        predicted = self.make().fit(X, csr_array(Y.astype(np.float64))).predict(X)
+        assert predicted.dtype == np.float64
+        np.testing.assert_array_equal(predicted.toarray(), model.predict(X))
 
 
 def _with_defaults(kind):

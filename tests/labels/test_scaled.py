@@ -10,7 +10,7 @@ import marginmf
 from label_contracts import LabelsEstimatorContract
 from marginmf.datasets import make_labels
 from marginmf.labels import DecisionTuned, GroPLE, RidgeEmbedding, Scaled
-from marginmf.labels.wrappers import scaled
+from marginmf.labels.wrappers import scale_features
 
 DATA = make_labels(150, 12, 5, random_state=0)
 X = DATA.X * np.logspace(-2, 3, 12) + np.arange(12)
@@ -51,7 +51,7 @@ def test_features_between_0_and_1_are_left_alone_and_thresholds_are_the_same(dec
 
 def test_the_estimator_inside_is_a_fitted_one_of_its_own() -> None:
     fitted = Scaled(model(), decision="global").fit(X, Y)
-    between = scaled(X, fitted.offset_, fitted.factor_)
+    between = scale_features(X, fitted.offset_, fitted.factor_)
     np.testing.assert_array_equal(fitted.estimator_.predict(between).toarray(), fitted.predict(X))
 
 
@@ -77,14 +77,14 @@ def test_counts_stay_sparse() -> None:
     words = csr_array(np.random.default_rng(0).poisson(0.1, (50, 30)).astype(float))
     fitted = Scaled(model(), decision="sign").fit(words, Y[:50])
     assert not fitted.offset_.any()
-    assert scaled(words, fitted.offset_, fitted.factor_).nnz == words.nnz
+    assert scale_features(words, fitted.offset_, fitted.factor_).nnz == words.nnz
 
 
 def test_a_feature_that_is_always_the_same_becomes_zero() -> None:
     constant = X.copy()
     constant[:, 0], constant[:, 1] = 7.3, 0.0
     fitted = Scaled(model(), decision="sign").fit(constant, Y)
-    between = scaled(constant, fitted.offset_, fitted.factor_)
+    between = scale_features(constant, fitted.offset_, fitted.factor_)
     assert not between[:, :2].any()
     np.testing.assert_allclose(between[:, 2:].min(axis=0), 0, atol=1e-12)
     np.testing.assert_allclose(between[:, 2:].max(axis=0), 1)
@@ -102,7 +102,7 @@ def test_a_classifier_of_scikit_learn_goes_inside_decision_tuned() -> None:
     tuned = Scaled(DecisionTuned(RidgeClassifier()), decision="global").fit(X, Y)
     pipeline = make_pipeline(MinMaxScaler(), RidgeClassifier()).fit(X, Y)
     np.testing.assert_allclose(
-        tuned.estimator_._scores(scaled(X, tuned.offset_, tuned.factor_)),
+        tuned.estimator_._scores(scale_features(X, tuned.offset_, tuned.factor_)),
         pipeline.decision_function(X),
         atol=1e-8,
     )

@@ -145,5 +145,5 @@ def test_labels_that_do_not_vary_get_constant_scores() -> None:
     Y = csr_array(np.array([[1.0, 1, 0, 0], [1, 0, 0, 1]]))
     labels = Varying.of(Y)
     assert labels.varying.tolist() == [False, True, False, True]
-    scores = labels.filled(np.array([[0.3, -0.2]]))
+    scores = labels.fill(np.array([[0.3, -0.2]]))
     assert scores.tolist() == [[1.0, 0.3, -1.0, -0.2]]

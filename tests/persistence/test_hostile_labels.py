@@ -265,12 +265,12 @@ CASES = {
     "node whose parent comes later": (
         "mlchmf",
         node(0, "parent")(5),
-        "nodes.0 is not at its place",
+        "nodes.0 is not at its position",
     ),
     "node whose parent is nowhere": (
         "mlchmf",
         node(1, "parent")(-2),
-        "nodes.1 is not at its place",
+        "nodes.1 is not at its position",
     ),
     "tree without nodes": (
         "mlchmf one node",

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from marginmf.backends.cpu.blocks import Blocks
+from marginmf.backends.cpu.gradients import RatingBlocks
 from marginmf.backends.rows import Rows
 from marginmf.ratings import Ratings
 
@@ -52,7 +52,7 @@ def test_the_view_by_item_holds_the_same_ratings(pairs):
 @given(pairs=PAIRS, n_blocks=st.integers(1, 7))
 def test_blocks_of_columns_hold_each_entry_once(pairs, n_blocks):
     rows = ratings(pairs)
-    dealt = Blocks.of(rows, rows.n_items, n_blocks)
+    dealt = RatingBlocks.of(rows, rows.n_items, n_blocks)
     codes = dealt.deal(rows, rows.codes)
     blocks = [contents(Rows(rows.levels, indptr, dealt.indices, codes)) for indptr in dealt.indptr]
     last = -1

@@ -67,7 +67,7 @@ def is_missing(value: Any) -> bool:
     """Whether one value stands for none: None, NaN, NaT or pandas' NA."""
     try:
         return value is None or bool(value != value)  # NaN and NaT differ from themselves
-    except TypeError:
+    except (TypeError, ValueError):
         return True  # pandas.NA refuses to say whether it does
 
 

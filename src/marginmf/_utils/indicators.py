@@ -132,9 +132,9 @@ def _from_sparse(values: Any, what: str) -> Any:
         table.sum_duplicates()
     faulty = (table.data != 0) & (table.data != 1)
     if faulty.any():
-        place = int(np.argmax(faulty))
-        row = int(np.searchsorted(table.indptr, place, side="right")) - 1
-        raise _not_binary(table.data[place], row, int(table.indices[place]), what)
+        entry = int(np.argmax(faulty))
+        row = int(np.searchsorted(table.indptr, entry, side="right")) - 1
+        raise _not_binary(table.data[entry], row, int(table.indices[entry]), what)
     if not np.all(table.data):
         table = table.copy()
         table.eliminate_zeros()

@@ -82,7 +82,7 @@ def n_threads(n_jobs: int | None) -> int:
     """Return the number of threads that ``n_jobs`` stands for, as in scikit-learn.
 
     Never more than was asked for, nor than there are cores if all were: to a backend of joblib that
-    spreads work over a cluster, all its cores are there to be had, but threads cannot leave this
+    spreads work over a cluster, all its cores are available, but threads cannot leave this
     machine.
 
     >>> n_threads(None), n_threads(3)

@@ -8,7 +8,7 @@ NumPy and is the oracle of the tests.  Estimators take either name, or an object
 
 from collections.abc import Callable, Mapping
 
-from marginmf.backends.interface import Backend, Layout, Resident
+from marginmf.backends.specs import Backend, Layout, Resident
 
 __all__ = ["BACKENDS", "Backend", "BackendLike", "Layout", "Resident", "get_backend"]
 

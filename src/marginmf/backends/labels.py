@@ -2,7 +2,7 @@
 
 Label losses, sparse matrices times dense ones, Gram matrices, and counts of what every threshold
 would predict.  ``n_threads`` shares out rows; it does not change a result.  The compiled functions
-are in `marginmf.backends.cpu.labels`, which is imported when one is first needed.
+are in `marginmf.backends.cpu`, whose modules are imported when one is first needed.
 """
 
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.sparse import csr_array
 
-from marginmf._utils.types import Array, BoolArray, Float64Array, FloatArray, IntArray
+from marginmf._utils.types import BoolArray, Float64Array, FloatArray, IntArray
 from marginmf.backends import get_backend
 from marginmf.backends.threads import even_bounds, run
 from marginmf.losses import RealLoss, TwoLevelLoss
@@ -36,62 +36,33 @@ def label_losses(
 ) -> Float64Array:
     """Return the loss of rows with a score for every label; scores become derivatives, in place.
 
-    The target of a label that a row has is 1, of the others -1.
+    Row ``i`` has the labels ``indices[indptr[i]:indptr[i + 1]]``, whose target is 1; the target of
+    the others is -1.  Scores are in C order; ``indptr`` may be a part of a longer one.
 
-    Parameters
-    ----------
-    indptr, indices : array of int
-        Row ``i`` has the labels ``indices[indptr[i]:indptr[i + 1]]`` and no others; ``indptr`` may
-        be a part of a longer one.
-    scores : array of shape (n_rows, n_labels)
-        In C order; replaced by the derivatives of the loss.
-    loss : TwoLevelLoss or RealLoss
-        What a score costs.
-    n_threads : int
-        How many threads share the rows.
-
-    Examples
-    --------
     >>> from marginmf.losses import squared
     >>> scores = np.array([[0.5, 0.5]])
     >>> label_losses(np.array([0, 1]), np.array([1]), scores, squared), scores
     (array([2.5]), array([[ 3., -1.]]))
     """
-    from marginmf.backends.cpu import labels as kernels
+    from marginmf.backends.cpu.losses import for_label_loss
 
-    kernel = kernels.for_label_loss(loss)
+    kernel = for_label_loss(loss)
     losses = np.empty(len(scores))
-
-    def task(start: int, stop: int) -> None:
-        kernel(start, stop, indptr, indices, scores, losses)
-
-    run(task, even_bounds(len(scores), n_threads, scores.shape[1]), n_threads)
+    bounds = even_bounds(len(scores), n_threads, scores.shape[1])
+    run(kernel, bounds, n_threads, indptr, indices, scores, losses)
     return losses
 
 
 def sparse_times(
     X: csr_array, dense: FloatArray, out: FloatArray | None = None, n_threads: int = 1
 ) -> FloatArray:
-    """Return ``X @ dense`` in the type of ``dense``.
+    """Return ``X @ dense`` in the type of ``dense``, written over ``out`` where that is given.
 
-    Parameters
-    ----------
-    X : csr_array of shape (n_rows, n)
-        The sparse matrix.
-    dense : array of shape (n, n_columns)
-        What it is multiplied with.
-    out : array of shape (n_rows, n_columns), optional
-        Where to put the product; in C order, and of the same type as ``dense``.
-    n_threads : int
-        How many threads share the rows.
-
-    Examples
-    --------
     >>> sparse_times(csr_array([[0.0, 2.0], [1.0, 0.0]]), np.array([[1.0], [3.0]]))
     array([[6.],
            [1.]])
     """
-    from marginmf.backends.cpu.sums import add_sparse_product
+    from marginmf.backends.cpu.linear_algebra import add_sparse_product
 
     dense = np.ascontiguousarray(dense)
     if out is None:
@@ -104,27 +75,16 @@ def sparse_times(
 def upper_gram(
     X: csr_array, n_rows: int, n_threads: int = 1
 ) -> Iterator[tuple[slice, Float64Array]]:
-    """Return ``X^T X``, some rows after the other, zero to the left of its diagonal.
+    """Yield ``X^T X``, n rows at a time, zero to the left of its diagonal.
 
     Sums are in float64.  The rows are in memory that is used again for the next ones.
 
-    Parameters
-    ----------
-    X : csr_array
-        The sparse matrix.
-    n_rows : int
-        How many rows of the product come at a time.
-    n_threads : int
-        How many threads share them.
-
-    Examples
-    --------
     >>> [(_, product)] = upper_gram(csr_array([[1.0, 2.0], [0.0, 3.0]]), 2)
     >>> product
     array([[ 1.,  2.],
            [ 0., 13.]])
     """
-    from marginmf.backends.cpu.labels import gram_rows
+    from marginmf.backends.cpu.linear_algebra import gram_rows
 
     if not X.has_canonical_format:
         X = X.copy()
@@ -138,17 +98,12 @@ def upper_gram(
         rows = slice(first, min(first + n_rows, width))
         product = buffer[: rows.stop - first]
         by_column = columns.indptr[first : rows.stop + 1]
-
-        def task(
-            start: int, stop: int, by_column: Array = by_column, product: Float64Array = product
-        ) -> None:
-            gram_rows(
-                *(start, stop, X.indptr, X.indices, X.data),
-                *(by_column, columns.indices, columns.data, product),
-            )
-
         work = max(1, X.nnz // max(1, X.shape[0]))
-        run(task, even_bounds(len(product), n_threads, work * width), n_threads)
+        run(
+            *(gram_rows, even_bounds(len(product), n_threads, work * width), n_threads),
+            *(X.indptr, X.indices, X.data),
+            *(by_column, columns.indices, columns.data, product),
+        )
         yield rows, product
 
 
@@ -182,35 +137,19 @@ def count_above(
 ) -> tuple[IntArray, IntArray, Float64Array]:
     """Count, for every label, how many of the candidate thresholds its scores are above.
 
-    Parameters
-    ----------
-    scores, present : array of shape (n_rows, n_labels)
-        The scores, and which labels the rows have.
-    top1 : bool
-        Whether each row's best label counts as above all candidates.
-    candidates : array
-        The thresholds, ascending.
-    cells : array of int
-        ``cells[c]`` is how many candidates have ``int((candidate - candidates[0]) * scale) < c``.
-    scale : float
-        How many cells a unit of the scores has.
-    n_threads : int
-        How many threads share the rows.
+    Candidates ascend; ``cells[c]`` of them have ``int((candidate - candidates[0]) * scale) < c``.
+    With ``top1``, each row's best label counts as above all candidates.
 
-    Returns
-    -------
-    predicted, right : array of shape (n_labels, n_candidates + 1)
-        How many rows have a score above exactly k candidates; ``right``: rows with the label.
-    overlap : array of shape (n_candidates,)
-        The sum over rows of the Jaccard index of their labels and those above the candidate.
+    Returns ``predicted`` and ``right`` of shape (n_labels, n_candidates + 1): how many rows have a
+    score above exactly k candidates, and how many of those have the label; and ``overlap``: for
+    each candidate the sum over rows of the Jaccard index of their labels and those above it (0 for
+    two empty sets).
 
-    Examples
-    --------
     >>> scores, present = np.array([[0.2, 0.8]]), np.array([[True, True]])
     >>> count_above(scores, present, False, np.array([0.0, 0.5]), np.array([0, 1]), 2.0)[2]
     array([1. , 0.5])
     """
-    from marginmf.backends.cpu import labels as kernels
+    from marginmf.backends.cpu import ranking
 
     scores, present = np.ascontiguousarray(scores, np.float64), np.ascontiguousarray(present)
     blocks = np.append(np.arange(0, len(scores), COUNTED_ROWS), len(scores))
@@ -222,7 +161,7 @@ def count_above(
 
     def task(share: int, _: int) -> None:
         for block in range(shares[share], shares[share + 1]):
-            kernels.count_above(
+            ranking.count_above(
                 *(blocks[block], blocks[block + 1], scores, present, top1),
                 *(candidates, cells, scale, *counts[share], overlaps[block]),
             )

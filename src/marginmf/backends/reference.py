@@ -8,9 +8,17 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from marginmf._utils.types import FloatArray, IntArray
-from marginmf.backends.interface import RowGradients, RowLosses
 from marginmf.backends.rows import Coordinates, FeatureMatrices, Rows
-from marginmf.backends.specs import Anchored, Proximal, Real, Spec, Thresholds, TwoLevel
+from marginmf.backends.specs import (
+    Anchored,
+    Proximal,
+    Real,
+    RowGradients,
+    RowLosses,
+    Spec,
+    Thresholds,
+    TwoLevel,
+)
 from marginmf.losses import TwoLevelLoss
 from marginmf.solvers.vectors import NumpyVectors
 from marginmf.thresholds import ProximalLoss, ThresholdLoss

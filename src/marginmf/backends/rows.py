@@ -18,11 +18,7 @@ SIDES: tuple[Side, Side] = ("user", "item")
 
 
 class FeatureMatrices(NamedTuple):
-    """What factors are built from, beside a part of their own.
-
-    Of rows and of columns: a sparse matrix with a row for each of them and a column for each
-    feature, of which there may be none.
-    """
+    """What factors are built from: sparse matrices with a column for each feature, if any."""
 
     rows: csr_array
     columns: csr_array
@@ -34,16 +30,7 @@ class Coordinates(NamedTuple):
     Parameters ``x`` stand for ``y = x - (1 - damping) d (d . x)``, on which the penalty is, and for
     the weights ``scales * y``.  It is a change of variables that saves solvers half of their steps:
     along the unit vector d, which nearly all rows have in common, the loss is far more curved than
-    along others.
-
-    Attributes
-    ----------
-    scales : array of shape (n_features,)
-        Of the weights.
-    direction : array of shape (n_features,)
-        What is damped.
-    damping : float
-        How much: 1 is not at all.
+    along others.  A damping of 1 changes nothing.
     """
 
     scales: FloatArray
@@ -136,7 +123,7 @@ class Rows:
         return np.repeat(np.arange(self.n_rows, dtype=np.int32), np.diff(self.indptr))
 
     def entries_of(self, which: IntArray) -> IntArray:
-        """Return the places of some rows' entries, row after row.
+        """Return the indices of some rows' entries, row after row.
 
         >>> rows = Rows(np.array([1.0, 2.0]), np.array([0, 2, 3]), np.arange(3), np.zeros(3, int))
         >>> rows.entries_of(np.array([1, 0]))
@@ -144,8 +131,8 @@ class Rows:
         """
         lengths = np.diff(self.indptr)[which]
         shifts = self.indptr[which] - (np.cumsum(lengths) - lengths)
-        places: IntArray = np.repeat(shifts, lengths) + np.arange(lengths.sum())
-        return places
+        entries: IntArray = np.repeat(shifts, lengths) + np.arange(lengths.sum())
+        return entries
 
     def take(self, which: IntArray) -> "Rows":
         """Return some of the rows, in the order given."""

@@ -30,17 +30,17 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_pools.clear)
 
 
-def run(task: Callable[..., Any], bounds: IntArray, n_threads: int) -> None:
-    """Call ``task(start, stop)`` for every pair of neighbouring bounds.
+def run(task: Callable[..., Any], bounds: IntArray, n_threads: int, *args: Any) -> None:
+    """Call ``task(start, stop, *args)`` for every pair of neighbouring bounds.
 
-    The caller does its share, so that a short piece of work wakes as few threads as it can, and
-    work inside work cannot wait for itself.
+    The caller does its share, so that short work wakes as few threads as it can, and work inside
+    work cannot wait for itself.
     """
     if n_threads == 1 and len(bounds) == 2:
         # Solvers come here for every small vector operation: no lists, no pools.
         start, stop = int(bounds[0]), int(bounds[1])
         if start < stop:
-            task(start, stop)
+            task(start, stop, *args)
         return
     parts = deque((int(a), int(b)) for a, b in pairwise(bounds) if a < b)
 
@@ -50,7 +50,7 @@ def run(task: Callable[..., Any], bounds: IntArray, n_threads: int) -> None:
                 part = parts.popleft()
             except IndexError:  # somebody else took the last one
                 return
-            task(*part)
+            task(*part, *args)
 
     helpers = [_pool(n_threads).submit(work) for _ in range(min(n_threads, len(parts)) - 1)]
     try:

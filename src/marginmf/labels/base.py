@@ -1,37 +1,29 @@
 """What every label estimator has in common: fit, scores, the decision rule, predictions."""
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterator, Mapping
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.sparse import csr_array, issparse
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import (
+    BaseEstimator,
+    ClassifierMixin,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    clone,
+)
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from marginmf._utils.indicators import counts
 from marginmf._utils.parameters import check_choice, n_threads, unfitted
-from marginmf._utils.saved import Length, Methods, Names, Optional, Sized, declared, floats
+from marginmf._utils.saved import Length, Methods, Names, Optional, Sized, floats
 from marginmf._utils.types import Array, BoolArray, Float64Array, FloatArray, IntArray
-from marginmf.backends.threads import one_blas_thread
-from marginmf.checkpoints import CheckpointLike, Journal, open_journal
-from marginmf.labels.decisions import (
-    DECISIONS,
-    MEASURES,
-    DecisionRule,
-    ThresholdSearch,
-)
-from marginmf.labels.order import (
-    Fold,
-    Order,
-    Seen,
-    Varying,
-    canonical_order,
-    data_order,
-    inner_folds,
-)
+from marginmf.checkpoints import CheckpointLike, open_journal
+from marginmf.labels.decisions import DECISIONS, MEASURES, DecisionRule, ThresholdSearch
+from marginmf.labels.order import Fold, OrderedFit, inner_folds
 from marginmf.labels.targets import (
     Targets,
     as_features,
@@ -58,69 +50,6 @@ METHODS = Methods("label")
 method = METHODS.register
 
 
-class OrderedFit(ABC):
-    """What happens around `_fit` and `_scores`, the same for every method."""
-
-    #: In which order `_fit` sees rows and labels, so that theirs in the data does not matter; None
-    #: for the order of the data.
-    _order: ClassVar[Callable[..., Order] | None] = staticmethod(canonical_order)
-    #: Whether `_fit` and `_scores` are spared labels that all training rows have, or none.
-    _varying_only: ClassVar[bool] = True
-    #: Which labels vary, if `_fit` saw no others.
-    _labels: Varying | None = None
-    #: How `_fit` sees the data; there during a fit only.
-    _seen: Seen
-    #: Runs the minimisations of `_fit`; one that keeps what was done is there during a fit only.
-    _journal = Journal()
-
-    @abstractmethod
-    def _fit(self, X: Any, Y: csr_array) -> None:
-        """Learn to score from features and an indicator of ones.
-
-        Rows and labels come in an order of their own, and BLAS keeps to one thread.  Learned arrays
-        that ``_saved`` declares to have an axis of labels are put in the labels' own order
-        afterwards (see `Seen.restored`); what else depends on it is for `_restore` to mend.
-        """
-
-    @abstractmethod
-    def _scores(self, X: Any) -> FloatArray:
-        """Return a score for every row of a batch and every label, above 0 if rather there.
-
-        Labels that do not vary may be left out.
-        """
-
-    def _fit_in_order(self, X: Any, Y: csr_array) -> None:
-        """Fit once rows and labels are in order, and put what was learned back."""
-        if self._varying_only:
-            self._labels = Varying.of(Y)
-        order, before = type(self)._order, dict(vars(self))
-        with one_blas_thread():
-            if order is None:
-                self._seen = Seen.of(data_order(Y), self._labels)
-                self._fit(X, Y if self._labels is None else Y[:, self._seen.labels])
-            else:
-                self._seen = Seen.of(order(X, Y), self._labels)
-                self._fit(*self._seen.taken(X, Y))
-        learned = {name for name, value in vars(self).items() if value is not before.get(name)}
-        self._restore(self._seen, learned)
-        del self._seen
-
-    def _restore(self, seen: Seen, learned: Collection[str]) -> None:
-        """Put what `_fit` has learned in the order of the rows and labels that were given."""
-        for name, wanted in declared(type(self)).items():
-            if name in learned:
-                setattr(self, name, seen.restored(getattr(self, name), wanted))
-
-    def _label_scores(self, X: Any) -> FloatArray:
-        """Return a score for every row of a batch and every label."""
-        if self._labels is not None and not self._labels.varying.any():
-            return self._labels.filled(np.zeros((X.shape[0], 0)))
-        # One thread, because products that BLAS shares out come otherwise rounded.
-        with one_blas_thread():
-            scores = self._scores(X)
-        return scores if self._labels is None else self._labels.filled(scores)
-
-
 @dataclass(eq=False, repr=False)
 class LabelsEstimator(OrderedFit, Savable, ClassifierMixin, BaseEstimator):
     """A classifier of rows that have sets of labels.
@@ -128,6 +57,24 @@ class LabelsEstimator(OrderedFit, Savable, ClassifierMixin, BaseEstimator):
     Subclasses say how to learn from features and an indicator of labels (`_fit`), and how to
     score rows (`_scores`); `_check` refuses parameters, and ``_saved`` declares what was learned
     (see `marginmf._utils.saved`).
+
+    Parameters
+    ----------
+    decision : {"sign", "global", "per_label"}
+        The rule that turns scores into label sets; see `marginmf.labels.decisions`.
+    tune_for : {"accuracy", "micro_f1", "macro_f1", "hamming"}
+        The measure that the rule's thresholds are chosen for.
+    top1_if_empty : bool
+        Whether a row that would get no label gets its best one.
+    cv : int
+        The number of folds that thresholds are chosen on.
+
+    Attributes
+    ----------
+    thresholds_ : array of shape (n_labels,)
+        A label is predicted where its score is above.
+    classes_ : array
+        The names of the labels, or their numbers.
     """
 
     #: The name on the command line and a line about the method; see `method`.
@@ -162,17 +109,12 @@ class LabelsEstimator(OrderedFit, Savable, ClassifierMixin, BaseEstimator):
             The features: an array, a sparse matrix or a data frame.
         y : matrix of shape (n_samples, n_labels)
             Which labels every row has: ones and zeros, in an array, a sparse matrix or a data
-            frame, whose column names become the names of the labels.  A vector of classes is
-            taken too: then a prediction is the class with the highest score, and no decision rule
-            is needed.
+            frame, whose column names become the names of the labels.  Or a vector of classes: then
+            a prediction is the class with the highest score, and no decision rule is needed.
         checkpoint : path or Checkpoint, optional
             A folder that keeps what was done while the fit runs.  If it is interrupted or killed,
-            the same call goes on from there and ends at the same answer, to the last bit.  The
-            folder is removed when the fit has succeeded.  See `marginmf.checkpoints.Checkpoint`.
-
-        Returns
-        -------
-        self
+            the same call resumes it and ends at the same answer, to the last bit.  The folder is
+            removed when the fit has succeeded.  See `marginmf.checkpoints.Checkpoint`.
         """
         # In a copy, so that a fit that fails or is interrupted changes nothing.
         fitted = unfitted(self, ("_labels",))
@@ -180,18 +122,12 @@ class LabelsEstimator(OrderedFit, Savable, ClassifierMixin, BaseEstimator):
         fitted._check()
         names = label_names(y)
         check_none_missing(y)
-        features, y = validate_data(
-            fitted,
-            X,
-            y,
-            multi_output=True,
-            **ACCEPTED,
-        )
+        features, y = validate_data(fitted, X, y, multi_output=True, **ACCEPTED)
         features = as_features(features, fitted)
         indicator, fitted.targets_ = read_targets(y, names)
         fitted.classes_ = fitted.targets_.classes
         fitted.n_samples_fit_ = features.shape[0]
-        data = fingerprinted(features, indicator)
+        data = fingerprint_arrays(features, indicator)
         with open_journal(checkpoint, self, data) as fitted._journal:
             fitted._learn(features, indicator, fitted._needs_tuning(features))
         del fitted._journal
@@ -239,8 +175,7 @@ class LabelsEstimator(OrderedFit, Savable, ClassifierMixin, BaseEstimator):
             classes = [
                 self.targets_.class_of(self._label_scores(x)) for _, x in self._batches(features)
             ]
-            found: Array = np.concatenate(classes)
-            return found
+            return np.concatenate(classes)
         rule = self._rule()
         return self.targets_.sets(rule(self._label_scores(x)) for _, x in self._batches(features))
 
@@ -269,10 +204,10 @@ class LabelsEstimator(OrderedFit, Savable, ClassifierMixin, BaseEstimator):
 
     def _learn(self, X: Any, Y: csr_array, tuned: bool) -> None:
         """Fit to all rows, with thresholds chosen by cross-validation or, if not tuned, of 0."""
-        self._take_thresholds(self._tuned(X, Y)[0] if tuned else np.zeros(Y.shape[1]), Y)
+        self._set_thresholds(self._choose_thresholds(X, Y)[0] if tuned else np.zeros(Y.shape[1]), Y)
         self._fit_in_order(X, Y)
 
-    def _learned_inside(
+    def _learn_inside(
         self, inside: "LabelsEstimator", X: Any, Y: csr_array, tuned: bool
     ) -> "LabelsEstimator":
         """Return an estimator that is a part of this one, fitted to what is checked already."""
@@ -286,25 +221,25 @@ class LabelsEstimator(OrderedFit, Savable, ClassifierMixin, BaseEstimator):
         del inside._journal
         return inside
 
-    def _take_thresholds(self, thresholds: Float64Array, Y: csr_array) -> None:
+    def _set_thresholds(self, thresholds: Float64Array, Y: csr_array) -> None:
         if self.targets_.vector:
             return
         self.thresholds_ = thresholds
         # A label that nobody has is never predicted, whatever the rule.
         self.thresholds_[counts(Y, axis=0) == 0] = np.inf
 
-    def _tuned(self, X: Any, Y: csr_array) -> tuple[Float64Array, float]:
+    def _choose_thresholds(self, X: Any, Y: csr_array) -> tuple[Float64Array, float]:
         """Return thresholds, and the measure that they reach on rows held out in turn."""
         only_zero = np.zeros(1) if self.decision == "sign" else None
         threads = n_threads(getattr(self, "n_jobs", None))
         search = ThresholdSearch(Y.shape[1], self.top1_if_empty, only_zero, threads)
-        for scores, present in self._held_out(X, Y):
+        for scores, present in self._score_held_out(X, Y):
             search.add(scores, present)
         return search.best(self.decision, self.tune_for)
 
-    def _held_out(self, X: Any, Y: csr_array) -> Iterator[tuple[FloatArray, BoolArray]]:
+    def _score_held_out(self, X: Any, Y: csr_array) -> Iterator[tuple[FloatArray, BoolArray]]:
         """Score the rows of each fold by a model of the others, batch by batch."""
-        folds = inner_folds(X, self.cv, Y)
+        folds = inner_folds(X, Y, self.cv)
         for model, fold in zip(self._fit_each(X, Y, folds), folds, strict=True):
             for rows in batches(fold.test, Y.shape[1]):
                 yield model._label_scores(X[rows]), Y[rows].toarray() > 0
@@ -362,7 +297,7 @@ class LabelsEstimator(OrderedFit, Savable, ClassifierMixin, BaseEstimator):
         return tags
 
 
-def fingerprinted(X: Any, Y: csr_array) -> dict[str, Array]:
+def fingerprint_arrays(X: Any, Y: csr_array) -> dict[str, Array]:
     """Return the arrays that tell one data set from another, by names for messages."""
     labels = {"the labels": Y.indices, "the rows of y": Y.indptr}
     if not issparse(X):
@@ -371,8 +306,79 @@ def fingerprinted(X: Any, Y: csr_array) -> dict[str, Array]:
 
 
 def batches(rows: IntArray, n_labels: int) -> Iterator[IntArray]:
-    """Cut rows into parts whose scores take a bounded amount of memory."""
+    """Divide rows into batches whose scores take a bounded amount of memory."""
     # The search for thresholds keeps a few hundred numbers a row, however few labels there are.
     size = max(1, BATCH_BYTES // (8 * max(n_labels, 256)))
     for start in range(0, len(rows), size):
         yield rows[start : start + size]
+
+
+def affine(X: Any, weights: Float64Array, intercept: Float64Array) -> Float64Array:
+    """Return ``X @ weights + intercept``, dense whether X is sparse or not.
+
+    >>> import numpy as np
+    >>> affine(np.array([[1.0, 0.0]]), np.array([[2.0], [3.0]]), np.array([0.5]))
+    array([[2.5]])
+    """
+    product: Float64Array = X @ weights
+    product += intercept
+    return product
+
+
+class LinearScores(LabelsEstimator):
+    """A label estimator whose scores are ``X @ coef_.T + intercept_``."""
+
+    _saved: ClassVar[dict[str, Any]] = {
+        "coef_": floats("labels", "features"),
+        "intercept_": floats("labels"),
+    }
+    coef_: Float64Array
+    intercept_: Float64Array
+
+    def _scores(self, X: Any) -> FloatArray:
+        return affine(X, self.coef_.T, self.intercept_)
+
+
+class LabelSpaceTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelsEstimator):
+    """A label estimator that maps centred features to factors, and factors to labels.
+
+    Subclasses learn ``feature_map_`` (n_features, n_components), ``label_factors_``
+    (n_components, n_labels), ``feature_means_`` and ``label_means_``, for labels of 0 and 1.
+    """
+
+    #: Centred labels that do not vary cost nothing, and their means are their scores.
+    _varying_only: ClassVar[bool] = False
+    _saved: ClassVar[dict[str, Any]] = {
+        "label_factors_": floats("factors", "labels"),
+        "feature_map_": floats("features", "factors"),
+        "feature_means_": floats("features"),
+        "label_means_": floats("labels"),
+    }
+    feature_map_: Float64Array
+    label_factors_: Float64Array
+    feature_means_: Float64Array
+    label_means_: Float64Array
+
+    def transform(self, X: Any) -> Float64Array:
+        """Embed rows: map their features into the space of the labels' factors.
+
+        Parameters
+        ----------
+        X : matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        array of shape (n_samples, n_components)
+        """
+        return self._embedded(self._features(X))
+
+    def _embedded(self, X: Any) -> Float64Array:
+        return affine(X, self.feature_map_, -(self.feature_means_ @ self.feature_map_))
+
+    def _scores(self, X: Any) -> FloatArray:
+        # Labels are 0 or 1 inside: rather there is above one half.
+        return affine(self._embedded(X), self.label_factors_, self.label_means_ - 0.5)
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.feature_map_.shape[1])

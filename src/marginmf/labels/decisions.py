@@ -108,19 +108,8 @@ def _lowest(batches: Sequence[tuple[FloatArray, BoolArray]], least: float) -> fl
 class ThresholdSearch:
     """Counts, for every candidate, what each measure needs; then names the best thresholds.
 
-    Unless candidates are given, the first rows are kept as they are, until there are enough of
-    them to say which thresholds are worth trying.
-
-    Parameters
-    ----------
-    n_labels : int
-        How many labels there are.
-    top1_if_empty : bool
-        As in the rule that the thresholds are for.
-    candidates : array, optional
-        Thresholds to try, ascending.
-    n_threads : int
-        How many threads count; the result does not depend on it.
+    Unless candidates (ascending) are given, the first rows are kept as they are, until there are
+    enough of them to say which thresholds are worth trying.
     """
 
     def __init__(

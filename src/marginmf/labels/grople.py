@@ -1,5 +1,10 @@
-"""GroPLE: labels embedded so that groups stay together, and features mapped onto them."""
+"""GroPLE: labels embedded so that groups stay together, and features mapped onto them.
 
+Groups come from the counts of how often labels occur together.
+"""
+
+import threading
+import warnings
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import KW_ONLY, dataclass
@@ -8,31 +13,28 @@ from typing import Any, ClassVar
 from zlib import crc32
 
 import numpy as np
-from scipy.sparse import csr_array, issparse
+from scipy.sparse import coo_array, csr_array, issparse
+from sklearn.base import clone
+from sklearn.cluster import SpectralClustering
+from sklearn.exceptions import ConvergenceWarning
 
 from marginmf._utils import saved as _demands
 from marginmf._utils.indicators import counts
 from marginmf._utils.parameters import check_callbacks, check_n_jobs, check_number, n_threads
 from marginmf._utils.random import as_generator
 from marginmf._utils.saved import HISTORY
-from marginmf._utils.types import IntArray
+from marginmf._utils.types import Float64Array, IntArray
 from marginmf.checkpoints import Journal
-from marginmf.labels.algebra.embedding import Embedding, LabelEmbedding, fit_feature_map
+from marginmf.labels.algebra.embedding import Factorisation, LabelEmbedding, fit_feature_map
 from marginmf.labels.algebra.grams import (
+    BLOCK,
     LabelGram,
     cross_product,
     feature_moments,
     normal_matrix,
-    ready_for_products,
+    prepare_products,
 )
-from marginmf.labels.algebra.grouping import (
-    check_grouping,
-    given_groups,
-    group_labels,
-    is_clusterer,
-)
-from marginmf.labels.base import LabelsEstimator, method
-from marginmf.labels.linear import LabelSpaceTransformer
+from marginmf.labels.base import LabelsEstimator, LabelSpaceTransformer, method
 from marginmf.labels.order import Fold
 from marginmf.progress import Report, progress_bar
 from marginmf.solvers import Callback, Result, Stopping
@@ -41,6 +43,13 @@ from marginmf.solvers import Callback, Result, Stopping
 FEW = 0.9
 #: Sums of squares above this are kept in float64.
 LARGE = 1e30
+#: The neighbour whose distance is a label's own scale (Zelnik-Manor and Perona, 2004).
+SCALE_NEIGHBOUR = 7
+#: More different labels than this are connected with their nearest ones alone.
+MOST_CONNECTED = 2000
+N_NEIGHBOURS = 20
+
+_quiet = threading.Lock()
 
 
 @method("grople")
@@ -68,17 +77,16 @@ class GroPLE(LabelSpaceTransformer):
         The group penalty on the labels' factors (lambda_2).
     reg_corr : float
         The penalty that keeps the maps to related factors alike (alpha).  The matrix behind it is
-        projected on the positive semi-definite ones: without that the problem may
-        have no solution.
+        projected on the positive semi-definite ones: else the problem may have no solution.
     reg_sparse : float
-        The l1 penalty on the map from the features (beta).  The default comes within
-        3 % of the best weight's accuracy on each of 15 benchmark data sets (features from 0 to 1),
-        with a threshold chosen by cross-validation.
+        The l1 penalty on the map from the features (beta).  The default comes within 3 % of the
+        best strength's accuracy on each of 15 benchmark data sets (features from 0 to 1), with a
+        threshold chosen by cross-validation.
     grouping : "spectral", clusterer or sequence of int
-        How labels are grouped.  Spectral: spectral clustering with a self-tuning heat kernel.  Any
-        scikit-learn clusterer: it sees that kernel if its ``affinity`` is "precomputed", the
-        distances of the labels if its ``metric`` is, and else a table with a row for each
-        label.  Or the number of each label's group.
+        How labels are grouped: by spectral clustering with a self-tuning heat kernel; by any
+        scikit-learn clusterer, which sees that kernel if its ``affinity`` is "precomputed", the
+        distances of the labels if its ``metric`` is, and else a row for each label; or by the
+        number of each label's group.
     max_iter : int
         The most iterations of each of the two stages.
     tol : float
@@ -96,14 +104,8 @@ class GroPLE(LabelSpaceTransformer):
     callbacks : sequence of callable
         Called with a `marginmf.solvers.Progress` after every iteration of both stages, also on the
         folds; returning True stops that stage.
-    decision : {"sign", "global", "per_label"}
-        The rule that turns scores into label sets; see `marginmf.labels.decisions`.
-    tune_for : {"accuracy", "micro_f1", "macro_f1", "hamming"}
-        The measure that the rule's thresholds are chosen for.
-    top1_if_empty : bool
-        Whether a row that would get no label gets its best one.
-    cv : int
-        How many folds thresholds are chosen on.
+    decision, tune_for, top1_if_empty, cv
+        How scores become label sets; see `LabelsEstimator`.
 
     Attributes
     ----------
@@ -121,10 +123,6 @@ class GroPLE(LabelSpaceTransformer):
         How many iterations the longer one of the stages took.
     stop_reason_ : list of str
         Why the stages stopped.
-    thresholds_ : array of shape (n_labels,)
-        A label is predicted where its score is above.
-    classes_ : array
-        The names of the labels, or their numbers.
 
     Examples
     --------
@@ -160,9 +158,9 @@ class GroPLE(LabelSpaceTransformer):
         # All rows in one thread, the folds of them in the others.
         with ThreadPoolExecutor(1) as pool:
             whole = pool.submit(self._fit_in_order, X, Y)
-            thresholds, _ = self._tuned(X, Y)
+            thresholds, _ = self._choose_thresholds(X, Y)
             whole.result()
-        self._take_thresholds(thresholds, Y)
+        self._set_thresholds(thresholds, Y)
 
     def _fit_each(self, X: Any, Y: csr_array, folds: list[Fold]) -> Iterator[LabelsEstimator]:
         if self._n_threads() <= 2:
@@ -187,7 +185,7 @@ class GroPLE(LabelSpaceTransformer):
             starts = np.flatnonzero(np.diff(groups[by_group], prepend=groups.min() - 1))
             # Other groups, which a clusterer without a seed may find, are another problem.
             journal = self._journal.scope(f"groups {crc32(groups.tobytes()):08x}")
-            labels = self._embed_labels(gram.taken(by_group), starts, report, journal)
+            labels = self._embed_labels(gram.take(by_group), starts, report, journal)
             features = self._map_features(X, Y[:, by_group], labels.point, report, journal)
         self.label_groups_ = groups
         self.label_factors_ = np.empty_like(labels.point.factors)
@@ -214,7 +212,7 @@ class GroPLE(LabelSpaceTransformer):
         return problem.minimise(self.n_factors, stopping, report("labels"), journal)
 
     def _map_features(
-        self, X: Any, Y: csr_array, labels: Embedding, report: Report, journal: Journal
+        self, X: Any, Y: csr_array, labels: Factorisation, report: Report, journal: Journal
     ) -> Result:
         self.feature_means_, squares = feature_moments(X)
         self.feature_map_ = np.zeros((X.shape[1], len(labels.factors)))
@@ -222,7 +220,7 @@ class GroPLE(LabelSpaceTransformer):
         if issparse(X) and 0.0 < np.mean(squares > 0) < FEW:
             varying = np.flatnonzero(squares)
             X = X[:, varying]
-        X, moments = ready_for_products(X, (self.feature_means_[varying], squares[varying]))
+        X, moments = prepare_products(X, (self.feature_means_[varying], squares[varying]))
         # Squares of very large numbers are beyond float32.
         dtype = np.dtype(self.dtype if squares.max() < LARGE else "float64")
         # Factors that no label uses are mapped to zero, and cost nothing.
@@ -253,3 +251,172 @@ class GroPLE(LabelSpaceTransformer):
         as_generator(self.random_state)
         if str(self.dtype) not in ("float32", "float64"):
             raise ValueError(f"dtype={self.dtype!r} is not known. Choose 'float32' or 'float64'.")
+
+
+def group_labels(gram: LabelGram, n_groups: int, grouping: Any, random_state: Any) -> IntArray:
+    """Return the group of every label.
+
+    Groups of a clustering are numbered from the largest to the smallest, and among equals by their
+    first label; labels that no row tells apart are in one group.
+
+    >>> Y = csr_array(np.repeat(np.eye(2), 3, axis=1))  # labels 0-2, and 3-5, always go together
+    >>> group_labels(LabelGram.of(Y), 2, "spectral", 0)
+    array([0, 0, 0, 1, 1, 1])
+    """
+    n_labels = len(gram.counts)
+    if not is_clusterer(grouping) and not isinstance(grouping, str):
+        return given_groups(grouping, n_labels)
+    firsts, index = distinct_labels(gram)
+    distinct = gram.take(firsts)
+    if isinstance(grouping, str):
+        found = spectral_groups(distinct, min(n_groups, len(firsts)), random_state)
+    else:
+        found = cluster_labels(distinct, grouping)
+    return _number_groups(found[index])
+
+
+def check_grouping(grouping: Any) -> None:
+    """Raise a sentence unless a grouping is known, a clusterer, or one number for each label."""
+    if isinstance(grouping, str):
+        if grouping != "spectral":
+            raise ValueError(
+                f"grouping={grouping!r} is not known. Choose 'spectral', give a scikit-learn "
+                "clusterer such as AgglomerativeClustering(10), or each label's group as a number."
+            )
+    elif not is_clusterer(grouping):
+        given_groups(grouping, None)
+
+
+def is_clusterer(grouping: Any) -> bool:
+    """Return whether something clusters as scikit-learn's clusterers do."""
+    return hasattr(grouping, "fit_predict") and not isinstance(grouping, type)
+
+
+def given_groups(grouping: Any, n_labels: int | None) -> IntArray:
+    """Return groups that were given as whole numbers, one for each label."""
+    groups = np.asarray(grouping)
+    if groups.dtype.kind not in "iu" or groups.ndim != 1 or (groups < 0).any():
+        raise ValueError(
+            f"grouping={grouping!r} is neither 'spectral', nor a clusterer, nor a list of whole "
+            "numbers >= 0: the group of each label."
+        )
+    if n_labels is not None and len(groups) != n_labels:
+        raise ValueError(
+            f"grouping gives the groups of {len(groups)} labels, but there are {n_labels}."
+        )
+    return groups
+
+
+def distinct_labels(gram: LabelGram) -> tuple[IntArray, IntArray]:
+    """Return the first of all labels that the same rows have, and for each label its index there.
+
+    >>> distinct_labels(LabelGram.of(csr_array([[1.0, 1.0, 0.0], [0.0, 0.0, 1.0]])))
+    (array([0, 2]), array([0, 0, 1]))
+    """
+    counts, entries = gram.counts, gram.together.tocoo()
+    # Columns are equal where as many rows have both as have either.
+    same = (entries.data == counts[entries.row]) & (entries.data == counts[entries.col])
+    first = np.arange(len(counts))
+    np.minimum.at(first, entries.row[same], entries.col[same])
+    empty = np.flatnonzero(counts == 0)
+    first[empty] = empty[:1]
+    return np.unique(first, return_inverse=True)
+
+
+def affinities(gram: LabelGram) -> Float64Array | csr_array:
+    """Return the self-tuning heat kernel ``exp(-|y_i - y_j|^2 / (s_i s_j))`` of label columns.
+
+    ``s_i`` is the distance of label i from its seventh neighbour.  Of more than 2,000 labels only
+    the nearest neighbours are connected, in a sparse matrix.
+    """
+    n_labels = len(gram.counts)
+    scales = np.concatenate([_scales(squares) for _, squares in _distances(gram)])
+    if n_labels <= MOST_CONNECTED:
+        (_, squares), *_ = _distances(gram, n_labels)
+        kernel: Float64Array = np.exp(-squares / np.outer(scales, scales))
+        return kernel
+    rows, columns, values = [], [], []
+    for labels, squares in _distances(gram):
+        near = np.argpartition(squares, N_NEIGHBOURS, axis=1)[:, : N_NEIGHBOURS + 1]
+        own = np.take_along_axis(squares, near, axis=1)
+        rows.append(np.repeat(labels, near.shape[1]))
+        columns.append(near.ravel())
+        values.append(np.exp(-own / (scales[labels][:, None] * scales[near])).ravel())
+    # scikit-learn takes indices of 32 bits alone.
+    cells = tuple(np.concatenate(part).astype(np.int32) for part in (rows, columns))
+    nearest = csr_array(coo_array((np.concatenate(values), cells), shape=(n_labels, n_labels)))
+    # Near is near both ways.
+    return csr_array(nearest.maximum(nearest.T))
+
+
+def spectral_groups(gram: LabelGram, n_groups: int, random_state: Any) -> IntArray:
+    """Cluster labels that are all different, given how often they occur together."""
+    n_labels = len(gram.counts)
+    if n_groups <= 1 or n_groups >= n_labels:
+        return np.arange(n_labels) if n_groups >= n_labels else np.zeros(n_labels, np.int64)
+    seed = int(as_generator(random_state).integers(2**31))
+    clusterer = SpectralClustering(n_groups, affinity="precomputed", random_state=seed)
+    return _cluster_quietly(clusterer, affinities(gram))
+
+
+def cluster_labels(gram: LabelGram, clusterer: Any) -> IntArray:
+    """Cluster labels with a clusterer that was given, which is not changed.
+
+    One whose ``affinity`` is "precomputed" sees the heat kernel, one whose ``metric`` is, the
+    distances of the label columns.  Others see a table with a row for each label whose rows are as
+    far from each other as the label columns are, whatever the number of samples.
+    """
+    fresh = clone(clusterer)
+    params = fresh.get_params()
+    n_labels = len(gram.counts)
+    if isinstance(params.get("n_clusters"), int) and params["n_clusters"] > n_labels:
+        fresh.set_params(n_clusters=n_labels)
+    if n_labels == 1:
+        return np.zeros(1, np.int64)
+    if params.get("affinity") == "precomputed":
+        return _cluster_quietly(fresh, affinities(gram))
+    if params.get("metric") == "precomputed":
+        (_, squares), *_ = _distances(gram, n_labels)
+        return _cluster_quietly(fresh, np.sqrt(squares))
+    values, vectors = np.linalg.eigh(gram.together.toarray())
+    return _cluster_quietly(fresh, vectors * np.sqrt(np.maximum(values, 0.0)))
+
+
+def _cluster_quietly(clusterer: Any, table: Any) -> IntArray:
+    """Cluster; that labels fall apart into unconnected parts is nothing to warn of."""
+    # The filters of warnings are shared by all threads: one after the other.
+    with _quiet, warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Graph is not fully connected")
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return np.asarray(clusterer.fit_predict(table), np.int64)
+
+
+def _distances(gram: LabelGram, size: int = 0) -> Iterator[tuple[IntArray, Float64Array]]:
+    """Return some labels and their squared distances from all labels, part by part."""
+    counts, n_labels = gram.counts, len(gram.counts)
+    size = size or max(1, BLOCK // n_labels)
+    for start in range(0, n_labels, size):
+        labels = np.arange(start, min(start + size, n_labels))
+        together = gram.together[labels].toarray()
+        yield labels, counts[labels][:, None] + counts - 2.0 * together
+
+
+def _scales(squares: Float64Array) -> Float64Array:
+    """Return the distances from the seventh neighbour, or the first at all where that is zero."""
+    neighbour = min(SCALE_NEIGHBOUR, squares.shape[1] - 1)
+    scales = np.partition(squares, neighbour, axis=1)[:, neighbour]
+    equal = scales == 0
+    if equal.any():
+        others = np.where(squares[equal] > 0, squares[equal], np.inf).min(axis=1)
+        scales[equal] = np.where(np.isfinite(others), others, 1.0)
+    return np.sqrt(scales)
+
+
+def _number_groups(groups: IntArray) -> IntArray:
+    """Give groups numbers from the largest to the smallest, and among equals by first label."""
+    _, firsts, codes, sizes = np.unique(
+        groups, return_index=True, return_inverse=True, return_counts=True
+    )
+    rank = np.empty(len(sizes), np.int64)
+    rank[np.lexsort((firsts, -sizes))] = np.arange(len(sizes))
+    return rank[codes]

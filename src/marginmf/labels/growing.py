@@ -28,28 +28,9 @@ START_SCALE = 0.1
 
 @dataclass(frozen=True)
 class Growth:
-    """What decides how a tree grows.
+    """What decides how a tree grows; see the parameters of `MLCHMF`.
 
-    Parameters
-    ----------
-    n_factors : int
-        The rank of every embedding.
-    reg : float
-        The regularisation strength, the same at every node whatever its size.
-    tolerance : float
-        The share of wrong labels up to which a node keeps an instance.
-    max_depth : int
-        How many times instances are divided; 0 is a single node with all of them.
-    min_samples : int
-        With fewer instances than this no embedding is learned.
-    splitter : clusterer or None
-        Divides instances; None is k-means.
-    loss : TwoLevelLoss or RealLoss
-        What a score costs.
-    solver : Solver
-        Minimises the objective of a node.
-    stopping : Stopping
-        When it ends.
+    The tolerance is the share of all labels that may be wrong where a node keeps an instance.
     """
 
     n_factors: int
@@ -63,7 +44,7 @@ class Growth:
     stopping: Stopping
 
 
-class Part(NamedTuple):
+class Branch(NamedTuple):
     """Instances that belong together.
 
     ``position`` numbers the positions in a binary tree from 1, level by level: it seeds what is
@@ -90,28 +71,9 @@ def grow(
 ) -> EmbeddingTree:
     """Return the tree of embeddings of these instances.
 
-    Instances and labels come in the order of their content (`content_order`).  The number of
-    threads makes no difference.
-
-    Parameters
-    ----------
-    X : array or csr_array of shape (n_samples, n_features)
-        The features.
-    Y : csr_array of shape (n_samples, n_labels)
-        The labels that each instance has.
-    kinds : array of shape (n_labels,)
-        A number for each label; labels with the same number, which belong to the same instances,
-        start alike.
-    growth : Growth
-        What decides how the tree grows.
-    seed : int
-        For random starts.
-    n_threads : int
-        How many nodes are learned side by side; threads left over help inside the nodes.
-    callbacks : callable
-        From the name of a node to the callbacks of its minimisation.
-    journal : Journal, optional
-        Runs the minimisations; by default one that keeps nothing.
+    Instances and labels come in the order of their content (`content_order`); labels of the same
+    kind, which belong to the same instances, start alike.  Nodes are learned side by side, and
+    threads left over help inside the nodes; the number of threads makes no difference.
     """
     grower = _Grower(X, Y, kinds, growth, seed, n_threads, callbacks, journal or Journal())
     return EmbeddingTree(grower.nodes(), X.shape[0])
@@ -131,26 +93,26 @@ class _Grower:
     journal: Journal
 
     def __post_init__(self) -> None:
-        self.whole = Part(1, 0, -1, np.arange(self.X.shape[0]))
+        self.whole = Branch(1, 0, -1, np.arange(self.X.shape[0]))
 
     def nodes(self) -> list[Node]:
         """Return the nodes of the whole tree."""
-        nodes = self._levels() if self.growth.max_depth > 0 else []
+        nodes = self._grow_levels() if self.growth.max_depth > 0 else []
         if any(len(node.kept) for node in nodes):
             return nodes
         # Nothing to predict with: one embedding of everything, which keeps all it was learned from.
         root = self._node(self.whole, 0, self.n_threads, "root")
         return [replace(root, kept=self.whole.rows)]
 
-    def _levels(self) -> list[Node]:
+    def _grow_levels(self) -> list[Node]:
         """Return the nodes, one level after the other."""
         growth = self.growth
         nodes: list[Node] = []
         undivided = [self.whole]
         while undivided:
-            halves = self._side_by_side(self._divided, undivided)
+            halves = self._side_by_side(self._divide_branch, undivided)
             parts = [part for both in halves for part in both]
-            level = self._learned(parts, len(nodes))
+            level = self._learn_nodes(parts, len(nodes))
             nodes += level
             undivided = [
                 part._replace(
@@ -163,7 +125,7 @@ class _Grower:
             ]
         return nodes
 
-    def _learned(self, parts: Sequence[Part], first: int) -> list[Node]:
+    def _learn_nodes(self, parts: Sequence[Branch], first: int) -> list[Node]:
         """Return a node for each part, numbered from the first index on."""
         n_threads = max(1, self.n_threads // max(1, len(parts)))
 
@@ -173,19 +135,19 @@ class _Grower:
 
         return self._side_by_side(learn, range(len(parts)))
 
-    def _divided(self, part: Part) -> list[Part]:
+    def _divide_branch(self, part: Branch) -> list[Branch]:
         """Return the one or two parts of a part that are large enough to learn from."""
         seed = int(self._rng(part, "division").integers(2**31))
         clusters = divide(take_rows(self.X, part.rows), self.growth.splitter, seed)
         if len(clusters) == 1 and part.learned:
             return []  # once more would not help
         children = [
-            Part(2 * part.position + side, part.depth + 1, part.parent, part.rows[cluster])
+            Branch(2 * part.position + side, part.depth + 1, part.parent, part.rows[cluster])
             for side, cluster in enumerate(clusters)
         ]
         return [child for child in children if len(child.rows) >= self.growth.min_samples]
 
-    def _node(self, part: Part, index: int, n_threads: int, name: str) -> Node:
+    def _node(self, part: Branch, index: int, n_threads: int, name: str) -> Node:
         """Learn an embedding of some instances, and find those that it gets right."""
         growth, rng = self.growth, self._rng(part, "start")
         features, X = used_features(take_rows(self.X, part.rows))
@@ -224,7 +186,7 @@ class _Grower:
         V = START_SCALE * rng.standard_normal((n_factors, int(self.kinds.max()) + 1))
         return U, V[:, self.kinds]
 
-    def _rng(self, part: Part, purpose: str) -> np.random.Generator:
+    def _rng(self, part: Branch, purpose: str) -> np.random.Generator:
         purposes = ("division", "start")
         return np.random.default_rng([self.seed, part.position, purposes.index(purpose)])
 
@@ -256,7 +218,7 @@ def check_splitter(splitter: Any) -> None:
             f"splitter={splitter!r} cannot be copied for every node: it needs scikit-learn's "
             "get_params and set_params, as a BaseEstimator has them."
         )
-    for name, value in _counts(splitter).items():
+    for name, value in _wrong_counts(splitter).items():
         raise ValueError(
             f"splitter={splitter!r} has {name}={value!r}, but instances are divided in two: "
             f"give {name}=2."
@@ -266,19 +228,9 @@ def check_splitter(splitter: Any) -> None:
 def divide(X: Any, splitter: Any, seed: int) -> list[IntArray]:
     """Return the indices of the instances of each of two clusters, or of one if all are alike.
 
-    The cluster of the first instance comes first.
+    The cluster of the first instance comes first.  The splitter stays as it is; the seed is for
+    one whose ``random_state`` is None.
 
-    Parameters
-    ----------
-    X : array or csr_array of shape (n_samples, n_features)
-        The instances.
-    splitter : clusterer or None
-        Divides them; it stays as it is.  None is k-means.
-    seed : int
-        For clusterers with a ``random_state`` of None.
-
-    Examples
-    --------
     >>> divide(np.array([[9.0], [0.0], [8.0]]), None, 0)
     [array([0, 2]), array([1])]
     >>> divide(np.ones((3, 1)), None, 0)
@@ -287,12 +239,12 @@ def divide(X: Any, splitter: Any, seed: int) -> list[IntArray]:
     keys = row_keys(X)
     if (keys == keys[0]).all():
         return [np.arange(len(keys))]
-    clusterer = _ready(splitter, seed)
+    clusterer = _make_clusterer(splitter, seed)
     # Sums that several threads share come out otherwise rounded.  For OpenMP this limits the
     # calling thread alone, so that trees that grow side by side do not disturb one another.
     libraries = _libraries() if splitter is None else ThreadpoolController()
     with libraries.limit(limits=1, user_api="openmp"):
-        found = np.asarray(clusterer.fit_predict(_as_is_quickest(X) if splitter is None else X))
+        found = np.asarray(clusterer.fit_predict(_fastest_form(X) if splitter is None else X))
     if len(np.unique(found)) > 2:
         raise ValueError(
             f"splitter={splitter!r} has divided {len(keys)} instances into "
@@ -303,7 +255,7 @@ def divide(X: Any, splitter: Any, seed: int) -> list[IntArray]:
     return [part for part in (np.flatnonzero(first), np.flatnonzero(~first)) if len(part)]
 
 
-def _as_is_quickest(X: Any) -> Any:
+def _fastest_form(X: Any) -> Any:
     """Return the same instances in the form that k-means divides soonest.
 
     It adds up in float64, and converts a part of float32 features again for every start; and of
@@ -322,7 +274,7 @@ def _libraries() -> ThreadpoolController:
     return ThreadpoolController()
 
 
-def _ready(splitter: Any, seed: int) -> Any:
+def _make_clusterer(splitter: Any, seed: int) -> Any:
     """Return a clusterer of two clusters that is not shared, with a seed of its own."""
     if splitter is None:
         return KMeans(2, n_init=N_STARTS, random_state=seed)
@@ -334,7 +286,7 @@ def _ready(splitter: Any, seed: int) -> Any:
     return clusterer.set_params(**wanted)
 
 
-def _counts(splitter: Any) -> dict[str, Any]:
+def _wrong_counts(splitter: Any) -> dict[str, Any]:
     """Return the parameters that ask for another number of clusters than two.
 
     A clusterer's own default counts as not set.

@@ -90,7 +90,7 @@ class MLCHMF(LabelsEstimator):
         Called with a `marginmf.solvers.Progress` after every iteration at every node; returning
         True stops at that node.
     decision, tune_for, top1_if_empty, cv
-        How scores become label sets; see `DecisionTuned`.  The thesis has ``decision="sign"``.
+        How scores become label sets; see `LabelsEstimator`.  The thesis has ``decision="sign"``.
 
     Attributes
     ----------
@@ -107,10 +107,6 @@ class MLCHMF(LabelsEstimator):
         The index of the node that keeps each of them.
     n_iter_ : int
         How many iterations all nodes took together.
-    thresholds_ : array of shape (n_labels,)
-        A label is predicted where its score is above.
-    classes_ : array
-        The names of the labels, or their numbers.
 
     Notes
     -----

@@ -46,7 +46,7 @@ def label_loss(loss: str | TwoLevelLoss | RealLoss) -> TwoLevelLoss | RealLoss:
     return found
 
 
-class Embedding(NamedTuple):
+class FactorViews(NamedTuple):
     """Views of one parameter vector: features to factors (intercept last), factors to labels."""
 
     U: FloatArray
@@ -56,27 +56,11 @@ class Embedding(NamedTuple):
 class LabelObjective:
     """The objective of one embedding, as a function of one flat parameter vector.
 
-    Neither the blocks nor the number of threads change the result.  The caller keeps BLAS to one
-    thread (`marginmf.backends.threads.one_blas_thread`).
+    The parameters are of the type of X, float32 or float64; sums over instances and labels are made
+    in float64.  Y has one stored entry for each label of an instance.  Neither the blocks nor the
+    number of threads change the result.  The caller keeps BLAS to one thread
+    (`marginmf.backends.threads.one_blas_thread`).
 
-    Parameters
-    ----------
-    X : array or csr_array of shape (n_samples, n_features)
-        The features, float32 or float64: the parameters are of the same type, and sums over
-        instances and labels are made in float64.
-    Y : csr_array of shape (n_samples, n_labels)
-        The labels that each instance has, one stored entry for each.
-    reg : float
-        The regularisation strength.
-    n_factors : int
-        The rank of the embedding.
-    loss : TwoLevelLoss or RealLoss
-        What a margin costs, or a score beside its target of -1 or 1.
-    n_threads : int
-        How many threads work side by side.
-
-    Examples
-    --------
     >>> from marginmf.losses import smooth_hinge
     >>> X, Y = np.array([[0.0], [1.0]]), csr_array(np.array([[1.0, 0.0], [0.0, 1.0]]))
     >>> objective = LabelObjective(X, Y, 1.0, 1, smooth_hinge)
@@ -119,11 +103,11 @@ class LabelObjective:
         """Return one parameter vector."""
         return np.concatenate([np.ravel(U), np.ravel(V)]).astype(self.dtype)
 
-    def split(self, point: FloatArray) -> Embedding:
+    def split(self, point: FloatArray) -> FactorViews:
         """Return the parameter vector's parts, as views of it."""
         first, second = self._shapes
         cut = first[0] * first[1]
-        return Embedding(point[:cut].reshape(first), point[cut:].reshape(second))
+        return FactorViews(point[:cut].reshape(first), point[cut:].reshape(second))
 
     def __call__(self, point: FloatArray) -> tuple[float, FloatArray]:
         """Return the value and the gradient at a point."""

@@ -5,6 +5,8 @@ the rows or the labels of a data set changes nothing but the order of the answer
 dense matrices, float32 and float64, give the same order for the same numbers.
 """
 
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -13,8 +15,10 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
 from marginmf._utils.indicators import counts
-from marginmf._utils.saved import Optional, Shaped, Stored, flags, saved
+from marginmf._utils.saved import Optional, Shaped, Stored, declared, flags, saved
 from marginmf._utils.types import Array, BoolArray, FloatArray, IntArray
+from marginmf.backends.threads import one_blas_thread
+from marginmf.checkpoints import Journal
 from marginmf.labels.algebra.features import take_rows, with_small_indices
 
 Keys = NDArray[np.uint64]
@@ -32,59 +36,12 @@ def row_keys(X: Any) -> Keys:
     (True, True)
     """
     if issparse(X):
-        return _sums(_hashes(X.data, X.indices), X.indptr)
+        return _sum_rows(_hash_entries(X.data, X.indices), X.indptr)
     columns = np.arange(X.shape[1])
     step = max(1, BLOCK // max(1, X.shape[1]))
     blocks = (X[start : start + step] for start in range(0, X.shape[0], step))
-    keys = [_hashes(block, columns).sum(axis=1, dtype=np.uint64) for block in blocks]
+    keys = [_hash_entries(block, columns).sum(axis=1, dtype=np.uint64) for block in blocks]
     return np.concatenate(keys) if keys else np.zeros(0, np.uint64)
-
-
-def row_order(X: Any) -> IntArray:
-    """Return the indices of the rows in the order of their keys.
-
-    >>> X = np.random.default_rng(0).normal(size=(5, 3))
-    >>> bool((X[row_order(X)] == X[::-1][row_order(X[::-1])]).all())
-    True
-    """
-    return np.argsort(row_keys(X), kind="stable")
-
-
-def label_order(Y: csr_array, keys: Keys) -> IntArray:
-    """Return the indices of the labels in an order given by the rows that have them.
-
-    Parameters
-    ----------
-    Y : csr_array
-        The indicator of the labels.
-    keys : array
-        The keys of the rows.
-    """
-    return np.argsort(_label_keys(Y, keys), kind="stable")
-
-
-def sample_order(X: Any, Y: csr_array) -> IntArray:
-    """Return the indices of the rows in the order of their keys, of equal rows by their labels.
-
-    Data sets hold rows with the same features and other labels.  The order of the labels does not
-    matter, as these are told apart by the rows that have them.
-
-    >>> X, Y = np.array([[1.0], [1.0], [2.0]]), csr_array([[0.0, 1.0], [1.0, 1.0], [1.0, 0.0]])
-    >>> order, other = sample_order(X, Y), sample_order(X[::-1], csr_array(Y[::-1, ::-1]))
-    >>> bool((Y.toarray()[order] == Y.toarray()[::-1][other]).all())
-    True
-    """
-    keys = row_keys(X)
-    return _ordered_rows(Y, keys, _label_keys(Y, keys))
-
-
-def _ordered_rows(Y: csr_array, keys: Keys, of_labels: Keys) -> IntArray:
-    return np.lexsort((_sums(_mixed(of_labels)[Y.indices], Y.indptr), keys))
-
-
-def _label_keys(Y: csr_array, keys: Keys) -> Keys:
-    columns = Y.tocsc()
-    return _sums(_mixed(keys)[columns.indices], columns.indptr)
 
 
 class Order(NamedTuple):
@@ -95,39 +52,31 @@ class Order(NamedTuple):
     kinds: IntArray
 
 
-def data_order(Y: csr_array) -> Order:
-    """Return the order in which rows and labels are given."""
-    labels = np.arange(Y.shape[1])
-    return Order(np.arange(Y.shape[0]), labels, labels)
-
-
 def canonical_order(X: Any, Y: csr_array) -> Order:
-    """Return `sample_order` of the rows and `label_order` of the labels."""
-    keys = row_keys(X)
-    of_labels = _label_keys(Y, keys)
+    """Return rows in the order of their keys, and labels in that of the rows that have them.
+
+    Data sets hold rows with the same features and other labels: such rows are in the order of
+    their labels, which are told apart by the rows that have them.
+
+    >>> X, Y = np.array([[1.0], [1.0], [2.0]]), csr_array([[0.0, 1.0], [1.0, 1.0], [1.0, 0.0]])
+    >>> rows = canonical_order(X, Y).rows
+    >>> others = canonical_order(X[::-1], csr_array(Y[::-1, ::-1])).rows
+    >>> bool((Y.toarray()[rows] == Y.toarray()[::-1][others]).all())
+    True
+    """
+    keys, columns = row_keys(X), Y.tocsc()
+    of_labels = _sum_rows(_mix(keys)[columns.indices], columns.indptr)
     labels = np.argsort(of_labels, kind="stable")
-    return Order(_ordered_rows(Y, keys, of_labels), labels, _kinds(of_labels[labels]))
+    rows = np.lexsort((_sum_rows(_mix(of_labels)[Y.indices], Y.indptr), keys))
+    return Order(rows, labels, _kinds(of_labels[labels]))
 
 
 def content_order(X: Any, Y: csr_array) -> Order:
     """Return the order of rows and labels together: equal rows of X come in that of their labels.
 
-    Parameters
-    ----------
-    X : array or csr_array of shape (n_samples, n_features)
-        The features.
-    Y : csr_array of shape (n_samples, n_labels)
-        The indicator of the labels.
+    ``X[rows]`` and ``Y[rows][:, labels]`` are the same however rows and labels were shuffled; only
+    what is equal may be exchanged.  ``kinds`` numbers the different labels in this order.
 
-    Returns
-    -------
-    Order
-        ``X[rows]`` and ``Y[rows][:, labels]`` are the same however rows and labels were shuffled;
-        only what is equal may be exchanged.  ``kinds`` numbers the different labels in this
-        order.
-
-    Examples
-    --------
     >>> X, Y = np.ones((3, 1)), csr_array([[1.0, 1.0, 0.0], [0.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
     >>> ours, shuffled = content_order(X, Y), content_order(X[::-1], Y[::-1][:, [2, 0, 1]])
     >>> one, other = Y[ours.rows][:, ours.labels], Y[::-1][shuffled.rows][:, [2, 0, 1]]
@@ -139,8 +88,8 @@ def content_order(X: Any, Y: csr_array) -> Order:
     # Equal rows are told apart by their labels, and labels by their rows: each round carries a
     # difference one step further.
     for _ in range(3):
-        labels = _mixed(_sums(_mixed(rows)[columns.indices], columns.indptr))
-        rows = _mixed(features ^ _mixed(_sums(labels[Y.indices], Y.indptr)))
+        labels = _mix(_sum_rows(_mix(rows)[columns.indices], columns.indptr))
+        rows = _mix(features ^ _mix(_sum_rows(labels[Y.indices], Y.indptr)))
     order = np.argsort(labels, kind="stable")
     return Order(np.argsort(rows, kind="stable"), order, _kinds(labels[order]))
 
@@ -150,15 +99,15 @@ def _kinds(keys: Keys) -> IntArray:
     return kinds
 
 
-def _hashes(values: Any, columns: IntArray) -> Keys:
+def _hash_entries(values: Any, columns: IntArray) -> Keys:
     """Return a hash of every entry and its column; nothing for zeros, which may not be stored."""
     bits = np.ascontiguousarray(values, np.float64).view(np.uint64)
-    hashes = _mixed(bits ^ _mixed(columns.astype(np.uint64) + np.uint64(1)))
+    hashes = _mix(bits ^ _mix(columns.astype(np.uint64) + np.uint64(1)))
     hashes[values == 0] = 0
     return hashes
 
 
-def _mixed(x: Keys) -> Keys:
+def _mix(x: Keys) -> Keys:
     """Scatter 64-bit numbers: the finaliser of SplitMix64 (Steele, Lea and Flood, 2014)."""
     x = x + np.uint64(0x9E3779B97F4A7C15)
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -167,7 +116,7 @@ def _mixed(x: Keys) -> Keys:
     return mixed
 
 
-def _sums(hashes: Keys, indptr: IntArray) -> Keys:
+def _sum_rows(hashes: Keys, indptr: IntArray) -> Keys:
     """Add up the hashes of each row; unsigned sums wrap round, so differences of them are exact."""
     running = np.concatenate([np.zeros(1, np.uint64), np.cumsum(hashes, dtype=np.uint64)])
     sums: Keys = running[indptr[1:]] - running[indptr[:-1]]
@@ -181,15 +130,13 @@ class Fold(NamedTuple):
     test: IntArray
 
 
-def inner_folds(X: Any, n_folds: int, Y: csr_array | None = None) -> list[Fold]:
+def inner_folds(X: Any, Y: csr_array, n_folds: int) -> list[Fold]:
     """Deal the rows out to folds in an order of their own; as many folds as there are rows at most.
 
-    Rows with the same features are told apart by their labels, if these are given.
-
-    >>> [fold.test.size for fold in inner_folds(np.eye(7), 3)]
+    >>> [fold.test.size for fold in inner_folds(np.eye(7), csr_array((7, 1)), 3)]
     [3, 2, 2]
     """
-    order = row_order(X) if Y is None else sample_order(X, Y)
+    order = canonical_order(X, Y).rows
     # Rows held out stay in this order, so that whatever is done batch by batch is the same too.
     parts = [order[k::n_folds] for k in range(min(n_folds, len(order)))]
     everything = np.arange(len(order))
@@ -202,7 +149,7 @@ class Varying:
     """Which labels some rows have and some have not, and what the others always are.
 
     >>> Y = csr_array([[1.0, 1.0, 0.0], [0.0, 1.0, 0.0]])
-    >>> Varying.of(Y).filled(np.array([[0.3]])).tolist()
+    >>> Varying.of(Y).fill(np.array([[0.3]])).tolist()
     [[0.3, 1.0, -1.0]]
     """
 
@@ -218,7 +165,7 @@ class Varying:
         always = having == Y.shape[0]
         return cls((having > 0) & ~always, always)
 
-    def filled(self, scores: FloatArray) -> FloatArray:
+    def fill(self, scores: FloatArray) -> FloatArray:
         """Return scores of all labels, given those of the labels that vary, or of all."""
         if self.varying.all():
             return scores
@@ -233,22 +180,13 @@ class Varying:
 class Seen:
     """How a method sees training data: rows and labels in an order of their own.
 
-    Parameters
-    ----------
-    order : Order
-        The order of all rows and labels.
-    labels : array of int
-        The label of each column that the method sees, which may not be all labels.
-    n_labels : int
-        How many labels there are.
+    ``labels`` has the label of each column that the method sees, which may not be all labels.
 
-    Examples
-    --------
     >>> X, Y = np.array([[1.0], [3.0], [2.0]]), csr_array([[0.0, 1.0], [1.0, 1.0], [0.0, 1.0]])
     >>> from marginmf._utils.saved import floats
     >>> seen = Seen.of(canonical_order(X, Y), Varying.of(Y))
-    >>> features, labels = seen.taken(X, Y)
-    >>> labels.shape, seen.restored(np.array([7.0]), floats("labels")).tolist()
+    >>> features, labels = seen.take(X, Y)
+    >>> labels.shape, seen.restore(np.array([7.0]), floats("labels")).tolist()
     ((3, 1), [7.0, 0.0])
     """
 
@@ -264,7 +202,7 @@ class Seen:
             order, labels if varying is None else labels[varying.varying[labels]], len(labels)
         )
 
-    def taken(self, X: Any, Y: csr_array) -> tuple[Any, csr_array]:
+    def take(self, X: Any, Y: csr_array) -> tuple[Any, csr_array]:
         """Return features and labels as the method sees them."""
         labels = Y[self.order.rows][:, self.labels]
         labels.sort_indices()
@@ -277,16 +215,16 @@ class Seen:
         columns = column_of[labels]
         return columns[columns >= 0]
 
-    def restored(self, value: Any, wanted: Any) -> Any:
+    def restore(self, value: Any, wanted: Any) -> Any:
         """Return a learned attribute for the rows and labels as they were given.
 
         Arrays that are declared to have an axis of labels, or to be indices into it, are put in
         the order of all labels; labels that were not seen get zeros.  An object with a method
-        ``restored`` is asked itself.
+        ``restore`` is asked itself.
         """
         match wanted:
             case Optional(inner):
-                return value if value is None else self.restored(value, inner)
+                return value if value is None else self.restore(value, inner)
             case Shaped(_, axes, index):
                 value = self.labels[value] if index == "labels" else value
                 return self._spread(value, axes.index("labels")) if "labels" in axes else value
@@ -296,10 +234,72 @@ class Seen:
                 spread = csr_array((value.data, columns, value.indptr), shape=shape)
                 spread.sort_indices()
                 return spread
-        return value.restored(self) if hasattr(value, "restored") else value
+        return value.restore(self) if hasattr(value, "restore") else value
 
     def _spread(self, value: Array, axis: int) -> Array:
         shape = (*value.shape[:axis], self.n_labels, *value.shape[axis + 1 :])
         spread = np.zeros(shape, value.dtype)
         spread[(slice(None),) * axis + (self.labels,)] = value
         return spread
+
+
+class OrderedFit(ABC):
+    """What happens around `_fit` and `_scores`, the same for every method."""
+
+    #: In which order `_fit` sees rows and labels, so that theirs in the data does not matter; None
+    #: for the order of the data.
+    _order: ClassVar[Callable[..., Order] | None] = staticmethod(canonical_order)
+    #: Whether `_fit` and `_scores` are spared labels that all training rows have, or none.
+    _varying_only: ClassVar[bool] = True
+    #: Which labels vary, if `_fit` saw no others.
+    _labels: Varying | None = None
+    #: How `_fit` sees the data; there during a fit only.
+    _seen: Seen
+    #: Runs the minimisations of `_fit`; one that keeps what was done is there during a fit only.
+    _journal = Journal()
+
+    @abstractmethod
+    def _fit(self, X: Any, Y: csr_array) -> None:
+        """Learn to score from features and an indicator of ones, on one BLAS thread.
+
+        Rows and labels come in an order of their own.  Learned arrays that ``_saved`` declares to
+        have an axis of labels are put in the labels' own order afterwards (`Seen.restore`);
+        `_restore` mends what else depends on it.
+        """
+
+    @abstractmethod
+    def _scores(self, X: Any) -> FloatArray:
+        """Return scores of a batch of rows, above 0 for likely labels; constant ones may lack."""
+
+    def _fit_in_order(self, X: Any, Y: csr_array) -> None:
+        """Fit once rows and labels are in order, and put what was learned back."""
+        if self._varying_only:
+            self._labels = Varying.of(Y)
+        order, before = type(self)._order, dict(vars(self))
+        with one_blas_thread():
+            if order is None:
+                labels = np.arange(Y.shape[1])
+                given = Order(np.arange(Y.shape[0]), labels, labels)
+                self._seen = Seen.of(given, self._labels)
+                self._fit(X, Y if self._labels is None else Y[:, self._seen.labels])
+            else:
+                self._seen = Seen.of(order(X, Y), self._labels)
+                self._fit(*self._seen.take(X, Y))
+        learned = {name for name, value in vars(self).items() if value is not before.get(name)}
+        self._restore(self._seen, learned)
+        del self._seen
+
+    def _restore(self, seen: Seen, learned: Collection[str]) -> None:
+        """Put what `_fit` has learned in the order of the rows and labels that were given."""
+        for name, wanted in declared(type(self)).items():
+            if name in learned:
+                setattr(self, name, seen.restore(getattr(self, name), wanted))
+
+    def _label_scores(self, X: Any) -> FloatArray:
+        """Return a score for every row of a batch and every label."""
+        if self._labels is not None and not self._labels.varying.any():
+            return self._labels.fill(np.zeros((X.shape[0], 0)))
+        # One thread, because products that BLAS shares out come otherwise rounded.
+        with one_blas_thread():
+            scores = self._scores(X)
+        return scores if self._labels is None else self._labels.fill(scores)

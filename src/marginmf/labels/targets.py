@@ -1,7 +1,7 @@
 """What a classifier is asked to learn, read from whatever users have, and given back alike.
 
-Inside, there is one form: an indicator matrix with a column a label.  Targets with one class a
-row (a vector) become one column for two classes, and a column a class for more.
+Inside, there is one form: an indicator matrix with a column for each label.  A vector of classes
+becomes one column for two classes, and a column for each class if there are more.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -12,6 +12,7 @@ import numpy as np
 from scipy.sparse import csr_array, issparse
 from sklearn.utils.multiclass import check_classification_targets
 
+from marginmf._utils.ids import is_missing
 from marginmf._utils.indicators import as_indicator, column_names
 from marginmf._utils.saved import Names, saved
 from marginmf._utils.types import Array, BoolArray, FloatArray, IntArray
@@ -21,23 +22,15 @@ from marginmf.labels.algebra.features import with_small_indices
 @saved
 @dataclass(frozen=True, eq=False)
 class Targets:
-    """How to give answers in the form of the targets that were learned.
+    """How to give answers in the form of the targets that were learned."""
 
-    Parameters
-    ----------
-    classes : array
-        The names of the labels, or their numbers; for vectors, the classes in ascending order.
-    vector : bool
-        Whether rows have one class each, instead of a set of labels.
-    sparse : bool
-        Whether label sets are given back as a sparse matrix.
-    dtype : dtype
-        The type of the answers.
-    """
-
+    #: The names of the labels, or their numbers; for vectors, the classes in ascending order.
     classes: Array
+    #: Whether rows have one class each, instead of a set of labels.
     vector: bool
+    #: Whether label sets are given back as a sparse matrix.
     sparse: bool
+    #: The type of the answers.
     dtype: np.dtype[Any]
 
     _saved: ClassVar[dict[str, Any]] = {
@@ -96,17 +89,8 @@ class Targets:
 
 
 def read_targets(y: Any, names: Any = None) -> tuple[csr_array, Targets]:
-    """Return the indicator of targets, and how to give answers back.
+    """Return the indicator of targets, a matrix or a vector of classes, and how to answer alike.
 
-    Parameters
-    ----------
-    y : array or sparse matrix
-        An indicator matrix of zeros and ones, or a vector of classes.
-    names : sequence of str, optional
-        The names of the labels.
-
-    Examples
-    --------
     >>> indicator, targets = read_targets(np.array([[1, 0], [1, 1]]), ["rock", "jazz"])
     >>> indicator.toarray(), targets.classes
     (array([[1., 0.],
@@ -116,7 +100,8 @@ def read_targets(y: Any, names: Any = None) -> tuple[csr_array, Targets]:
         # Objects that are all 0 and 1 come back as whole numbers.
         dtype = np.dtype(np.int64) if y.dtype.kind == "O" else y.dtype
         indicator = as_indicator(y).astype(np.float64)
-        return indicator, Targets(_names(names, y.shape[1]), False, issparse(y), dtype)
+        classes = np.arange(y.shape[1]) if names is None else np.asarray(names)
+        return indicator, Targets(classes, False, issparse(y), dtype)
     y = np.asarray(y)
     if y.ndim > 2:
         raise ValueError(f"Y has {y.ndim} dimensions; give a matrix with a column for each label.")
@@ -135,10 +120,6 @@ def read_targets(y: Any, names: Any = None) -> tuple[csr_array, Targets]:
     rows = np.arange(len(y))
     shape = (len(y), len(classes))
     return csr_array((np.ones(len(y)), (rows, codes)), shape=shape), targets
-
-
-def _names(names: Any, n_labels: int) -> Array:
-    return np.arange(n_labels) if names is None else np.asarray(names)
 
 
 def _is_binary(y: Array) -> bool:
@@ -186,19 +167,10 @@ def check_none_missing(y: Any) -> None:
     if values.ndim != 1 or values.dtype.kind != "O":
         return
     for row, value in enumerate(values):
-        if _is_missing(value):
+        if is_missing(value):
             raise ValueError(
                 f"y has no value in row {row}; leave out rows whose class is not known."
             )
-
-
-def _is_missing(value: Any) -> bool:
-    if value is None:
-        return True
-    try:
-        return bool(value != value)  # NaN, and nothing else, differs from itself
-    except (TypeError, ValueError):  # pandas.NA refuses to say
-        return True
 
 
 def label_names(y: Any) -> list[str] | None:

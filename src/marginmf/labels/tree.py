@@ -15,41 +15,25 @@ from marginmf.labels.order import Seen
 @saved
 @dataclass(frozen=True, eq=False, repr=False)
 class Node:
-    """One embedding, and the training instances that it is trusted with.
+    """One embedding, and the training instances that it is trusted with."""
 
-    Parameters
-    ----------
-    index : int
-        Its index in the tree's list of nodes.
-    depth : int
-        How many times the training instances were divided to get here.
-    parent : int
-        The index of the node whose residue was divided; -1 if it was the whole training set.
-    size : int
-        From how many instances it was learned.
-    kept : array of int
-        The rows of the training instances that it gets right up to the tolerance, in an order
-        that their content decides.
-    objective : float
-        Where the minimisation ended.
-    n_iter : int
-        How many iterations it took.
-    features : array of int
-        The features that are not zero for all of its instances; the others have no weight.
-    U : array of shape (n_used_features + 1, n_factors)
-        From those features to the factors; the last row is the intercept.
-    V : array of shape (n_factors, n_labels)
-        From the factors to the labels.
-    """
-
+    #: Its index in the tree's list of nodes.
     index: int
+    #: How many times the training instances were divided to get here.
     depth: int
+    #: The index of the node whose residue was divided; -1 if it was the whole training set.
     parent: int
+    #: From how many instances it was learned.
     size: int
+    #: The rows of the training instances that it gets right up to the tolerance, in an order that
+    #: their content decides.
     kept: IntArray
+    #: Where the minimisation ended, and how many iterations it took.
     objective: float
     n_iter: int
+    #: The features that are not zero for all of its instances; the others have no weight.
     features: IntArray
+    #: From those features to the factors (the last row is the intercept), and on to the labels.
     U: FloatArray
     V: FloatArray
 
@@ -68,13 +52,7 @@ class Node:
         return self.size - len(self.kept)
 
     def scores(self, X: Any) -> FloatArray:
-        """Return ``x U V`` for every instance and label: positive means that it has the label.
-
-        Parameters
-        ----------
-        X : array or csr_array of shape (n_samples, n_features)
-            Instances with all features.
-        """
+        """Return ``x U V`` for every instance and label: positive means that it has the label."""
         embedded = embed(X, self.features, self.U[:-1])
         embedded += self.U[-1]
         scores: FloatArray = embedded @ self.V
@@ -111,11 +89,11 @@ class EmbeddingTree:
     def _flaws(self, lengths: Mapping[str, int]) -> Iterator[str]:
         for index, node in enumerate(self.nodes):
             if node.index != index or not -1 <= node.parent < index:
-                yield f".nodes.{index} is not at its place in the tree"
+                yield f".nodes.{index} is not at its position in the tree"
             elif not within(node.kept, self.n_samples):
                 yield f".nodes.{index} keeps rows that do not exist"
 
-    def restored(self, seen: Seen) -> Self:
+    def restore(self, seen: Seen) -> Self:
         """Return the same tree for rows and labels in the order in which they were given."""
         rows, back = seen.order.rows, np.argsort(seen.labels)
         nodes = [replace(node, kept=rows[node.kept], V=node.V[:, back]) for node in self.nodes]
@@ -177,22 +155,10 @@ VOTES = ("hard", "soft")
 def vote(X: Any, voters: IntArray, tree: EmbeddingTree, kind: str) -> FloatArray:
     """Return a score for every instance and label, between -1 and 1.
 
-    Parameters
-    ----------
-    X : array or csr_array of shape (n_samples, n_features)
-        The instances.
-    voters : array of shape (n_samples, n_voters)
-        The indices of the nodes that each instance asks; one may occur several times.
-    tree : EmbeddingTree
-        Whose nodes.
-    kind : {"hard", "soft"}
-        Soft: the mean of the voters' scores, each clipped to [-1, 1].  Hard: the sign is that of
-        the majority (of an even vote, the sign of the mean clipped score), and among instances
-        and labels with as many votes the mean clipped score decides.
-
-    Returns
-    -------
-    array of shape (n_samples, n_labels)
+    ``voters`` has a row for each instance: the nodes that it asks, of which one may occur several
+    times.  A soft vote is the mean of the voters' scores, each clipped to [-1, 1].  A hard vote has
+    the sign of the majority (of an even vote, the sign of the mean clipped score), and among
+    instances and labels with as many votes the mean clipped score decides.
     """
     n_samples, n_voters = voters.shape
     totals = np.zeros((n_samples, tree[0].V.shape[1]))

@@ -11,7 +11,7 @@ from sklearn.model_selection import ParameterGrid
 
 from marginmf._utils.saved import ListOf, Optional, floats, saved
 from marginmf._utils.types import Float64Array, FloatArray
-from marginmf.labels.algebra.features import filled_columns
+from marginmf.labels.algebra.features import fill_columns
 from marginmf.labels.base import RULE, LabelsEstimator
 from marginmf.labels.order import Fold
 
@@ -33,29 +33,19 @@ class DecisionTuned(LabelsEstimator):
         ``predict_proba``, the estimators of `marginmf.labels` included.
     param_grid : mapping or list of mappings, optional
         Candidates for the estimator's parameters, as in scikit-learn's ``GridSearchCV``.
-    decision : {"sign", "global", "per_label"}
-        The rule; see `marginmf.labels.decisions`.
-    tune_for : {"accuracy", "micro_f1", "macro_f1", "hamming"}
-        The measure that thresholds and parameters are chosen for.
-    top1_if_empty : bool
-        Whether a row that would get no label gets its best one.
-    cv : int
-        How many folds.
+    decision, tune_for, top1_if_empty, cv
+        How scores become label sets, and what parameters are chosen for; see `LabelsEstimator`.
 
     Attributes
     ----------
     estimator_ : classifier
         The estimator, fitted to all rows.
-    thresholds_ : array of shape (n_labels,)
-        A label is predicted where its score is above.
     best_params_ : dict
         The candidate that was chosen.
     cv_values_ : list of float
         What every candidate reached, in the order of ``ParameterGrid(param_grid)``: the measure
         (for Hamming loss, minus the number of wrong labels) or, for a vector of classes, the share
         of them that is right.
-    classes_ : array
-        The names of the labels, or their numbers.
 
     Examples
     --------
@@ -106,14 +96,14 @@ class DecisionTuned(LabelsEstimator):
             super()._learn(X, Y, tuned)
             return
         candidates = list(ParameterGrid(self.param_grid))
-        trials = [self._judged(k, params, X, Y) for k, params in enumerate(candidates)]
+        trials = [self._evaluate(k, params, X, Y) for k, params in enumerate(candidates)]
         self.cv_values_ = [value for _, value in trials]
         best = int(np.argmax(self.cv_values_))
         self.best_params_ = candidates[best]
-        self._take_thresholds(trials[best][0] if tuned else np.zeros(Y.shape[1]), Y)
+        self._set_thresholds(trials[best][0] if tuned else np.zeros(Y.shape[1]), Y)
         self._fit_in_order(X, Y)
 
-    def _judged(
+    def _evaluate(
         self, number: int, params: Mapping[str, Any], X: Any, Y: csr_array
     ) -> tuple[Float64Array, float]:
         """Return a candidate's best thresholds, and what it reaches with them."""
@@ -121,11 +111,11 @@ class DecisionTuned(LabelsEstimator):
         trial._journal = self._journal.scope(f"candidate {number + 1}")
         trial.set_params(estimator=trial.estimator.set_params(**params), param_grid=None)
         if not self.targets_.vector:
-            return trial._tuned(X, Y)
+            return trial._choose_thresholds(X, Y)
         # Classes are predicted without thresholds: how many are right?
         right = [
             self.targets_.codes_of(scores) == self.targets_.codes_of(present - 0.5)
-            for scores, present in trial._held_out(X, Y)
+            for scores, present in trial._score_held_out(X, Y)
         ]
         return np.zeros(Y.shape[1]), float(np.concatenate(right).mean())
 
@@ -135,13 +125,15 @@ class DecisionTuned(LabelsEstimator):
             return
         if isinstance(self.estimator_, LabelsEstimator):
             # Its thresholds would be chosen twice; scores are all that is wanted of it.
-            self._learned_inside(self.estimator_, X, Y, False)
+            self._learn_inside(self.estimator_, X, Y, False)
         else:
             # int64, because scikit-learn's LabelBinarizer goes wrong on small integers when there
             # are more labels than they can count.
             indicator = Y.toarray().astype(np.int64)
             # One label is an ordinary vector of two classes: many refuse a column.
-            single = indicator.shape[1] == 1 and takes_vectors(self.estimator_)
+            tags = getattr(self.estimator_, "__sklearn_tags__", None)
+            takes_vectors = tags is None or tags().target_tags.single_output
+            single = indicator.shape[1] == 1 and takes_vectors
             self.estimator_.fit(X, indicator[:, 0] if single else indicator)
 
     def _scores(self, X: Any) -> FloatArray:
@@ -173,12 +165,6 @@ def takes_sparse(estimator: Any) -> bool:
     return tags is None or bool(tags().input_tags.sparse)
 
 
-def takes_vectors(estimator: Any) -> bool:
-    """Return whether a classifier learns from a vector of classes, as far as it tells."""
-    tags = getattr(estimator, "__sklearn_tags__", None)
-    return tags is None or bool(tags().target_tags.single_output)
-
-
 def n_scores(estimator: Any) -> int | None:
     """Return how many labels a fitted classifier gives scores for; None if it does not tell."""
     if isinstance(estimator, LabelsEstimator):
@@ -205,7 +191,7 @@ def score_flaws(
 
 
 def scores_of(estimator: Any, X: Any, n_labels: int) -> FloatArray:
-    """Return scores above 0 for labels that are more likely there than not, a column a label."""
+    """Return scores above 0 for labels that are more likely there than not, in columns."""
     if isinstance(estimator, LabelsEstimator):
         return estimator._label_scores(X)
     if hasattr(estimator, "decision_function"):
@@ -238,8 +224,8 @@ class Scaled(LabelsEstimator):
     estimator : LabelsEstimator
         A method of `marginmf.labels`.
     decision, tune_for, top1_if_empty, cv
-        How scores become label sets; see `DecisionTuned`.  What the estimator itself has for these
-        is not used.
+        How scores become label sets; see `LabelsEstimator`.  Those of the estimator inside are not
+        used.
 
     Attributes
     ----------
@@ -247,10 +233,6 @@ class Scaled(LabelsEstimator):
         The estimator, fitted to the scaled features.
     offset_, factor_ : array of shape (n_features,)
         A feature x becomes ``x * factor_ + offset_``.
-    thresholds_ : array of shape (n_labels,)
-        A label is predicted where its score is above.
-    classes_ : array
-        The names of the labels, or their numbers.
 
     Notes
     -----
@@ -296,12 +278,12 @@ class Scaled(LabelsEstimator):
     def _learn(self, X: Any, Y: csr_array, tuned: bool) -> None:
         # The estimator inside chooses the thresholds, because it may choose more with them.
         inside = clone(self.estimator)
-        self.estimator_ = self._learned_inside(inside, self._learn_scale(X), Y, tuned)
-        self._take_thresholds(self.estimator_.thresholds_, Y)
+        self.estimator_ = self._learn_inside(inside, self._learn_scale(X), Y, tuned)
+        self._set_thresholds(self.estimator_.thresholds_, Y)
 
     def _fit(self, X: Any, Y: csr_array) -> None:
         inside = clone(self.estimator)
-        self.estimator_ = self._learned_inside(inside, self._learn_scale(X), Y, False)
+        self.estimator_ = self._learn_inside(inside, self._learn_scale(X), Y, False)
 
     def _fit_each(self, X: Any, Y: csr_array, folds: list[Fold]) -> Iterator[LabelsEstimator]:
         # One scale for all folds, so that the estimator inside may share work among them.
@@ -314,7 +296,7 @@ class Scaled(LabelsEstimator):
             yield model
 
     def _scores(self, X: Any) -> FloatArray:
-        return self.estimator_._label_scores(scaled(X, self.offset_, self.factor_))
+        return self.estimator_._label_scores(scale_features(X, self.offset_, self.factor_))
 
     def _learn_scale(self, X: Any) -> Any:
         """Keep the scale of some features, and return them scaled."""
@@ -324,7 +306,7 @@ class Scaled(LabelsEstimator):
         constant = span <= 4 * np.finfo(np.float64).eps * np.maximum(abs(least), abs(greatest))
         self.factor_ = np.where(constant, 0.0, 1.0 / np.where(constant, 1.0, span))
         self.offset_ = -least * self.factor_
-        return scaled(X, self.offset_, self.factor_)
+        return scale_features(X, self.offset_, self.factor_)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -335,13 +317,13 @@ class Scaled(LabelsEstimator):
         return tags
 
 
-def scaled(X: Any, offset: Float64Array, factor: Float64Array) -> Any:
+def scale_features(X: Any, offset: Float64Array, factor: Float64Array) -> Any:
     """Return ``X * factor + offset``, sparse if X is, always in double precision.
 
     Rounded to single precision, the same numbers would not be the same rows any more.
 
     >>> X = csr_array([[0.0, 2.0], [4.0, 1.0]])
-    >>> scaled(X, np.array([0.0, -1.0]), np.array([0.25, 1.0])).toarray().tolist()
+    >>> scale_features(X, np.array([0.0, -1.0]), np.array([0.25, 1.0])).toarray().tolist()
     [[0.0, 1.0], [1.0, 0.0]]
     """
     if not issparse(X):
@@ -351,7 +333,7 @@ def scaled(X: Any, offset: Float64Array, factor: Float64Array) -> Any:
     if len(moved) == 0:
         return stretched
     everywhere = np.broadcast_to(offset[moved], (X.shape[0], len(moved)))
-    return csr_array(stretched + filled_columns(everywhere, moved, X.shape[1]))
+    return csr_array(stretched + fill_columns(everywhere, moved, X.shape[1]))
 
 
 def _extreme(X: Any, kind: str) -> Float64Array:

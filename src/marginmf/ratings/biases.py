@@ -63,7 +63,7 @@ class BiasProblem:
 
     def steps(self) -> Iterator[BiasStep]:
         """Yield the start, without any bias, and every step; ends where nothing is left to do."""
-        from marginmf.backends.cpu.least_squares import add_to_columns, row_sums
+        from marginmf.backends.cpu.linear_algebra import add_to_columns, row_sums
 
         data, entries = self.data, (self.data.indptr, self.data.indices)
         by_user, by_item = self._sums("user"), self._sums("item")
@@ -101,7 +101,7 @@ class BiasProblem:
 
     def users_given(self, items: Float64Array) -> Float64Array:
         """Return the users' biases that suit the items' best."""
-        from marginmf.backends.cpu.least_squares import row_sums
+        from marginmf.backends.cpu.linear_algebra import row_sums
 
         sums = np.empty(self.data.n_users)
         row_sums(0, self.data.n_users, self.data.indptr, self.data.indices, items, sums)

@@ -153,7 +153,7 @@ class Calibrator:
             The pairs are shared out to this many threads.
         """
         # Here, so that Numba is loaded when it is first needed and not before.
-        from marginmf.backends.cpu.probabilities import chances_above
+        from marginmf.backends.cpu.ranking import chances_above
 
         n_pairs, n_margins = margins.shape
         n_steps = len(self.intercepts)

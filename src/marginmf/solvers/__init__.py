@@ -7,8 +7,7 @@ A solver yields states, and each is written once against the few operations of `
 from collections.abc import Mapping
 
 from marginmf.solvers.apg import APG, Composite, Penalty
-from marginmf.solvers.descent import ConjugateGradient, Descent, GradientDescent
-from marginmf.solvers.lbfgs import LBFGS
+from marginmf.solvers.descent import LBFGS, ConjugateGradient, Descent, GradientDescent
 from marginmf.solvers.rowwise import minimise_rows
 from marginmf.solvers.run import (
     Callback,

@@ -30,15 +30,8 @@ class Penalty(Protocol):
 class Composite:
     """The objective of `APG`: a smooth function plus a penalty.
 
-    Parameters
-    ----------
-    smooth : callable
-        From a point to ``(value, gradient)``.
-    penalty : Penalty
-        The part with corners.
-    lipschitz : float, optional
-        The largest curvature of the smooth part; steps are its inverse.  By default it is found
-        by backtracking.
+    ``lipschitz`` is the largest curvature of the smooth part, whose inverse is the length of steps;
+    by default it is found by backtracking.
     """
 
     smooth: Objective

@@ -67,12 +67,8 @@ class Backtracking:
 class StrongWolfe:
     """Bracket a step that satisfies the strong Wolfe conditions, then close in on it.
 
-    Parameters
-    ----------
-    curvature : float
-        The share of the first slope that may be left (c2).
-    max_trials : int
-        After this number of evaluations the best step so far is taken.
+    ``curvature`` is the share of the first slope that may be left (c2).  After ``max_trials``
+    evaluations the best step so far is taken.
     """
 
     curvature: float = 0.9

@@ -13,40 +13,20 @@ import numpy as np
 
 from marginmf._utils.types import Array, Float64Array, FloatArray, IntArray
 
-
-@dataclass(frozen=True)
-class Settings:
-    """The constants of the method.
-
-    Parameters
-    ----------
-    memory : int
-        Past steps that shape a row's direction.
-    decrease, curvature : float
-        A step must lower the value by the first share of what the slope promises, and flatten the
-        slope to the second share: the weak Wolfe conditions.
-    rounding : float
-        Values this share apart may differ by rounding alone.
-    max_tries : int
-        A line search that has halved or doubled its step more often has failed.
-    patience, least_fall : int, float
-        A row whose value falls by less than this share in ``patience`` rounds is as low as it
-        gets: where the loss has kinks, the gradient does not tell.
-    share_done : float
-        Rows that are done are set aside when they are this share of all.
-    """
-
-    memory: int = 6
-    decrease: float = 1e-4
-    curvature: float = 0.9
-    rounding: float = 1e-6
-    max_tries: int = 25
-    patience: int = 30
-    least_fall: float = 1e-6
-    share_done: float = 0.25
-
-
-SETTINGS = Settings()
+#: Past steps that shape a row's direction.
+MEMORY = 6
+#: The weak Wolfe conditions: a step must lower the value by the first share of what the slope
+#: promises, and flatten the slope to the second share.
+DECREASE, CURVATURE = 1e-4, 0.9
+#: Values this share apart may differ by rounding alone.
+ROUNDING = 1e-6
+#: A line search that has halved or doubled its step more often has failed.
+MAX_TRIES = 25
+#: A row whose value falls by less than this share in this number of rounds is as low as it gets:
+#: where the loss has kinks, the gradient does not tell.
+LEAST_FALL, PATIENCE = 1e-6, 30
+#: Rows that are done are set aside when they are this share of all.
+SHARE_DONE = 0.25
 
 
 class RowProblems(Protocol):
@@ -62,7 +42,7 @@ class RowProblems(Protocol):
 def minimise_rows(
     problems: RowProblems, start: FloatArray, tol: float = 1e-5, max_rounds: int = 300
 ) -> FloatArray:
-    """Minimise every row's problem.
+    """Return the minimum of every row's problem, to the tolerance or to the numbers' precision.
 
     Parameters
     ----------
@@ -75,11 +55,6 @@ def minimise_rows(
         when its value falls no more.
     max_rounds : int
         The maximum number of evaluations of a row.
-
-    Returns
-    -------
-    array of shape (n_rows, n_parameters)
-        The minima, to the tolerance or to the precision of the numbers.
 
     Examples
     --------
@@ -99,14 +74,14 @@ def minimise_rows(
     rows = _Rows.begin(problems, points, tol)
     for number in range(max_rounds):
         done = ~rows.running
-        if done.sum() >= SETTINGS.share_done * len(done):
+        if done.sum() >= SHARE_DONE * len(done):
             points[rows.index[done]] = rows.point[done]
             left = np.flatnonzero(rows.running)
             if len(left) == 0:
                 return points
             rows, problems = rows.take(left), problems.take(left)
-        rows.advance(problems, slot=number % SETTINGS.memory)
-        if (number + 1) % SETTINGS.patience == 0:
+        rows.advance(problems, slot=number % MEMORY)
+        if (number + 1) % PATIENCE == 0:
             rows.stop_where_level()
     points[rows.index] = rows.point
     return points
@@ -161,9 +136,9 @@ class _Rows:
             shortest=np.zeros(n),
             longest=np.full(n, np.inf),
             tries=np.zeros(n, int),
-            steps=np.zeros((n, SETTINGS.memory, n_parameters), start.dtype),
-            changes=np.zeros((n, SETTINGS.memory, n_parameters), start.dtype),
-            weights=np.zeros((n, SETTINGS.memory)),
+            steps=np.zeros((n, MEMORY, n_parameters), start.dtype),
+            changes=np.zeros((n, MEMORY, n_parameters), start.dtype),
+            weights=np.zeros((n, MEMORY)),
             scale=np.ones(n),
         )
         rows._stop_where_done()
@@ -175,7 +150,7 @@ class _Rows:
         return replace(self, **{f.name: getattr(self, f.name)[which] for f in fields(self)})
 
     def advance(self, problems: RowProblems, slot: int) -> None:
-        """Evaluate one step of every row; rows that like theirs take it, others change its length.
+        """Evaluate one step of every row: it is taken, or its length changes.
 
         What a row learns from its step goes to that slot of its memory.
         """
@@ -184,13 +159,13 @@ class _Rows:
         with np.errstate(over="ignore", invalid="ignore"):
             value, gradient = problems(point)
             slope = _dot(gradient, self.direction)
-        promised = self.value + SETTINGS.decrease * self.length * self.slope
+        promised = self.value + DECREASE * self.length * self.slope
         # Close to the minimum the fall drowns in rounding, and the slope has to do instead: the
         # approximate Wolfe conditions of Hager and Zhang (2005).
-        flat = value <= self.value + SETTINGS.rounding * np.abs(self.value)
-        flat &= slope <= (2 * SETTINGS.decrease - 1) * self.slope
+        flat = value <= self.value + ROUNDING * np.abs(self.value)
+        flat &= slope <= (2 * DECREASE - 1) * self.slope
         low = (value <= promised) | flat
-        far = slope >= SETTINGS.curvature * self.slope
+        far = slope >= CURVATURE * self.slope
         self.longest = np.where(low, self.longest, self.length)
         self.shortest = np.where(low & ~far, self.length, self.shortest)
 
@@ -204,7 +179,7 @@ class _Rows:
 
     def stop_where_level(self) -> None:
         """Stop the rows whose value has hardly fallen since the last call."""
-        self.running &= self.earlier - self.value > SETTINGS.least_fall * np.abs(self.value)
+        self.running &= self.earlier - self.value > LEAST_FALL * np.abs(self.value)
         self.earlier = self.value.copy()
 
     def _stop_where_done(self) -> None:
@@ -230,15 +205,14 @@ class _Rows:
         self.tries += 1
         self._begin_search(taken)
         # What was learned may mislead: try plain steepest descent before giving up.
-        failed = self.running & ((self.tries > SETTINGS.max_tries) | (self.slope >= 0))
+        failed = self.running & ((self.tries > MAX_TRIES) | (self.slope >= 0))
         knew_something = self.weights.any(axis=1)
         self.running &= ~failed | knew_something
         self._forget(failed & knew_something)
 
     def _newton_direction(self, slot: int) -> FloatArray:
-        """Return minus the guessed inverse Hessian times the gradient; see `LBFGSDirections`."""
-        memory = SETTINGS.memory
-        newest_first = [(slot - age) % memory for age in range(memory)]
+        """Return minus the guessed inverse Hessian times the gradient; see `LBFGS`."""
+        newest_first = [(slot - age) % MEMORY for age in range(MEMORY)]
         direction, shares = -self.gradient, []
         for k in newest_first:
             share = self.weights[:, k] * _dot(self.steps[:, k], direction)
@@ -270,10 +244,8 @@ class _Rows:
 
 
 def _dot(a: FloatArray, b: FloatArray) -> Float64Array:
-    """Return the inner product of every row.
-
-    Rows are short: sums in float64 would cost three times as much and change nothing.
-    """
+    """Return the inner product of every row."""
+    # Rows are short: sums in float64 would cost three times as much and change nothing.
     products: Float64Array = np.einsum("ip,ip->i", a, b).astype(np.float64)
     return products
 

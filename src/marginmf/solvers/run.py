@@ -25,43 +25,31 @@ Objective = Callable[[Any], tuple[float, Any]]
 
 @dataclass(eq=False)
 class State:
-    """A solver after an iteration: all it takes to go on as if it had never stopped.
+    """A solver after an iteration: all it takes to resume as if it had never stopped.
 
     The point is usable and never changes.  The solver may write over the other vectors in its next
     step, unless `keep` was called before that.
 
-    Parameters
-    ----------
-    point : vector
-        Where the solver is; for a sampler, its sample.
-    value, gradient_norm : float
-        The objective there, and the norm of its gradient.
-    n_evaluations : int
-        How many times the objective was evaluated so far.
-    step_share : float
-        The length of the last step as a share of the point's norm; infinity where steps do not
-        tell how far the minimum is.
-    vectors, numbers : mapping of str to sequence
-        What else the solver has to know, under names of its own.
-    generators : mapping of str to GeneratorState
-        The random generators as they were after this iteration.
     """
 
+    #: Where the solver is (for a sampler, its sample), the objective there, its gradient's norm.
     point: Vector
     value: float
     gradient_norm: float
+    #: How many times the objective was evaluated so far.
     n_evaluations: int = 0
+    #: The length of the last step as a share of the point's norm; infinity where steps do not tell
+    #: how far the minimum is.
     step_share: float = math.inf
+    #: What else the solver has to know, under names of its own.
     vectors: Mapping[str, Sequence[Vector]] = field(default_factory=dict)
     numbers: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    #: The random generators as they were after this iteration.
     generators: Mapping[str, GeneratorState] = field(default_factory=dict)
     is_kept: bool = field(default=False, init=False)
 
     def keep(self) -> Self:
-        """Ask the solver to leave the vectors as they are; return this state.
-
-        It costs no copy: the solver makes new vectors where it would have used these again.
-        """
+        """Ask the solver to leave the vectors as they are, which costs no copy; return self."""
         self.is_kept = True
         return self
 
@@ -76,23 +64,14 @@ class Solver(Protocol):
     def steps(self, objective: Any, start: Any, vectors: Vectors) -> Iterator[State]:
         """Yield a state after every iteration, until no step leads further.
 
-        Parameters
-        ----------
-        objective : callable
-            From a point to ``(value, gradient)``; solvers may ask more of it.
-        start : vector or State
-            A point to begin at, which is not changed: the first state is that of the point itself.
-            Or a state of the same solver to go on from: the first state is the one after it.
-        vectors : Vectors
-            Arithmetic for the vectors.
+        The start is a point, which is not changed: the first state is that of the point itself.  Or
+        a state of the same solver to resume from: the first state is the one after it.
         """
 
 
 class Counted:
     """An objective that counts its evaluations, and is otherwise as it was.
 
-    Examples
-    --------
     >>> square = Counted(lambda x: (x * x, 2 * x))
     >>> square(3.0), square.n_evaluations
     ((9.0, 6.0), 1)
@@ -141,15 +120,14 @@ class Stopping:
     max_iter : int
         The maximum number of iterations.
     tol : float
-        Stop when an iteration lowers the objective by less than this share of it, on the average
-        of the last three.
+        The least share by which an iteration lowers the objective, averaged over the last three.
     gradient_tol : float
-        Stop when the gradient's norm is below this share of its norm at the start.
+        The least norm of the gradient, as a share of its norm at the start.
     max_seconds : float
         Stop after the first iteration that ends later than this.
     step_tol : float
-        Stop when a step is shorter than this share of the point's norm; for solvers whose steps
-        say how far the minimum is, such as `APG`.
+        The shortest step, as a share of the point's norm; for solvers whose steps tell how far
+        the minimum is, such as `APG`.
     """
 
     max_iter: int = 100
@@ -190,8 +168,7 @@ class EarlyStopping:
     Parameters
     ----------
     error_at : callable
-        From a point to what should be small beside the objective, such as the error on data that
-        the objective does not see.  It is called once after every iteration.
+        From a point to its error on held-out data; called once after every iteration.
     patience : int
         Stop after this number of iterations in a row without a new smallest error.
     """
@@ -202,16 +179,10 @@ class EarlyStopping:
 
 @dataclass(frozen=True, eq=False)
 class Paused:
-    """A minimisation after an iteration: give it to `minimise` as the start, and it goes on.
+    """A minimisation after an iteration: give it to `minimise` as the start to resume it.
 
-    Parameters
-    ----------
-    state : State
-        The solver's state.
-    history : sequence of Record
-        The iterations so far; the last one led to the state.
-    errors, best_point : sequence of float, vector
-        With early stopping: the error of every iteration, and the point where it was smallest.
+    ``history`` has the iterations so far; the last one led to the solver's state.  With early
+    stopping, ``errors`` has the error of every iteration, and ``best_point`` the smallest one.
     """
 
     state: State
@@ -273,7 +244,7 @@ def minimise(
     objective : callable
         From a point to ``(value, gradient)``; some solvers ask more of it.
     start : vector or Paused
-        The point to begin at, which is not changed; or a run to go on with, to the very same end.
+        The point to begin at, which is not changed; or a run to resume, to the very same end.
     stopping : Stopping, optional
         When to end.
     callbacks : sequence of callable
@@ -286,11 +257,6 @@ def minimise(
         Called with a `Paused` after every iteration that is not the last; if it returns True,
         the run pauses there.  It must `keep` what it wants to have longer than that.
 
-    Returns
-    -------
-    Result
-        The point, the history and the reason for stopping.
-
     Examples
     --------
     >>> import numpy as np
@@ -301,25 +267,27 @@ def minimise(
     """
     vectors = vectors or NumpyVectors()
     resumed = start if isinstance(start, Paused) else None
-    monitor = Monitor.begin(stopping, callbacks, resumed)
-    watch = _Watch.begin(early_stopping, vectors, resumed)
-    if watch is not None:
+    monitor, watch = Monitor(stopping or Stopping(), callbacks), None
+    if early_stopping is not None:
+        watch = _Watch(early_stopping, vectors)
         monitor.callbacks = [*callbacks, watch]
+    if resumed is not None:
+        monitor.resume(resumed.history)
+        if watch is not None:
+            watch.errors, watch.best_point = list(resumed.errors), resumed.best_point
     counted = Counted(objective, monitor.n_evaluations)
 
     def pauses(state: State) -> bool:
         if save is None:
             return False
-        history = tuple(monitor.history)
-        if watch is None:
-            return bool(save(Paused(state, history)))
-        return bool(save(Paused(state, history, tuple(watch.errors), watch.best_point)))
+        watched = () if watch is None else (tuple(watch.errors), watch.best_point)
+        return bool(save(Paused(state, tuple(monitor.history), *watched)))
 
     point, reason = start, None
     if resumed is not None:
-        point = resumed.state.point
-        reason = StopReason.PAUSED if pauses(resumed.state) else None
-    steps = iter(solver.steps(counted, start if resumed is None else resumed.state, vectors))
+        start, point = resumed.state, resumed.state.point
+        reason = StopReason.PAUSED if pauses(start) else None
+    steps = iter(solver.steps(counted, start, vectors))
     while reason is None:
         state = next(steps, None)
         # The evaluations of a last step that led nowhere count too.
@@ -349,25 +317,16 @@ class Monitor:
     n_evaluations: int = 0
     _start: float = field(default_factory=time.perf_counter)
 
-    @classmethod
-    def begin(
-        cls, stopping: Stopping | None, callbacks: Sequence[Callback], resumed: Paused | None
-    ) -> "Monitor":
-        """Return a monitor at the start or, given a run, as it was there, clock included."""
-        monitor = cls(stopping or Stopping(), callbacks)
-        if resumed is not None:
-            monitor.history.extend(resumed.history)
-            monitor.n_evaluations = resumed.history[-1].n_evaluations
-            monitor._start -= resumed.history[-1].seconds
-        return monitor
+    def resume(self, history: Sequence[Record]) -> None:
+        """Go on after these iterations, clock included."""
+        self.history.extend(history)
+        self.n_evaluations = history[-1].n_evaluations
+        self._start -= history[-1].seconds
 
     def record(
         self, objective: float, gradient_norm: float, point: Any, step_share: float = math.inf
     ) -> StopReason | None:
-        """Note where an iteration ended; return why to stop here, or None to go on.
-
-        ``step_share`` is the length of the step that led here, as a share of the point's norm.
-        """
+        """Record where an iteration ended; return why to stop here, or None to go on."""
         now = Record(
             iteration=len(self.history),
             objective=objective,
@@ -390,7 +349,7 @@ class Monitor:
             return next(reasons, StopReason.CALLBACK)
         return self._reason(now, step_share)
 
-    def fall(self) -> float:
+    def _fall(self) -> float:
         """Return how far an iteration lowered the objective, on the average of the last three."""
         if len(self.history) <= PATIENCE:
             return math.inf
@@ -402,7 +361,7 @@ class Monitor:
             return StopReason.GRADIENT
         if step_share <= rules.step_tol:
             return StopReason.STEP
-        if self.fall() <= rules.tol * abs(now.objective):
+        if self._fall() <= rules.tol * abs(now.objective):
             return StopReason.OBJECTIVE
         if now.iteration >= rules.max_iter:
             return StopReason.MAX_ITER
@@ -423,16 +382,6 @@ class _Watch:
     vectors: Vectors
     errors: list[float] = field(default_factory=list)
     best_point: Any = None
-
-    @classmethod
-    def begin(
-        cls, rule: EarlyStopping | None, vectors: Vectors, resumed: Paused | None
-    ) -> "_Watch | None":
-        if rule is None:
-            return None
-        if resumed is None:
-            return cls(rule, vectors)
-        return cls(rule, vectors, list(resumed.errors), resumed.best_point)
 
     def __call__(self, progress: Progress) -> StopReason | None:
         self.errors.append(float(self.rule.error_at(progress.point)))

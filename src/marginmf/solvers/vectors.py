@@ -43,8 +43,6 @@ class Vectors(Protocol):
 class NumpyVectors:
     """NumPy arrays of any shape.
 
-    Examples
-    --------
     >>> vectors = NumpyVectors()
     >>> vectors.combine((1.0, 2.0), (np.array([1.0, 2.0]), np.array([1.0, 1.0])))
     array([3., 4.])
@@ -81,13 +79,6 @@ class BufferPool:
 
     Vectors are large: allocating one, page by page, takes longer than filling it.
 
-    Parameters
-    ----------
-    vectors : Vectors
-        The arithmetic.
-
-    Examples
-    --------
     >>> pool = BufferPool(NumpyVectors())
     >>> old = np.array([1.0, 2.0])
     >>> pool.release(old)

@@ -13,9 +13,9 @@ from marginmf.labels.algebra.grams import (
     LabelGram,
     cross_product,
     feature_moments,
-    is_formed,
     normal_matrix,
     row_blocks,
+    should_form,
 )
 
 patient = settings(deadline=None, max_examples=25)
@@ -42,7 +42,7 @@ def kind(request):
 @pytest.mark.parametrize("normal", [FormedNormal, ImplicitNormal])
 def test_normal_matrix_is_that_of_centred_features(kind, normal, piece, monkeypatch) -> None:
     monkeypatch.setattr(grams, "BLOCK", piece)
-    monkeypatch.setattr(grams, "is_formed", lambda *_: normal is FormedNormal)
+    monkeypatch.setattr(grams, "should_form", lambda *_: normal is FormedNormal)
     X = features(0)
     moments = feature_moments(kind(X))
     product = normal_matrix(kind(X), moments, np.float64, 3)
@@ -101,7 +101,7 @@ def test_label_gram_is_that_of_centred_labels(most_dense, monkeypatch) -> None:
     np.testing.assert_allclose(gram.matrix, centred(Y).T @ centred(Y), atol=1e-12)
     assert gram.trace == pytest.approx(np.square(centred(Y)).sum())
     order = np.array([3, 0, 5, 1, 2, 4])
-    np.testing.assert_array_equal(gram.taken(order).together.toarray(), Y[:, order].T @ Y[:, order])
+    np.testing.assert_array_equal(gram.take(order).together.toarray(), Y[:, order].T @ Y[:, order])
 
 
 def test_wide_features_are_never_multiplied_out() -> None:
@@ -111,13 +111,13 @@ def test_wide_features_are_never_multiplied_out() -> None:
         bounds = np.arange(0, n * each + 1, each)
         return csr_array((np.ones(n * each), columns, bounds), shape=(n, width))
 
-    assert not is_formed(sparse(6000, 47_236, 0.0016), np.float32, 100)
+    assert not should_form(sparse(6000, 47_236, 0.0016), np.float32, 100)
     # Few entries: two thin products are cheaper than a square matrix.
-    assert not is_formed(sparse(978, 1449, 0.009), "f4", 45)
+    assert not should_form(sparse(978, 1449, 0.009), "f4", 45)
     # Many rows: forming the matrix once pays.
-    assert is_formed(sparse(20_000, 500, 0.02), "f4", 100)
-    assert is_formed(np.zeros((2000, 100)), np.float32, 50)
-    assert not is_formed(np.zeros((100, 5000)), np.float32, 50)
+    assert should_form(sparse(20_000, 500, 0.02), "f4", 100)
+    assert should_form(np.zeros((2000, 100)), np.float32, 50)
+    assert not should_form(np.zeros((100, 5000)), np.float32, 50)
 
 
 def test_row_blocks_are_all_rows_once(kind, monkeypatch) -> None:

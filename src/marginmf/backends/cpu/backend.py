@@ -10,10 +10,9 @@ from numpy.typing import DTypeLike
 from scipy.sparse import csr_array
 
 from marginmf._utils.types import Array, FloatArray, IntArray
-from marginmf.backends.cpu import gradients, least_squares, sums
-from marginmf.backends.cpu.blocks import SIZES, Blocks, over_blocks
+from marginmf.backends.cpu import gradients, linear_algebra
+from marginmf.backends.cpu.gradients import RatingBlocks, over_blocks
 from marginmf.backends.cpu.losses import for_loss, make_proximal_rows
-from marginmf.backends.interface import RowGradients, RowLosses
 from marginmf.backends.reference import (
     HostLayout,
     parameter_shapes,
@@ -21,7 +20,16 @@ from marginmf.backends.reference import (
     threshold_shape,
 )
 from marginmf.backends.rows import Coordinates, FeatureMatrices, Rows
-from marginmf.backends.specs import Anchored, Proximal, Real, Spec, Thresholds, TwoLevel
+from marginmf.backends.specs import (
+    Anchored,
+    Proximal,
+    Real,
+    RowGradients,
+    RowLosses,
+    Spec,
+    Thresholds,
+    TwoLevel,
+)
 from marginmf.backends.threads import even_bounds, one_blas_thread, row_bounds, run
 from marginmf.solvers.vectors import NumpyVectors
 
@@ -31,9 +39,6 @@ _NUMBERS_AT_A_TIME = 3_000
 # How many factors the inner loops take in one pass over a row's entries, most first, and how many
 # factors a pass costs as much as.
 _STEPS, _PASS = (32, 16, 8, 4), 8
-
-# Rows whose least-squares problems are solved in one call.
-_SOLVE_BLOCK = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,8 +56,10 @@ class PlacedFeatures:
 
     @classmethod
     def of(cls, matrix: csr_array, dtype: DTypeLike) -> "PlacedFeatures":
-        """Bring a matrix into the form that kernels want."""
-        placed = [_in_rows(each, dtype) for each in (matrix, matrix.T)]
+        """Bring a matrix into the form that kernels are compiled for."""
+        placed = [csr_array(each, dtype=dtype) for each in (matrix, matrix.T)]
+        for each in placed:
+            each.indptr, each.indices = each.indptr.astype(np.int64), each.indices.astype(np.int32)
         return cls(*placed, Coordinates.plain(matrix.shape[1]))
 
 
@@ -65,8 +72,7 @@ class CpuResident:
     """
 
     rows: Rows
-    blocks: Blocks
-    bands: IntArray
+    blocks: RatingBlocks
     codes: IntArray
     labels: Array
     spec: Spec
@@ -118,17 +124,13 @@ class CpuBackend(NumpyVectors):
         features: FeatureMatrices | None = None,
     ) -> CpuResident:
         """Deal the ratings into blocks."""
-        n_columns, n_factors = shape
-        n_blocks = SIZES.n_blocks(len(rows), rows.n_rows, n_columns, n_factors)
-        blocks = Blocks.of(rows, n_columns, n_blocks)
+        blocks = RatingBlocks.suited(rows, *shape)
         codes = blocks.deal(rows, rows.codes)
         shapes = parameter_shapes(rows, spec, shape, features)
         widths = tuple(padded_width(width) for _, width in shapes)
         layout = HostLayout(tuple(shapes), np.dtype(dtype), widths)
         built = tuple(PlacedFeatures.of(matrix, dtype) for matrix in features or ())
-        placed = CpuResident(
-            rows, blocks, blocks.bands(), codes, codes, spec, float(reg), layout, built
-        )
+        placed = CpuResident(rows, blocks, codes, codes, spec, float(reg), layout, built)
         return placed.asking(spec, reg)
 
     def gradient(
@@ -146,7 +148,7 @@ class CpuBackend(NumpyVectors):
         value = self._fill_gradient(resident, 0.0, effective, by_parts[:3])
         for (features, _, by_x), y, by_own in zip(sides, penalised, by_parts[:2], strict=True):
             by_x[:] = 0
-            sums.add_sparse_product(
+            linear_algebra.add_sparse_product(
                 features.turned, features.turned.data, by_own, by_x, self.n_threads
             )
             by_x *= features.scales
@@ -159,18 +161,18 @@ class CpuBackend(NumpyVectors):
         self, rows: Rows, spec: Spec, factors: FloatArray, given: FloatArray, thresholds: FloatArray
     ) -> RowGradients:
         """Return the loss and the gradient of every row, with the columns' factors given."""
-        blocks = Blocks(rows.indptr[None], rows.indices, np.array([0, len(given)]))
-        bands, by_factors = blocks.bands(), np.zeros_like(factors)
+        blocks = RatingBlocks(rows.indptr[None], rows.indices, np.array([0, len(given)]))
+        by_factors = np.zeros_like(factors)
         sides = (factors, given, by_factors, by_factors[:0])
         if isinstance(spec, Anchored | Proximal):
             scores = self._block_scores(blocks, factors, given)
             losses, weights = self.row_losses(rows, spec, scores, thresholds)[:2]
-            self._scatter(blocks, bands, weights, *sides)
+            self._scatter(blocks, weights, *sides)
             return RowGradients(losses, by_factors)
         labels: Array = spec.targets if isinstance(spec, Real) else rows.codes
         by_threshold = np.zeros_like(thresholds)
         losses = self._gradient(
-            *(spec, 0.0, blocks, bands, labels, factors, given, thresholds, *sides[2:]),
+            *(spec, 0.0, blocks, labels, factors, given, thresholds, *sides[2:]),
             by_threshold,
         )
         return RowGradients(
@@ -192,20 +194,17 @@ class CpuBackend(NumpyVectors):
     def scores(self, rows: IntArray, columns: IntArray, U: FloatArray, V: FloatArray) -> FloatArray:
         """Return ``U[rows[k]] . V[columns[k]]`` for every k."""
         out = np.empty(len(rows), U.dtype)
-        self._over_range(sums.scores, len(rows), U.shape[1], rows, columns, U, V, out)
+        self._over_range(linear_algebra.scores, len(rows), U.shape[1], rows, columns, U, V, out)
         return out
 
     def solve_rows(self, rows: Rows, spec: Real, given: FloatArray, ridge: float) -> FloatArray:
         """Return, for every row, the ridge regression of its targets on its columns' factors."""
         out = np.empty((rows.n_rows, given.shape[1]), given.dtype)
-
-        def task(start: int, stop: int) -> None:
-            _solve_rows(start, stop, rows, spec.targets, given, ridge, out)
-
+        bounds = row_bounds(rows.indptr, self.n_threads, given.shape[1] ** 2)
+        arguments = (rows, spec.targets, given, ridge, out)
         # BLAS would otherwise start threads of its own in each of ours.
         with one_blas_thread():
-            bounds = row_bounds(rows.indptr, self.n_threads, given.shape[1] ** 2)
-            run(task, bounds, self.n_threads)
+            run(linear_algebra.solve_rows, bounds, self.n_threads, *arguments)
         return out
 
     def improve_rows(
@@ -219,27 +218,26 @@ class CpuBackend(NumpyVectors):
     ) -> FloatArray:
         """Return rows nearer to those of `solve_rows`, by a few steps of conjugate gradients."""
         with one_blas_thread():  # so that threads do not change the rounding
-            eigenvalues, basis = least_squares.eigenbasis(given, rows.indices)
+            eigenvalues, basis = linear_algebra.eigenbasis(given, rows.indices)
             turned, columns = start @ basis, given @ basis
         # A ridge that this precision takes for zero would be divided by.
         weight = given.dtype.type(max(ridge, float(np.finfo(given.dtype).tiny)))
-        arguments = (rows.indptr, rows.indices, spec.targets, columns, weight, eigenvalues)
-
-        def task(first: int, last: int) -> None:
-            least_squares.improve_rows(first, last, *arguments, n_steps, turned)
-
-        work = 2 * (n_steps + 1) * given.shape[1]
-        run(task, row_bounds(rows.indptr, self.n_threads, work), self.n_threads)
+        bounds = row_bounds(rows.indptr, self.n_threads, 2 * (n_steps + 1) * given.shape[1])
+        run(
+            *(linear_algebra.improve_rows, bounds, self.n_threads),
+            *(rows.indptr, rows.indices, spec.targets, columns, weight, eigenvalues),
+            *(n_steps, turned),
+        )
         with one_blas_thread():
             improved: FloatArray = turned @ basis.T
         return improved
 
     def dots(self, vectors: Sequence[FloatArray], b: FloatArray) -> list[float]:
         """Return the inner products of several vectors with one, in one pass over it."""
-        block = sums.BLOCK
+        block = linear_algebra.BLOCK
         parts = np.empty((-(-len(b) // block), len(vectors)))
         arguments = (_addresses(vectors), b, block, parts)
-        self._over_range(sums.dots, len(parts), block * len(vectors), *arguments)
+        self._over_range(linear_algebra.dots, len(parts), block * len(vectors), *arguments)
         totals: list[float] = parts.sum(axis=0).tolist()
         return totals
 
@@ -250,24 +248,23 @@ class CpuBackend(NumpyVectors):
         out: FloatArray | None = None,
     ) -> FloatArray:
         """Return the sum of vectors, each times a number; at least one, in one pass."""
-        out, block = np.empty_like(vectors[0]) if out is None else out, sums.BLOCK
+        out, block = np.empty_like(vectors[0]) if out is None else out, linear_algebra.BLOCK
         arguments = (np.array(scales, out.dtype), _addresses(vectors), block, out)
         n_blocks = -(-len(out) // block)
-        self._over_range(sums.combine, n_blocks, block * len(vectors), *arguments)
+        self._over_range(linear_algebra.combine, n_blocks, block * len(vectors), *arguments)
         return out
 
     def _over_range(self, kernel: Callable[..., Any], n: int, work: int, *args: Any) -> None:
-        def task(start: int, stop: int) -> None:
-            kernel(start, stop, *args)
-
-        run(task, even_bounds(n, self.n_threads, work), self.n_threads)
+        run(kernel, even_bounds(n, self.n_threads, work), self.n_threads, *args)
 
     def _built(self, features: PlacedFeatures, own: FloatArray, y: FloatArray) -> FloatArray:
         """Return effective factors: own ones, and features times their weights."""
         if not len(y):
             return own
         built, matrix = own.copy(), features.matrix
-        sums.add_sparse_product(matrix, matrix.data, features.scales * y, built, self.n_threads)
+        linear_algebra.add_sparse_product(
+            matrix, matrix.data, features.scales * y, built, self.n_threads
+        )
         return built
 
     def _add_penalty(self, reg: float, own: FloatArray, by_own: FloatArray) -> float:
@@ -289,10 +286,16 @@ class CpuBackend(NumpyVectors):
         if isinstance(resident.spec, Proximal):
             by_U[:], by_V[:] = 0, 0
             value = self._add_penalty(reg, U, by_U) + self._add_penalty(reg, V, by_V)
-            return value + float(self._add_proximal(resident, U, V, by_U, by_V).sum())
+            blocks, scores = resident.blocks, self._block_scores(resident.blocks, U, V)
+            losses, weights, _ = self._proximal(
+                *(resident.spec, blocks.indptr, blocks.row_ends),
+                *(scores, resident.labels, resident.rows.n_levels),
+            )
+            self._scatter(blocks, weights, U, V, by_U, by_V)
+            return value + float(losses.sum())
         by_threshold[:] = 0
         values = self._gradient(
-            *(resident.spec, reg, resident.blocks, resident.bands, resident.labels),
+            *(resident.spec, reg, resident.blocks, resident.labels),
             *(U, V, thresholds, by_U, by_V, by_threshold),
         )
         return float(values.sum())
@@ -301,8 +304,7 @@ class CpuBackend(NumpyVectors):
         self,
         spec: Spec,
         reg: float,
-        blocks: Blocks,
-        bands: IntArray,
+        blocks: RatingBlocks,
         labels: Array,
         U: FloatArray,
         V: FloatArray,
@@ -328,32 +330,14 @@ class CpuBackend(NumpyVectors):
             case _:
                 raise TypeError(f"{spec!r} is not a question that this backend knows.")
         opening = (blocks.edges, U.dtype.type(reg), squares)
-        self._over_blocks(kernel, blocks, bands, opening, U, V, by_U, by_V, *arguments)
+        self._over_blocks(kernel, blocks, opening, U, V, by_U, by_V, *arguments)
         squares *= 0.5 * reg
         return values
-
-    def _add_proximal(
-        self, resident: CpuResident, U: FloatArray, V: FloatArray, *by_sides: FloatArray
-    ) -> FloatArray:
-        """Add the derivatives of the losses to both sides' gradients; return the rows' losses."""
-        blocks, spec = resident.blocks, resident.spec
-        assert isinstance(spec, Proximal)
-        losses, weights, _ = self._proximal(
-            spec,
-            blocks.indptr,
-            blocks.row_ends,
-            self._block_scores(blocks, U, V),
-            resident.labels,
-            resident.rows.n_levels,
-        )
-        self._scatter(blocks, resident.bands, weights, U, V, *by_sides)
-        return losses
 
     def _over_blocks(
         self,
         kernel: Callable[..., int],
-        blocks: Blocks,
-        bands: IntArray,
+        blocks: RatingBlocks,
         opening: tuple[Any, ...],
         U: FloatArray,
         V: FloatArray,
@@ -367,24 +351,21 @@ class CpuBackend(NumpyVectors):
         def work(block: int, band: int, progress: IntArray) -> int:
             # A few rows more: threads that write close to each other wait for each other.
             scratch = np.empty((6, at_a_time), U.dtype)[2:4]
-            where = (bands, progress, *opening, blocks.indptr, blocks.indices)
+            where = (blocks.bands, progress, *opening, blocks.indptr, blocks.indices)
             return int(kernel(block, band, *where, U, V, by_U, by_V, scratch, *args))
 
-        over_blocks(work, blocks, bands, self.n_threads, n_factors)
+        over_blocks(work, blocks, self.n_threads, n_factors)
 
-    def _scatter(self, blocks: Blocks, bands: IntArray, weights: FloatArray, *sides: Any) -> None:
+    def _scatter(self, blocks: RatingBlocks, weights: FloatArray, *sides: Any) -> None:
         """Add what derivatives by the scores give to both sides' gradients."""
-        self._over_blocks(gradients.scatter_gradient, blocks, bands, (), *sides, weights)
+        self._over_blocks(gradients.scatter_gradient, blocks, (), *sides, weights)
 
-    def _block_scores(self, blocks: Blocks, U: FloatArray, V: FloatArray) -> FloatArray:
+    def _block_scores(self, blocks: RatingBlocks, U: FloatArray, V: FloatArray) -> FloatArray:
         """Return the scores of all entries, in the order of the blocks."""
         out = np.empty(len(blocks.indices), U.dtype)
         bounds = row_bounds(blocks.row_ends, self.n_threads, U.shape[1])
-
-        def task(start: int, stop: int) -> None:
-            gradients.score_rows(start, stop, blocks.indptr, blocks.indices, U, V, out)
-
-        run(task, bounds, self.n_threads)
+        arguments = (blocks.indptr, blocks.indices, U, V, out)
+        run(gradients.score_rows, bounds, self.n_threads, *arguments)
         return out
 
     def _proximal(
@@ -400,11 +381,8 @@ class CpuBackend(NumpyVectors):
         kernel = for_loss(make_proximal_rows, spec.loss)
         losses, weights = np.empty(indptr.shape[1] - 1), np.empty_like(scores)
         means = np.empty((len(losses), n_levels), scores.dtype)
-
-        def task(start: int, stop: int) -> None:
-            kernel(start, stop, indptr, scores, codes, losses, weights, means)
-
-        run(task, row_bounds(row_ends, self.n_threads, n_levels), self.n_threads)
+        bounds = row_bounds(row_ends, self.n_threads, n_levels)
+        run(kernel, bounds, self.n_threads, indptr, scores, codes, losses, weights, means)
         return losses, weights, means
 
 
@@ -426,42 +404,9 @@ def padded_width(n_factors: int) -> int:
     return min(range(first, first + _STEPS[0], _STEPS[-1]), key=cost)
 
 
-def _in_rows(matrix: Any, dtype: DTypeLike) -> csr_array:
-    """Return a sparse matrix in rows, with indices of the types that kernels are compiled for."""
-    placed = csr_array(matrix, dtype=dtype)
-    placed.indptr, placed.indices = placed.indptr.astype(np.int64), placed.indices.astype(np.int32)
-    return placed
-
-
 def _addresses(vectors: Sequence[FloatArray]) -> IntArray:
     """Return where vectors of one kind and length, without gaps, are in memory."""
     for vector in vectors:
         if not vector.flags.c_contiguous or vector.dtype != vectors[0].dtype:
             raise ValueError("Vectors must be contiguous and of one type.")
     return np.array([vector.ctypes.data for vector in vectors], np.uintp)
-
-
-def _solve_rows(
-    start: int,
-    stop: int,
-    rows: Rows,
-    targets: FloatArray,
-    factors: FloatArray,
-    ridge: float,
-    out: FloatArray,
-) -> None:
-    # The work is matrix products, which BLAS does best and without the interpreter lock; there
-    # is nothing to compile here.
-    n_factors = factors.shape[1]
-    diagonal = np.arange(n_factors)
-    for first in range(start, stop, _SOLVE_BLOCK):
-        block = range(first, min(first + _SOLVE_BLOCK, stop))
-        grams = np.empty((len(block), n_factors, n_factors), factors.dtype)
-        right = np.empty((len(block), n_factors, 1), factors.dtype)
-        for k, i in enumerate(block):
-            entries = slice(rows.indptr[i], rows.indptr[i + 1])
-            own = factors[rows.indices[entries]]
-            np.dot(own.T, own, out=grams[k])
-            np.dot(targets[entries], own, out=right[k, :, 0])
-        grams[:, diagonal, diagonal] += ridge
-        out[first : block.stop] = np.linalg.solve(grams, right)[:, :, 0]

@@ -5,7 +5,7 @@ as an argument would defeat the cache on disk), and no parallel twins (see
 `marginmf.backends.threads`).
 """
 
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -19,20 +19,22 @@ FASTMATH = ("reassoc", "contract", "nsz")
 _kernels: list[Any] = []
 
 
-def kernel(function: Any) -> Any:
+def kernel(function: Any = None, *, disk: bool = True, **options: Any) -> Any:
     """Compile a function that Python calls, without the interpreter lock; keep it on disk."""
-    return registered(njit(cache=True, nogil=True, fastmath=set(FASTMATH))(function))
-
-
-def inline(function: Any) -> Any:
-    """Compile a function that kernels call."""
-    return njit(nogil=True, forceinline=True, fastmath=set(FASTMATH))(function)
-
-
-def registered(compiled: Any) -> Any:
-    """Return a kernel after noting it for `n_compilations`."""
+    if function is None:
+        return partial(kernel, disk=disk, **options)
+    if disk:
+        options["cache"] = True
+    compiled = njit(nogil=True, **{"fastmath": set(FASTMATH)} | options)(function)
     _kernels.append(compiled)
     return compiled
+
+
+def inline(function: Any = None, **options: Any) -> Any:
+    """Compile a function that kernels call."""
+    if function is None:
+        return partial(inline, **options)
+    return njit(nogil=True, forceinline=True, fastmath=set(FASTMATH), **options)(function)
 
 
 def n_compilations() -> int:
@@ -49,6 +51,6 @@ def sources(vector_code: bool) -> int:
     changes.
     """
     checksum = int(vector_code)
-    for module in ("compiling", "losses", "plain", "vector_code"):
+    for module in ("compiling", "inner_loops", "losses", "vector_code"):
         checksum = crc32((Path(__file__).parent / f"{module}.py").read_bytes(), checksum)
     return checksum

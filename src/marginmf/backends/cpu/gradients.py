@@ -1,13 +1,18 @@
 """The gradient of a ratings objective in one pass over the ratings.
 
+Ratings are dealt into blocks of columns whose factors fit into a cache.  The blocks depend on the
+data alone, and so does the order in which every sum is made: each block goes through the rows from
+the first to the last, and through a row's entries from left to right.
+
 For a few entries of a row at a time: their scores, their loss, and back to both sides' gradients,
 while the columns' factors are still in the nearest cache.  The loss stands in between as in
 `marginmf.backends.cpu.losses`: one kernel for each loss of the table.
 
 A kernel works on one block of columns, band after band of the rows.  Blocks run side by side: each
 waits, before every band, until the block before it is done with the band.  So nobody else writes
-the band's rows or the block's columns meanwhile, and every sum is made in the same order as by one
-thread.  A kernel that has waited for long returns the band that it waits for, and is called again.
+the band's rows or the block's columns meanwhile: there is no copy of anybody's gradient, and the
+result is the same for any number of threads and bands.  A kernel that has waited for long returns
+the band that it waits for, and is called again.
 
 What the penalty gives is where gradients begin: the columns' at the start of their block, a row's
 in the first block, where its loss begins with its part of the penalty.  Where the columns' gradient
@@ -16,10 +21,16 @@ a time: scores and weights, which must not share memory, or the losses are not t
 code.
 """
 
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
+from marginmf._utils.types import Array, IntArray
 from marginmf.backends.cpu.compiling import inline, kernel, sources
 from marginmf.backends.cpu.inner_loops import (
     VECTOR_CODE,
@@ -29,6 +40,8 @@ from marginmf.backends.cpu.inner_loops import (
     store_release,
 )
 from marginmf.backends.cpu.losses import real_row, threshold_row, two_level_row
+from marginmf.backends.rows import BLOCK, Rows
+from marginmf.backends.threads import row_parts, run, useful
 
 # Numbers between two blocks' progress: threads that write close to each other wait for each other.
 STRIDE = 8
@@ -83,24 +96,9 @@ def make_two_level_gradient(key: int) -> Any:
 
     @kernel
     def two_level_gradient(
-        block,
-        band,
-        bands,
-        progress,
-        edges,
-        reg,
-        squares,
-        indptr,
-        indices,
-        U,
-        V,
-        by_U,
-        by_V,
-        scratch,
-        levels,
-        cut,
-        losses,
-    ):
+        block, band, bands, progress, edges, reg, squares, indptr, indices, U, V, by_U, by_V,
+        scratch, levels, cut, losses,
+    ):  # fmt: skip
         if band == 0:
             _open_block(block, edges, reg, V, by_V, squares)
         for b in range(band, bands.shape[0] - 1):
@@ -128,26 +126,9 @@ def make_threshold_gradient(key: int) -> Any:
 
     @kernel
     def threshold_gradient(
-        block,
-        band,
-        bands,
-        progress,
-        edges,
-        reg,
-        squares,
-        indptr,
-        indices,
-        U,
-        V,
-        by_U,
-        by_V,
-        scratch,
-        levels,
-        thresholds,
-        reach,
-        losses,
-        by_threshold,
-    ):
+        block, band, bands, progress, edges, reg, squares, indptr, indices, U, V, by_U, by_V,
+        scratch, levels, thresholds, reach, losses, by_threshold,
+    ):  # fmt: skip
         if band == 0:
             _open_block(block, edges, reg, V, by_V, squares)
         for b in range(band, bands.shape[0] - 1):
@@ -177,23 +158,9 @@ def make_real_gradient(key: int) -> Any:
 
     @kernel
     def real_gradient(
-        block,
-        band,
-        bands,
-        progress,
-        edges,
-        reg,
-        squares,
-        indptr,
-        indices,
-        U,
-        V,
-        by_U,
-        by_V,
-        scratch,
-        targets,
-        losses,
-    ):
+        block, band, bands, progress, edges, reg, squares, indptr, indices, U, V, by_U, by_V,
+        scratch, targets, losses,
+    ):  # fmt: skip
         if band == 0:
             _open_block(block, edges, reg, V, by_V, squares)
         for b in range(band, bands.shape[0] - 1):
@@ -250,3 +217,167 @@ def _make_score_rows(key: int) -> Any:
 scatter_gradient = _make_scatter_gradient(sources(VECTOR_CODE))
 #: Fills its last argument with the scores of all entries of some rows, in every block.
 score_rows = _make_score_rows(sources(VECTOR_CODE))
+
+
+@dataclass(frozen=True)
+class BlockSizes:
+    """How ratings are divided into blocks, tuned on matrices of 1 to 50 million ratings."""
+
+    #: What fits into the second cache of most processors: a block's factors and their gradient.
+    cache_bytes: int = 1 << 18
+    #: The fewest entries that a row should have in a block on average: a row's own factors are
+    #: fetched once for them.
+    shortest: int = 8
+    #: Matrices of ``many`` entries and more have at least ``parallel`` blocks, which is how many
+    #: threads can work at once, with half as many entries of a row in each if need be.
+    parallel: int = 16
+    many: int = 5_000_000
+    #: The most blocks.
+    most: int = 64
+    #: The cost of all columns relative to all entries, and of opening a row relative to one entry.
+    column: float = 0.1
+    opening: float = 4.0
+    #: About how many entries of a block a thread works on before it tells the next block.
+    band: int = 2_048
+
+    def n_blocks(self, n_entries: int, n_rows: int, n_columns: int, n_factors: int) -> int:
+        """Return how many blocks of columns suit a matrix.
+
+        >>> BlockSizes().n_blocks(1_000_000, 6_000, 3_700, 100)
+        12
+        """
+        row_length = n_entries / max(n_rows, 1)
+        fitting = 8 * n_columns * n_factors / self.cache_bytes
+        wanted = min(fitting, row_length / self.shortest)
+        if n_entries >= self.many:
+            wanted = max(wanted, min(self.parallel, 2 * row_length / self.shortest))
+        if wanted < 2:
+            return 1
+        # An even number, which suits two threads.
+        return int(min(2 * np.ceil(wanted / 2), self.most, n_columns))
+
+
+SIZES = BlockSizes()
+
+
+@dataclass(frozen=True, eq=False)
+class RatingBlocks:
+    """The entries of a matrix, block after block of its columns, row after row in each.
+
+    Row ``i`` owns the entries ``indptr[b, i]:indptr[b, i + 1]`` of block ``b``, whose first column
+    is ``edges[b]``.
+    """
+
+    indptr: IntArray
+    indices: IntArray
+    edges: IntArray
+
+    @classmethod
+    def suited(cls, rows: Rows, n_columns: int, n_factors: int) -> "RatingBlocks":
+        """Deal entries into as many blocks as suit the matrix."""
+        n_blocks = SIZES.n_blocks(len(rows), rows.n_rows, n_columns, n_factors)
+        return cls.of(rows, n_columns, n_blocks)
+
+    @classmethod
+    def of(cls, rows: Rows, n_columns: int, n_blocks: int) -> "RatingBlocks":
+        """Deal entries into blocks; in a block they keep their order.
+
+        >>> rows = Rows(np.array([1.0, 2.0]), np.array([0, 2, 3]), np.arange(3), np.zeros(3, int))
+        >>> RatingBlocks.of(rows, n_columns=4, n_blocks=2).indptr
+        array([[0, 1, 1],
+               [1, 2, 3]])
+        """
+        if n_blocks == 1:
+            return cls(rows.indptr[None], rows.indices, np.array([0, n_columns]))
+        edges = _edges(rows, n_columns, n_blocks)
+        counts = np.zeros((n_blocks, rows.n_rows + 1), np.int64)
+        block_of = _block_of(edges)
+        for part, entries in _parts(rows):
+            blocks, n_rows = block_of[rows.indices[entries]], part.stop - part.start
+            row = np.repeat(np.arange(n_rows), np.diff(rows.indptr)[part])
+            found = np.bincount(blocks.astype(np.int64) * n_rows + row, minlength=n_blocks * n_rows)
+            counts[:, 1:][:, part] = found.reshape(n_blocks, n_rows)
+        starts = np.concatenate(([0], counts.sum(axis=1).cumsum()[:-1]))
+        indptr = counts.cumsum(axis=1) + starts[:, None]
+        dealt = cls(indptr, rows.indices, edges)
+        return cls(indptr, dealt.deal(rows, rows.indices), edges)
+
+    def deal(self, rows: Rows, values: Array) -> Array:
+        """Return values of the entries, one each, in the order of the blocks."""
+        if len(self.indptr) == 1:
+            return values
+        dealt, block_of = np.empty_like(values), _block_of(self.edges)
+        for part, entries in _parts(rows):
+            blocks = block_of[rows.indices[entries]]
+            for block in range(len(self.indptr)):
+                there = slice(self.indptr[block, part.start], self.indptr[block, part.stop])
+                dealt[there] = values[entries][blocks == block]
+        return dealt
+
+    @cached_property
+    def row_ends(self) -> IntArray:
+        """How many entries the first rows have together, from no row to all of them."""
+        ends: IntArray = (self.indptr - self.indptr[:, :1]).sum(axis=0)
+        return ends
+
+    @cached_property
+    def bands(self) -> IntArray:
+        """Rows that divide every block into bands of about equal work."""
+        n_entries, n_blocks = len(self.indices), len(self.indptr)
+        if n_blocks == 1:
+            return np.array([0, self.indptr.shape[1] - 1])
+        return row_parts(self.row_ends, max(1, min(n_entries // (n_blocks * SIZES.band), 1024)))
+
+
+def over_blocks(
+    kernel: Callable[..., int],
+    blocks: RatingBlocks,
+    n_threads: int,
+    n_factors: int,
+) -> None:
+    """Call ``kernel(block, band, progress)`` for every block, several at a time."""
+    n_blocks, n_bands = len(blocks.indptr), len(blocks.bands) - 1
+    progress = np.zeros(n_blocks * STRIDE, np.int64)
+
+    def task(block: int, _: int) -> None:
+        band = 0
+        try:
+            while (band := kernel(block, band, progress)) < n_bands:
+                time.sleep(0)
+        finally:
+            # After an error nobody must wait for us: the result is of no use anyway.
+            progress[block * STRIDE] = n_bands
+
+    # Blocks are taken in their order, so that each waits for one that is at work.  Without the
+    # vector code there is no promise that threads see each other's progress.
+    work = len(blocks.indices) * n_factors
+    run(task, np.arange(n_blocks + 1), useful(n_threads, work) if VECTOR_CODE else 1)
+
+
+def _edges(rows: Rows, n_columns: int, n_blocks: int) -> IntArray:
+    """Return columns between blocks that take about equally long.
+
+    They have about as many entries each, because the slowest block sets the pace of the threads.
+    Columns count a little too: a block of columns that hardly anybody rated would not fit into a
+    cache.  The first block has fewer entries, since it begins every row's gradient.
+    """
+    n_entries = max(len(rows), 1)
+    counts = np.bincount(rows.indices, minlength=n_columns)
+    size = np.cumsum(counts / n_entries + SIZES.column / n_columns)
+    size += SIZES.opening * rows.n_rows / n_entries
+    inner = np.searchsorted(size, size[-1] * np.arange(1, n_blocks) / n_blocks) + 1
+    return np.concatenate(([0], np.minimum(inner, n_columns), [n_columns]))
+
+
+def _block_of(edges: IntArray) -> IntArray:
+    """Return the block of every column."""
+    return np.repeat(np.arange(len(edges) - 1, dtype=np.uint8), np.diff(edges))
+
+
+def _parts(rows: Rows) -> list[tuple[slice, slice]]:
+    """Return neighbouring rows, and where their entries are, a bounded number at a time."""
+    bounds = row_parts(rows.indptr, 1 + len(rows) // BLOCK)
+    return [
+        (slice(int(a), int(b)), slice(int(rows.indptr[a]), int(rows.indptr[b])))
+        for a, b in pairwise(bounds)
+    ]

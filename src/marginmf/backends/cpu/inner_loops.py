@@ -1,24 +1,84 @@
-"""Which inner loops the kernels are compiled with: the vector code, or the plain one.
+"""The inner loops that kernels are compiled with: the vector code, or plain ones.
 
-The plain one serves where the vector code cannot be imported or compiled, and where the
-environment variable ``MARGINMF_PLAIN_KERNELS`` is set.  `VECTOR_CODE` says which one it is.
+The plain loops are the oracle of the vector code's tests.  They serve where that cannot be imported
+or compiled (on a platform that LLVM's vectors do not suit, or with a Numba whose private parts have
+changed), and where the environment variable ``MARGINMF_PLAIN_KERNELS`` is set.
 """
-# What Numba compiles is typed by Numba.
-# mypy: allow-untyped-defs, allow-untyped-calls
 
 import os
 import warnings
-from types import ModuleType
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from marginmf.backends.cpu import plain
+from marginmf.backends.cpu.compiling import inline
 
 
-def _vector_code() -> ModuleType | None:
-    """Return the module of vector code if it works here."""
+@inline
+def _dot_at(a, first_a, b, first_b, n):
+    """Return the inner product of ``n`` numbers of ``a`` and of ``b``."""
+    x, y = a.ravel()[first_a : first_a + n], b.ravel()[first_b : first_b + n]
+    total = a.dtype.type(0)
+    for k in range(n):
+        total += x[k] * y[k]
+    return total
+
+
+@inline
+def _score_row(row, first, n, indices, U, V, out):
+    """Fill ``out`` with the scores of one row's entries."""
+    u = U[row]
+    for k in range(n):
+        v, total = V[indices[first + k]], U.dtype.type(0)
+        for p in range(len(u)):
+            total += u[p] * v[p]
+        out[k] = total
+
+
+@inline
+def _scatter_row(row, first, n, indices, weights, U, V, by_U, by_V):
+    """Add what the derivatives by one row's scores give to both sides' gradients."""
+    u, by_u, both = U[row], by_U[row], by_V.shape[0] > 0
+    for k in range(n):
+        column, weight = indices[first + k], weights[k]
+        v = V[column]
+        for p in range(len(u)):
+            by_u[p] += weight * v[p]
+        if both:
+            by_v = by_V[column]
+            for p in range(len(u)):
+                by_v[p] += weight * u[p]
+
+
+@inline
+def _load_acquire(array, index):
+    """Return a number; without a promise about what other threads wrote before it."""
+    return array[index]
+
+
+@inline
+def _store_release(array, index, value):
+    """Change a number; without a promise about when other threads see it."""
+    array[index] = np.int64(value)
+
+
+class Loops(NamedTuple):
+    """One kind of inner loops."""
+
+    dot_at: Any
+    score_row: Any
+    scatter_row: Any
+    load_acquire: Any
+    store_release: Any
+
+
+PLAIN = Loops(_dot_at, _score_row, _scatter_row, _load_acquire, _store_release)
+
+
+def _choose() -> Loops:
+    """Return the vector code if it works here, else the plain loops."""
     if os.environ.get("MARGINMF_PLAIN_KERNELS"):
-        return None
+        return PLAIN
     try:
         from marginmf.backends.cpu import vector_code
 
@@ -26,7 +86,7 @@ def _vector_code() -> ModuleType | None:
         factors, indices = np.ones((5, 19), np.float32), np.arange(5, dtype=np.int32)
         arguments = (factors, factors, 0 * factors, 0 * factors, indices, np.zeros(1, np.int64))
         if abs(vector_code.probe(*arguments) - 5 * 19.0) < 1e-6:
-            return vector_code
+            return Loops(*(getattr(vector_code, name) for name in Loops._fields))
         reason = "it computes something else"
     except Exception as error:  # whatever Numba raises when its private parts have changed
         reason = str(error)
@@ -36,11 +96,10 @@ def _vector_code() -> ModuleType | None:
         RuntimeWarning,
         stacklevel=2,
     )
-    return None
+    return PLAIN
 
 
-_chosen = _vector_code()
-VECTOR_CODE = _chosen is not None
-_loops = _chosen or plain
-dot_at, score_row, scatter_row = _loops.dot_at, _loops.score_row, _loops.scatter_row
-load_acquire, store_release = _loops.load_acquire, _loops.store_release
+_loops = _choose()
+#: Whether kernels are compiled with the vector code.
+VECTOR_CODE = _loops is not PLAIN
+dot_at, score_row, scatter_row, load_acquire, store_release = _loops

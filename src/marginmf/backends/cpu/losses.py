@@ -11,9 +11,8 @@ from typing import Any
 from zlib import crc32
 
 import numpy as np
-from numba import njit
 
-from marginmf.backends.cpu.compiling import FASTMATH, inline, kernel, registered, sources
+from marginmf.backends.cpu.compiling import inline, kernel, sources
 from marginmf.backends.cpu.inner_loops import VECTOR_CODE
 from marginmf.losses import REAL, TWO_LEVEL, RealLoss, TwoLevelLoss
 from marginmf.thresholds import prototype_sign, threshold_sign
@@ -166,6 +165,56 @@ def make_proximal_rows(key: int) -> Any:
     return proximal_rows
 
 
+def make_two_level_label_rows(key: int) -> Any:
+    """Make the kernel of `label_losses` for a loss of margins."""
+
+    @kernel
+    def label_rows(start, stop, indptr, indices, scores, losses):
+        n_labels = scores.shape[1]
+        signs = np.full(n_labels, -1.0)
+        for i in range(start, stop):
+            present = indices[indptr[i] : indptr[i + 1]]
+            for k in range(len(present)):
+                signs[present[k]] = 1.0
+            x = scores[i]
+            total = 0.0
+            for k in range(n_labels):
+                y = signs[k]
+                value, derivative = _two_level_loss(key & _POSITION, y * x[k])
+                total += value
+                x[k] = y * derivative
+            for k in range(len(present)):
+                signs[present[k]] = -1.0
+            losses[i] = total
+
+    return label_rows
+
+
+def make_real_label_rows(key: int) -> Any:
+    """Make the kernel of `label_losses` for a loss of real targets."""
+
+    @kernel
+    def label_rows(start, stop, indptr, indices, scores, losses):
+        n_labels = scores.shape[1]
+        signs = np.full(n_labels, -1.0)
+        for i in range(start, stop):
+            present = indices[indptr[i] : indptr[i + 1]]
+            for k in range(len(present)):
+                signs[present[k]] = 1.0
+            x = scores[i]
+            total = 0.0
+            for k in range(n_labels):
+                y = signs[k]
+                value, derivative = _real_loss(key & _POSITION, y, x[k])
+                total += value
+                x[k] = derivative
+            for k in range(len(present)):
+                signs[present[k]] = -1.0
+            losses[i] = total
+
+    return label_rows
+
+
 @lru_cache(maxsize=128)
 def for_loss(make: Callable[[int], Any], loss: TwoLevelLoss | RealLoss) -> Any:
     """Return the kernel that the factory makes for a loss.
@@ -188,8 +237,15 @@ def for_loss(make: Callable[[int], Any], loss: TwoLevelLoss | RealLoss) -> Any:
         }
         for row_loss in (two_level_row, threshold_row, real_row):
             names[row_loss.py_func.__name__] = inline(_rebound(row_loss.py_func, names))
-        found = registered(njit(nogil=True, fastmath=set(FASTMATH))(_rebound(source, names)))
+        found = kernel(_rebound(source, names), disk=False)
     return found
+
+
+def for_label_loss(loss: TwoLevelLoss | RealLoss) -> Any:
+    """Return the kernel of `marginmf.backends.labels.label_losses` for a loss."""
+    return for_loss(
+        make_real_label_rows if isinstance(loss, RealLoss) else make_two_level_label_rows, loss
+    )
 
 
 def _rebound(function: Any, names: dict[str, Any]) -> FunctionType:

@@ -13,25 +13,25 @@ from marginmf.backends.cpu.compiling import inline, kernel
 
 @inline
 def _farther(values, items, a, b):
-    """Whether one place of a heap has a lower value than another, or a higher item at the same."""
+    """Whether an entry of a heap has a lower value than another, or a higher item at the same."""
     return values[a] < values[b] or (values[a] == values[b] and items[a] > items[b])
 
 
 @inline
 def _sift(values, items, size):
     """Move the root of a heap down until both its children are nearer."""
-    place = 0
+    position = 0
     while True:
-        child = 2 * place + 1
+        child = 2 * position + 1
         if child >= size:
             return
         if child + 1 < size and _farther(values, items, child + 1, child):
             child += 1
-        if not _farther(values, items, child, place):
+        if not _farther(values, items, child, position):
             return
-        values[place], values[child] = values[child], values[place]
-        items[place], items[child] = items[child], items[place]
-        place = child
+        values[position], values[child] = values[child], values[position]
+        items[position], items[child] = items[child], items[position]
+        position = child
 
 
 @kernel
@@ -50,8 +50,8 @@ def nearest(
     values, items = np.empty(k, np.float64), np.empty(k, np.int32)
     for row in range(start, stop):
         target, n_touched, size = targets[row], 0, 0
-        for place in range(item_indptr[target], item_indptr[target + 1]):
-            user = item_indices[place]
+        for position in range(item_indptr[target], item_indptr[target + 1]):
+            user = item_indices[position]
             for entry in range(indptr[user], indptr[user + 1]):
                 item = indices[entry]
                 if counts[item] == 0:
@@ -65,13 +65,13 @@ def nearest(
             value = counts[item] * scales[item]
             if size < k:
                 # Rise from the end; the farthest item is at the root.
-                place = size
-                values[place], items[place] = value, item
-                while place > 0 and _farther(values, items, place, (place - 1) // 2):
-                    above = (place - 1) // 2
-                    values[place], values[above] = values[above], values[place]
-                    items[place], items[above] = items[above], items[place]
-                    place = above
+                position = size
+                values[position], items[position] = value, item
+                while position > 0 and _farther(values, items, position, (position - 1) // 2):
+                    above = (position - 1) // 2
+                    values[position], values[above] = values[above], values[position]
+                    items[position], items[above] = items[above], items[position]
+                    position = above
                 size += 1
             elif value > values[0]:
                 values[0], items[0] = value, item
@@ -81,8 +81,8 @@ def nearest(
                 table[target, item] = counts[item]
         chosen = np.sort(items[:size])
         near[row, :size], near[row, size:], shared[row, size:] = chosen, -1, 0
-        for place in range(size):
-            shared[row, place] = counts[chosen[place]]
+        for position in range(size):
+            shared[row, position] = counts[chosen[position]]
         for item in found:
             counts[item] = 0
 
@@ -154,8 +154,8 @@ def ridge_weights(
             for a in range(size):
                 item = near[row, a]
                 gram[a, a] = item_indptr[item + 1] - item_indptr[item]
-                for place in range(item_indptr[item], item_indptr[item + 1]):
-                    user = item_indices[place]
+                for position in range(item_indptr[item], item_indptr[item + 1]):
+                    user = item_indices[position]
                     link = last[user]
                     before[entry], whose[entry] = link, a
                     while link >= 0:
@@ -165,8 +165,8 @@ def ridge_weights(
                     entry += 1
             for a in range(size):
                 item = near[row, a]
-                for place in range(item_indptr[item], item_indptr[item + 1]):
-                    last[item_indices[place]] = -1
+                for position in range(item_indptr[item], item_indptr[item + 1]):
+                    last[item_indices[position]] = -1
         _solve(gram, right[:size], strength, factor, out)
         weights[row, :size], weights[row, size:] = out[:size], 0
 
@@ -187,11 +187,11 @@ def add_weights(start, stop, users, indptr, indices, by_source, targets, weights
             begin, end = by_source[indices[entry]], by_source[indices[entry] + 1]
             if first > 0:
                 begin += np.searchsorted(targets[begin:end], first)
-            for place in range(begin, end):
-                column = targets[place] - first
+            for position in range(begin, end):
+                column = targets[position] - first
                 if column >= n_columns:
                     break
-                own[column] += weights[place]
+                own[column] += weights[position]
 
 
 @kernel
@@ -234,7 +234,7 @@ def pair_scores(users, items, indptr, indices, n_sources, by_target, sources, we
             previous = user
         total = 0.0
         if user >= 0:
-            for place in range(by_target[item], by_target[item + 1]):
-                if has[sources[place]]:
-                    total += weights[place]
+            for position in range(by_target[item], by_target[item + 1]):
+                if has[sources[position]]:
+                    total += weights[position]
         out[pair] = total

@@ -1,26 +1,17 @@
-"""The compiled functions behind lists of the best items: expected ratings, and the n best.
+"""From scores to answers, compiled: probabilities, expected ratings, the n best, and counts.
 
-They work on blocks: a row for each user and a column for each item.
+Expected ratings and the n best work on blocks: a row for each user and a column for each item.
 """
-# What Numba compiles is typed by Numba.
-# mypy: allow-untyped-defs, allow-untyped-decorators
 
-from typing import Any
+import math
 
 import numpy as np
-from numba import njit
 
-from marginmf.backends.cpu.compiling import registered
+from marginmf.backends.cpu.compiling import inline, kernel
 
 # Division by zero cannot happen in the sigmoid, and asking whether it does would keep the compiler
 # from making vector code of it.
-_options: dict[str, Any] = {
-    "nogil": True,
-    "fastmath": {"reassoc", "contract", "nsz"},
-    "error_model": "numpy",
-}
-_kernel = njit(cache=True, **_options)
-_inline = njit(forceinline=True, **_options)
+_kernel, _inline = kernel(error_model="numpy"), inline(error_model="numpy")
 
 # Columns that are worked on together: their margins fit in the fastest cache.
 _TILE = 256
@@ -53,12 +44,11 @@ def _sigmoid(x):
     return _ONE / (_ONE + series * scale)
 
 
-@registered
 @_kernel
 def expected_ratings(
     start, stop, scores, offsets, bounds, weights, user_terms, item_terms, steps, expected, ties
 ):
-    """Fill ``expected`` and ``ties``; see `Kernels.expected_ratings`."""
+    """Fill ``expected`` and ``ties``; see `marginmf.backends.ranking`."""
     n_steps, n_margins = weights.shape
     n_columns = scores.shape[2]
     clipped = np.empty((n_margins, _TILE), np.float32)
@@ -130,36 +120,35 @@ def _swap(scores, ties, columns, a, b):
 
 
 @_inline
-def _rise(scores, ties, columns, place):
+def _rise(scores, ties, columns, position):
     """Move an entry towards the root of the heap until its parent is worse."""
-    while place > 0:
-        parent = (place - 1) // 2
-        if not _worse(scores, ties, columns, place, parent):
+    while position > 0:
+        parent = (position - 1) // 2
+        if not _worse(scores, ties, columns, position, parent):
             break
-        _swap(scores, ties, columns, place, parent)
-        place = parent
+        _swap(scores, ties, columns, position, parent)
+        position = parent
 
 
 @_inline
 def _sink(scores, ties, columns, size):
     """Move the root down the heap until both its children are better."""
-    place = 0
+    position = 0
     while True:
-        child = 2 * place + 1
+        child = 2 * position + 1
         if child >= size:
             break
         if child + 1 < size and _worse(scores, ties, columns, child + 1, child):
             child += 1
-        if not _worse(scores, ties, columns, child, place):
+        if not _worse(scores, ties, columns, child, position):
             break
-        _swap(scores, ties, columns, place, child)
-        place = child
+        _swap(scores, ties, columns, position, child)
+        position = child
 
 
-@registered
 @_kernel
 def top_n(start, stop, scores, ties, indptr, excluded, first, best, best_scores, best_ties):
-    """Improve every row of ``best``; see `Kernels.top_n`.
+    """Improve every row of ``best``; see `marginmf.backends.ranking`.
 
     The best so far are a heap with the worst of them at its root.  Columns are compared with it
     many at a time, and almost always none of them is better.
@@ -205,3 +194,76 @@ def top_n(start, stop, scores, ties, indptr, excluded, first, best, best_scores,
             size -= 1
             _swap(heap_scores, heap_ties, heap, 0, size)
             _sink(heap_scores, heap_ties, heap, size)
+
+
+@kernel(error_model="numpy", fastmath={"contract", "nsz"})
+def chances_above(
+    start, stop, margins, bounds, weights, user_terms, user_rows, item_terms, item_rows, shrink,
+    shift, out,
+):  # fmt: skip
+    """Fill ``out`` with the probability of a rating above each level, pair by pair.
+
+    The log-odds of pair ``k`` are ``user_terms[user_rows[k]] + item_terms[item_rows[k]]`` plus the
+    weights times the margins, clipped to the bounds.  Probabilities that rise from level to level
+    are held down; then all are multiplied by ``shrink`` and moved by ``shift``.
+    """
+    n_steps, n_margins = weights.shape
+    clipped = np.empty(n_margins)
+    for k in range(start, stop):
+        margin, chances = margins[k], out[k]
+        user_term, item_term = user_terms[user_rows[k]], item_terms[item_rows[k]]
+        for p in range(n_margins):
+            clipped[p] = min(max(np.float64(margin[p]), bounds[0, p]), bounds[1, p])
+        lowest = 1.0
+        for q in range(n_steps):
+            log_odds = user_term[q] + item_term[q]
+            for p in range(n_margins):
+                log_odds += weights[q, p] * clipped[p]
+            lowest = min(lowest, 1.0 / (1.0 + math.exp(-log_odds)))
+            chances[q] = shrink * lowest + shift[q]
+
+
+# No fastmath: counts and the comparisons behind them are exact.
+@kernel(fastmath=False)
+def count_above(
+    start, stop, scores, present, top1, candidates, cells, scale, predicted, right, overlap
+):
+    """Add the counts of rows ``start:stop``; see `marginmf.backends.labels.count_above`.
+
+    The cells say about where a score is among the candidates: from there on it takes a step or two,
+    where halving would take eight.
+    """
+    n, n_labels = len(candidates), scores.shape[1]
+    lowest, last_cell = candidates[0], np.float64(len(cells) - 1)
+    above, above_right = np.zeros(n + 1, np.int64), np.zeros(n + 1, np.int64)
+    for i in range(start, stop):
+        above[:] = 0
+        above_right[:] = 0
+        n_present = 0
+        best = np.argmax(scores[i]) if top1 else -1
+        for label in range(n_labels):
+            there = present[i, label]
+            n_present += there
+            score = np.float64(scores[i, label])
+            if label == best:
+                k = n
+            elif score > lowest:
+                cell = (score - lowest) * scale
+                # An infinite score is in the last cell too, whatever the scale.
+                k = cells[int(cell) if cell < last_cell else len(cells) - 1]
+                while k < n and candidates[k] < score:
+                    k += 1
+            else:
+                continue  # most scores are below all candidates
+            above[k] += 1
+            predicted[label, k] += 1
+            if there:
+                above_right[k] += 1
+                right[label, k] += 1
+        n_above, n_right = 0, 0
+        for k in range(n, 0, -1):
+            # What is above k candidates is above the first k of them.
+            n_above += above[k]
+            n_right += above_right[k]
+            if n_right:
+                overlap[k - 1] += n_right / (n_above + n_present - n_right)

@@ -7,8 +7,8 @@ row's entries (`score_row`), and the step back from their derivatives to the gra
 sides (`scatter_row`).  They are the same on every processor: LLVM splits or joins the vectors to
 fit its registers.
 
-This is the one module that uses what Numba does not promise to keep.  `marginmf.backends.cpu.plain`
-has the same functions as ordinary loops, for when it fails.  All arrays are in C order.
+This is the one module that uses what Numba does not promise to keep: where it fails, the plain
+loops of `marginmf.backends.cpu.inner_loops` serve.  All arrays are in C order.
 """
 
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ _WIDTH = 8
 _INT32 = ir.IntType(32)
 
 
-class Code:
+class _Code:
     """Writes LLVM code for vectors of one kind of floating-point number."""
 
     def __init__(self, context: Any, builder: Any, dtype: Any) -> None:
@@ -39,11 +39,9 @@ class Code:
         self.align = dtype.bitwidth // 8
 
     def number(self, value: int) -> Any:
-        """Return an integer that is known now."""
         return ir.Constant(self.intp, value)
 
     def plus(self, index: Any, n: int) -> Any:
-        """Return the index n numbers further on."""
         return self.builder.add(index, self.number(n))
 
     def multiple(self, n: Any, step: int) -> Any:
@@ -51,12 +49,10 @@ class Code:
         return self.builder.and_(n, self.number(-step))
 
     def address(self, array_type: Any, array: Any, first: Any) -> Any:
-        """Return a pointer into an array."""
         data = self.context.make_array(array_type)(self.context, self.builder, array).data
         return self.builder.gep(data, [first])
 
     def length(self, array_type: Any, array: Any, axis: int) -> Any:
-        """Return how long an array is along an axis."""
         shape = self.context.make_array(array_type)(self.context, self.builder, array).shape
         return self.builder.extract_value(shape, axis)
 
@@ -65,40 +61,33 @@ class Code:
         return cgutils.alloca_once_value(self.builder, value)
 
     def zeros(self, width: int) -> Any:
-        """Return a vector of zeros, or zero."""
         kind = self._kind(width)
         return ir.Constant(kind, 0.0 if width == 1 else [0.0] * width)
 
-    def load(self, pointer: Any, place: Any, width: int) -> Any:
-        """Return numbers from memory."""
-        return self.builder.load(self._at(pointer, place, self._kind(width)), align=self.align)
+    def load(self, pointer: Any, position: Any, width: int) -> Any:
+        return self.builder.load(self._at(pointer, position, self._kind(width)), align=self.align)
 
-    def index(self, array_type: Any, pointer: Any, place: Any) -> Any:
+    def index(self, array_type: Any, pointer: Any, position: Any) -> Any:
         """Return a whole number from memory, as wide as indices are."""
-        value = self.builder.load(self.builder.gep(pointer, [place]))
+        value = self.builder.load(self.builder.gep(pointer, [position]))
         return self.context.cast(self.builder, value, array_type.dtype, types.intp)
 
     def joined(self, values: Any) -> Any:
-        """Return numbers as a vector."""
         vector = ir.Constant(self._kind(len(values)), ir.Undefined)
         for lane, value in enumerate(values):
             vector = self.builder.insert_element(vector, value, ir.Constant(_INT32, lane))
         return vector
 
-    def store(self, value: Any, pointer: Any, place: Any) -> None:
-        """Put numbers into memory."""
-        self.builder.store(value, self._at(pointer, place, value.type), align=self.align)
+    def store(self, value: Any, pointer: Any, position: Any) -> None:
+        self.builder.store(value, self._at(pointer, position, value.type), align=self.align)
 
     def add(self, a: Any, b: Any) -> Any:
-        """Return a sum."""
         return self.builder.fadd(a, b, flags=FASTMATH)
 
     def multiply(self, a: Any, b: Any) -> Any:
-        """Return a product, number by number."""
         return self.builder.fmul(a, b, flags=FASTMATH)
 
     def add_to(self, variable: Any, value: Any) -> None:
-        """Add to a variable."""
         self.builder.store(self.add(self.builder.load(variable), value), variable)
 
     def spread(self, value: Any, width: int) -> Any:
@@ -114,7 +103,6 @@ class Code:
         return self.builder.shuffle_vector(a, b, self._lanes(lanes))
 
     def halved(self, vector: Any) -> Any:
-        """Return the sum of a vector's two halves."""
         half = vector.type.count // 2
         low, high = (
             self.shuffled(vector, vector, lanes) for lanes in (range(half), range(half, 2 * half))
@@ -131,7 +119,6 @@ class Code:
         return self.add(self.shuffled(ab, cd, (0, 1, 4, 5)), self.shuffled(ab, cd, (2, 3, 6, 7)))
 
     def total(self, vector: Any) -> Any:
-        """Return the sum of a vector's numbers."""
         while vector.type.count > 1:
             vector = self.halved(vector)
         return self.builder.extract_element(vector, ir.Constant(_INT32, 0))
@@ -147,8 +134,8 @@ class Code:
     def _kind(self, width: int) -> Any:
         return self.scalar if width == 1 else ir.VectorType(self.scalar, width)
 
-    def _at(self, pointer: Any, place: Any, kind: Any) -> Any:
-        return self.builder.bitcast(self.builder.gep(pointer, [place]), kind.as_pointer())
+    def _at(self, pointer: Any, position: Any, kind: Any) -> Any:
+        return self.builder.bitcast(self.builder.gep(pointer, [position]), kind.as_pointer())
 
     @staticmethod
     def _lanes(lanes: Any) -> Any:
@@ -162,7 +149,7 @@ def dot_at(typing_context, a, first_a, b, first_b, n):
 
     def generate(context, builder, signature, arguments):
         array_a, first_a, array_b, first_b, n = arguments
-        code = Code(context, builder, a.dtype)
+        code = _Code(context, builder, a.dtype)
         at_a, at_b = code.address(a, array_a, first_a), code.address(b, array_b, first_b)
         sums = [code.variable(code.zeros(_WIDTH)) for _ in range(2)]
 
@@ -196,7 +183,7 @@ def _score_4(typing_context, U, V, row, indices, first, out, at):
 
     def generate(context, builder, signature, arguments):
         array_U, array_V, row, array_indices, first, array_out, at = arguments
-        code = Code(context, builder, U.dtype)
+        code = _Code(context, builder, U.dtype)
         n, at_index = code.length(U, array_U, 1), code.address(indices, array_indices, first)
         at_u = code.address(U, array_U, builder.mul(row, n))
         at_v = [
@@ -209,8 +196,8 @@ def _score_4(typing_context, U, V, row, indices, first, out, at):
 
         def add(k, width, totals):
             u = code.load(at_u, k, width)
-            for place, total in zip(at_v, totals, strict=True):
-                code.add_to(total, code.multiply(u, code.load(place, k, width)))
+            for position, total in zip(at_v, totals, strict=True):
+                code.add_to(total, code.multiply(u, code.load(position, k, width)))
 
         with code.loop(0, n, _WIDTH) as k:
             add(k, _WIDTH, sums)
@@ -247,7 +234,7 @@ def _make_scatter(width: int, n_vectors: int) -> Any:
         def generate(context, builder, signature, arguments):
             array_U, array_V, array_by_U, array_by_V = arguments[:4]
             row, factor, array_indices, first, array_weights, n = arguments[4:]
-            code = Code(context, builder, U.dtype)
+            code = _Code(context, builder, U.dtype)
             n_factors = code.length(U, array_U, 1)
             both = builder.icmp_signed("!=", code.length(by_V, array_by_V, 0), code.number(0))
             own = builder.add(builder.mul(row, n_factors), factor)
@@ -263,12 +250,12 @@ def _make_scatter(width: int, n_vectors: int) -> Any:
                 column = code.index(indices, at_index, k)
                 start = builder.mul(column, n_factors)
                 for q, step in enumerate(steps):
-                    place = builder.add(start, step)
-                    code.add_to(totals[q], code.multiply(weight, code.load(at_v, place, width)))
+                    position = builder.add(start, step)
+                    code.add_to(totals[q], code.multiply(weight, code.load(at_v, position, width)))
                     with builder.if_then(both, likely=True):
-                        sum_v = code.load(at_by_v, place, width)
+                        sum_v = code.load(at_by_v, position, width)
                         sum_v = code.add(sum_v, code.multiply(weight, u[q]))
-                        code.store(sum_v, at_by_v, place)
+                        code.store(sum_v, at_by_v, position)
             for total, step in zip(totals, steps, strict=True):
                 code.store(builder.load(total), at_by_u, step)
             return context.get_dummy_value()
@@ -320,7 +307,7 @@ def load_acquire(typing_context, array, index):
     signature = array.dtype(array, types.intp)
 
     def generate(context, builder, signature, arguments):
-        pointer = Code(context, builder, array.dtype).address(array, *arguments)
+        pointer = _Code(context, builder, array.dtype).address(array, *arguments)
         return builder.load_atomic(pointer, "acquire", array.dtype.bitwidth // 8)
 
     return signature, generate
@@ -333,7 +320,7 @@ def store_release(typing_context, array, index, value):
 
     def generate(context, builder, signature, arguments):
         *where, value = arguments
-        pointer = Code(context, builder, array.dtype).address(array, *where)
+        pointer = _Code(context, builder, array.dtype).address(array, *where)
         builder.store_atomic(value, pointer, "release", array.dtype.bitwidth // 8)
         return context.get_dummy_value()
 

@@ -41,43 +41,23 @@ MOST_STEPS = 100
 LANCZOS_STEPS = 20
 
 
-class Embedding(NamedTuple):
-    """Where the factorisation stands.
+class Factorisation(NamedTuple):
+    """Where the factorisation stands."""
 
-    Parameters
-    ----------
-    mixing : array of shape (n_labels, n_factors)
-        The matrix M of ``U = Y M``.
-    factors : array of shape (n_factors, n_labels)
-        V.
-    cross, inner : array
-        ``U^T Y`` and ``U^T U``.
-    """
-
-    mixing: Float64Array
-    factors: Float64Array
-    cross: Float64Array
-    inner: Float64Array
+    mixing: Float64Array  # the matrix M of U = Y M, labels by factors
+    factors: Float64Array  # V, factors by labels
+    cross: Float64Array  # U^T Y
+    inner: Float64Array  # U^T U
 
 
 @dataclass(frozen=True, eq=False)
 class LabelEmbedding:
-    """The problem: labels that stand group by group, and the weights of the penalties.
+    """The problem: labels group by group, and the regularisation strengths."""
 
-    Parameters
-    ----------
-    gram : LabelGram
-        ``Y^T Y``.
-    starts : sequence of int
-        Where each group of labels begins.
-    reg_basis, reg_group : float
-        The weights l1 and l2.
-    """
-
-    gram: LabelGram
-    starts: Sequence[int]
-    reg_basis: float
-    reg_group: float
+    gram: LabelGram  # Y^T Y
+    starts: Sequence[int]  # where each group of labels begins
+    reg_basis: float  # l1
+    reg_group: float  # l2
 
     def minimise(
         self,
@@ -86,7 +66,7 @@ class LabelEmbedding:
         callbacks: Sequence[Callback] = (),
         journal: Journal | None = None,
     ) -> Result:
-        """Take turns until the objective hardly falls; the point is an `Embedding`.
+        """Take turns until the objective hardly falls; the point is an `Factorisation`.
 
         Starts from the leading eigenvectors of ``Y^T Y``, of which there may be fewer than
         ``n_factors``.  ``tol`` is a share of ``|Y|^2``: where the factors hardly leave a rest, a
@@ -99,7 +79,7 @@ class LabelEmbedding:
         reason = StopReason.OBJECTIVE if result.reason is StopReason.STEP else result.reason
         return replace(result, point=self.with_best_basis(result.point), reason=reason)
 
-    def with_best_basis(self, V: Float64Array) -> Embedding:
+    def with_best_basis(self, V: Float64Array) -> Factorisation:
         """Return the embedding with these factors and the U that suits them best."""
         values, vectors = np.linalg.eigh(V @ V.T)
         # Without a penalty the inverse does not exist where factors are zero or dependent: leave
@@ -109,9 +89,9 @@ class LabelEmbedding:
         M = V.T @ (vectors * inverse) @ vectors.T
         cross = self.gram.apply(M).T
         inner = cross @ M
-        return Embedding(M, V, cross, 0.5 * (inner + inner.T))
+        return Factorisation(M, V, cross, 0.5 * (inner + inner.T))
 
-    def objective(self, here: Embedding) -> float:
+    def objective(self, here: Factorisation) -> float:
         """Return the whole objective."""
         V = here.factors
         fit = self.gram.trace + float(np.sum(V * (here.inner @ V - 2.0 * here.cross)))
@@ -124,12 +104,8 @@ class Turns:
     """The solver of `LabelEmbedding`: U in closed form, then steps for V, and again.
 
     The share of a step is how far the objective fell, on the average of the last three turns, as a
-    share of ``|Y|^2``.
-
-    Parameters
-    ----------
-    step_tol : float
-        When V's steps end: more exactly than the turns do, or what is left would add up.
+    share of ``|Y|^2``.  V's steps end at ``step_tol``, which is less than where the turns end, or
+    what is left would add up.
     """
 
     step_tol: float
@@ -160,7 +136,7 @@ class Turns:
     @staticmethod
     def _state(
         problem: LabelEmbedding,
-        here: Embedding,
+        here: Factorisation,
         factors: "FactorProblem",
         values: Sequence[float],
         n_evaluations: int,
@@ -178,30 +154,17 @@ class FactorProblem:
     """The problem of V for given U, in units in which every column of U has length one.
 
     In them the columns are nearly orthonormal, and a few steps are enough.
-
-    Parameters
-    ----------
-    inner, cross : array
-        ``U^T U`` and ``U^T Y`` in these units.
-    constant : float
-        The sum of the squares of Y.
-    penalty : L21
-        The penalty, in these units.
-    start : array
-        The factors that there are.
-    unit : array of shape (n_factors, 1)
-        The units; zero for columns of zeros, whose factors are zero.
     """
 
-    inner: Float64Array
-    cross: Float64Array
-    constant: float
+    inner: Float64Array  # U^T U
+    cross: Float64Array  # U^T Y
+    constant: float  # the sum of the squares of Y
     penalty: L21
-    start: Float64Array
-    unit: Float64Array
+    start: Float64Array  # the factors that there are
+    unit: Float64Array  # a column; zero for columns of zeros, whose factors are zero
 
     @classmethod
-    def of(cls, whole: LabelEmbedding, here: Embedding) -> "FactorProblem":
+    def of(cls, whole: LabelEmbedding, here: Factorisation) -> "FactorProblem":
         """Return the problem at an embedding."""
         lengths = np.sqrt(np.diag(here.inner))[:, None]
         unit = np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0)
@@ -253,26 +216,8 @@ def fit_feature_map(
     """Return the solver's result, with the map Z in float64 as its point.
 
     Minimises ``|X Z - U|^2 + alpha tr(Z R Z^T) + beta |Z|_1`` over Z, where X and U are centred,
-    and R says how little the columns of U go together (`unrelatedness`).
-
-    Parameters
-    ----------
-    normal : Normal
-        ``X^T X``.
-    cross : array of shape (n_features, n_factors)
-        ``X^T U``.
-    inner : array of shape (n_factors, n_factors)
-        ``U^T U``.
-    reg_corr, reg_sparse : float
-        The weights alpha and beta.
-    stopping : Stopping
-        When to end.
-    callbacks : sequence of callable
-        Called after every iteration.
-    dtype : dtype
-        The precision of the arithmetic.
-    journal : Journal, optional
-        Runs the minimisation; by default one that keeps nothing.
+    and R says how little the columns of U go together (`unrelatedness`).  ``normal``, ``cross`` and
+    ``inner`` are ``X^T X``, ``X^T U`` and ``U^T U``; ``reg_corr`` is alpha, ``reg_sparse`` beta.
     """
     unrelated = reg_corr * unrelatedness(inner)
     ridge = float(np.linalg.norm(unrelated, 2)) if unrelated.any() else 0.0

@@ -39,10 +39,10 @@ def with_small_indices(X: csr_array) -> csr_array:
     return csr_array((X.data, indices, indptr), shape=X.shape)
 
 
-def filled_columns(values: FloatArray, columns: IntArray, width: int) -> csr_array:
+def fill_columns(values: FloatArray, columns: IntArray, width: int) -> csr_array:
     """Return a sparse matrix of that width in which some columns are full.
 
-    >>> filled_columns(np.array([[1.0], [2.0]]), np.array([1]), 3).toarray().tolist()
+    >>> fill_columns(np.array([[1.0], [2.0]]), np.array([1]), 3).toarray().tolist()
     [[0.0, 1.0, 0.0], [0.0, 2.0, 0.0]]
     """
     n, n_columns = values.shape
@@ -104,18 +104,8 @@ class Neighbours:
     sparse and give the same neighbours as dense ones, and the number of features does not matter.
     Of equally distant instances those stored first are taken.
 
-    Parameters
-    ----------
-    n_neighbors : int
-        How many neighbours each instance gets; if fewer are stored, all of them.
+    If fewer than ``n_neighbors`` are stored, all of them.
 
-    Attributes
-    ----------
-    stored_ : array or csr_array of shape (n_stored, n_features)
-        The instances to search; all that a fitted object knows.
-
-    Examples
-    --------
     >>> search = Neighbours(2).fit(np.array([[0.0], [3.0], [4.0]]))
     >>> search.kneighbors(np.array([[2.9], [0.0]]))
     array([[1, 2],
@@ -149,15 +139,7 @@ class Neighbours:
     def kneighbors(self, X: Any = None) -> IntArray:
         """Return the indices of each instance's neighbours among the stored ones, nearest first.
 
-        Parameters
-        ----------
-        X : array or csr_array of shape (n_samples, n_features), optional
-            Whose neighbours; by default each stored instance's own, itself left out.
-
-        Returns
-        -------
-        array of shape (n_samples, n)
-            With ``n`` the smaller of ``n_neighbors`` and how many there are.
+        By default each stored instance's own neighbours, itself left out.
         """
         stored, alone = self.stored_, X is None
         queries = stored if alone else X.astype(stored.dtype, copy=False)

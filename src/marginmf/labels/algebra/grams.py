@@ -18,7 +18,7 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 
 from marginmf._utils.types import Float64Array, FloatArray, IntArray
 from marginmf.backends.labels import mirror, sparse_times, upper_gram
-from marginmf.labels.algebra.features import FAR_OFF, filled_columns
+from marginmf.labels.algebra.features import FAR_OFF, fill_columns
 
 #: The most bytes that ``X^T X`` may take.
 MOST_BYTES = 2**30
@@ -35,25 +35,13 @@ APPLICATIONS = 50
 #: besides (measured; their ratios are all that matters).
 SPARSE_DENSE, SPARSE_SPARSE, EACH_FORMED = 5, 60, 250
 
-
 #: Eigenvalues below this share of the largest are zero, but for rounding.
 ZERO = 1e-10
 
 
-class Normal(Protocol):
-    """The matrix ``X^T X`` of centred features, formed or not."""
-
-    @property
-    def diagonal(self) -> Float64Array:
-        """Its diagonal; exactly zero for features that are constant."""
-
-    def apply(self, Z: FloatArray) -> FloatArray:
-        """Return ``X^T X Z``."""
-
-
 @dataclass(frozen=True, eq=False)
 class FormedNormal:
-    """``X^T X`` as a matrix."""
+    """``X^T X`` as a matrix; its diagonal is exactly zero for features that are constant."""
 
     matrix: FloatArray
     diagonal: Float64Array
@@ -93,19 +81,15 @@ class ImplicitNormal:
         return product
 
 
+#: The matrix ``X^T X`` of centred features, formed or not.
+Normal = FormedNormal | ImplicitNormal
+
+
 @dataclass(frozen=True, eq=False)
 class LabelGram:
-    """``Y^T Y``, and with the labels centred.
+    """``Y^T Y``, and with the labels centred."""
 
-    Parameters
-    ----------
-    together : csr_array
-        How many rows have both of two labels.
-    n_rows : int
-        How many rows there are.
-    """
-
-    together: csr_array
+    together: csr_array  # how many rows have both of two labels
     n_rows: int
 
     @classmethod
@@ -145,7 +129,7 @@ class LabelGram:
             product = self.together @ M - np.multiply.outer(self.counts, self.means @ M)
         return product
 
-    def taken(self, order: IntArray) -> "LabelGram":
+    def take(self, order: IntArray) -> "LabelGram":
         """Return the same with labels in another order."""
         return LabelGram(self.together[order][:, order], self.n_rows)
 
@@ -175,7 +159,7 @@ def feature_moments(X: Any) -> tuple[Float64Array, Float64Array]:
     return means, squares
 
 
-def ready_for_products(
+def prepare_products(
     X: Any, moments: tuple[Float64Array, Float64Array]
 ) -> tuple[Any, tuple[Float64Array, Float64Array]]:
     """Return features whose products can be centred without losing digits, and their moments.
@@ -185,7 +169,7 @@ def ready_for_products(
     that it can be centred first.
 
     >>> X = csr_array([[1e9, 0.0], [1e9 + 1, 1.0]])
-    >>> ready, (means, _) = ready_for_products(X, feature_moments(X))
+    >>> ready, (means, _) = prepare_products(X, feature_moments(X))
     >>> ready.toarray().tolist(), means.tolist()
     ([[-0.5, 0.0], [0.5, 1.0]], [0.0, 0.5])
     """
@@ -200,7 +184,7 @@ def ready_for_products(
     kept = np.where(full[X.indices], 0.0, X.data)
     others = csr_array((kept, X.indices, X.indptr), X.shape)
     values = X[:, columns].toarray() - means[columns]
-    ready = csr_array(others + filled_columns(values, columns, X.shape[1]))
+    ready = csr_array(others + fill_columns(values, columns, X.shape[1]))
     return ready, (np.where(full, 0.0, means), squares)
 
 
@@ -209,20 +193,11 @@ def normal_matrix(
 ) -> Normal:
     """Return ``X^T X`` of centred features, formed if that is cheaper.
 
-    Parameters
-    ----------
-    X : array or csr_array of shape (n_rows, n_features)
-        The features.
-    moments : pair of arrays
-        What `feature_moments` returned.
-    dtype : dtype
-        The precision of what will be multiplied with it.
-    n_columns : int
-        How many columns that will have.
+    It will be multiplied with matrices of that precision and number of columns.
     """
     dtype = np.dtype(dtype)
-    if is_formed(X, dtype, n_columns):
-        return formed_normal(X, moments, dtype)
+    if should_form(X, dtype, n_columns):
+        return form_normal(X, moments, dtype)
     means, diagonal = moments
     if issparse(X):
         return ImplicitNormal(X.astype(dtype, copy=False), means, diagonal)
@@ -230,19 +205,19 @@ def normal_matrix(
     return ImplicitNormal((X - means).astype(dtype), np.zeros_like(means), diagonal)
 
 
-def formed_normal(X: Any, moments: tuple[Float64Array, Float64Array], dtype: Any) -> FormedNormal:
+def form_normal(X: Any, moments: tuple[Float64Array, Float64Array], dtype: Any) -> FormedNormal:
     """Return ``X^T X`` of centred features as a matrix."""
     means, diagonal = moments
-    formed = _formed_sparse if issparse(X) else _formed_dense
+    formed = _form_sparse if issparse(X) else _form_dense
     return FormedNormal(formed(X, means, dtype), diagonal)
 
 
-def is_formed(X: Any, dtype: Any, n_columns: int) -> bool:
+def should_form(X: Any, dtype: Any, n_columns: int) -> bool:
     """Return whether forming ``X^T X`` takes little enough memory, and less time than not to.
 
-    >>> is_formed(np.zeros((1000, 10)), np.dtype(np.float32), 10)
+    >>> should_form(np.zeros((1000, 10)), np.dtype(np.float32), 10)
     True
-    >>> is_formed(csr_array((6000, 47236)), np.dtype(np.float32), 100)
+    >>> should_form(csr_array((6000, 47236)), np.dtype(np.float32), 100)
     False
     """
     n, width = X.shape
@@ -290,7 +265,7 @@ def row_blocks(X: Any, width: int) -> Iterator[Any]:
         yield X[start : start + size]
 
 
-def _formed_dense(X: FloatArray, means: Float64Array, dtype: Any) -> FloatArray:
+def _form_dense(X: FloatArray, means: Float64Array, dtype: Any) -> FloatArray:
     total = np.zeros((X.shape[1], X.shape[1]))
     for rows in row_blocks(X, X.shape[1]):
         centred = rows - means
@@ -298,7 +273,7 @@ def _formed_dense(X: FloatArray, means: Float64Array, dtype: Any) -> FloatArray:
     return total.astype(dtype, copy=False)
 
 
-def _formed_sparse(X: csr_array, means: Float64Array, dtype: Any) -> FloatArray:
+def _form_sparse(X: csr_array, means: Float64Array, dtype: Any) -> FloatArray:
     width = X.shape[1]
     matrix = np.empty((width, width), dtype)
     for rows, products in upper_gram(X, max(1, BLOCK // max(1, width))):

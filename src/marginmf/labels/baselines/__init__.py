@@ -1,9 +1,7 @@
 """Methods to compare with: the ones that everybody knows, under the same decision rules."""
 
-from marginmf.labels.baselines.binary_relevance import BinaryRelevance
-from marginmf.labels.baselines.classifier_chains import ClassifierChains
-from marginmf.labels.baselines.label_space import CPLST, PLST
+from marginmf.labels.baselines.binary import BinaryRelevance, ClassifierChains
 from marginmf.labels.baselines.mlknn import MLkNN
-from marginmf.labels.baselines.ridge import RidgeEmbedding
+from marginmf.labels.baselines.ridge import CPLST, PLST, RidgeEmbedding
 
 __all__ = ["CPLST", "PLST", "BinaryRelevance", "ClassifierChains", "MLkNN", "RidgeEmbedding"]

@@ -31,7 +31,7 @@ class MLkNN(LabelsEstimator):
     smoothing : float
         How many rows of each kind are thought to have been seen beforehand; above 0.
     decision, tune_for, top1_if_empty, cv
-        How scores become label sets; see `DecisionTuned`.  The paper has ``decision="sign"``: a
+        How scores become label sets; see `LabelsEstimator`.  The paper has ``decision="sign"``: a
         score is the probability minus one half.
 
     Attributes
@@ -44,10 +44,6 @@ class MLkNN(LabelsEstimator):
         How likely each label is.
     posterior_ : array of shape (n_labels, n_neighbors + 1)
         How likely, given how many of the neighbours have it.
-    thresholds_ : array of shape (n_labels,)
-        A label is predicted where its score is above.
-    classes_ : array
-        The names of the labels, or their numbers.
 
     Notes
     -----
@@ -118,17 +114,7 @@ class MLkNN(LabelsEstimator):
 def _probabilities(
     Y: csr_array, counts: csr_array, n_neighbors: int, smoothing: float
 ) -> tuple[Float64Array, Float64Array]:
-    """Return how likely labels are, and how likely given the number of neighbours with them.
-
-    Parameters
-    ----------
-    Y, counts : csr_array of shape (n_samples, n_labels)
-        The labels, and how many neighbours of every row have them.
-    n_neighbors : int
-        The largest number that can occur.
-    smoothing : float
-        What is added to every count.
-    """
+    """Return how likely labels are, and how likely given the number of neighbours with them."""
     having = _indicators.counts(Y, axis=0)
     lacking = Y.shape[0] - having
     # Rows by label and number of neighbours: those that have the label, and all.

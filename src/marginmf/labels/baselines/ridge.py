@@ -1,4 +1,4 @@
-"""Ridge regression of labels on features, by the way that suits their shape.
+"""Ridge regression of labels on features, and of their principal directions (PLST, CPLST).
 
 With X and Y centred, the weights are ``B = (X^T X + reg I)^{-1} X^T Y``, or, which is the same,
 ``X^T (X X^T + reg I)^{-1} Y``: a matrix as wide as the features or as long as the rows has to be
@@ -7,6 +7,7 @@ alone.  Sparse features are never made dense.
 """
 
 import warnings
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,15 +22,17 @@ from marginmf._utils.indicators import counts
 from marginmf._utils.parameters import check_number
 from marginmf._utils.types import Float64Array
 from marginmf.labels.algebra.grams import (
+    Gram,
     ImplicitNormal,
+    LabelGram,
     cross_product,
     feature_moments,
-    formed_normal,
-    ready_for_products,
+    form_normal,
+    leading_eigenvectors,
+    prepare_products,
     row_blocks,
 )
-from marginmf.labels.base import method
-from marginmf.labels.linear import LinearScores
+from marginmf.labels.base import LabelSpaceTransformer, LinearScores, method
 
 #: The most rows of a matrix that is factorised.
 LARGEST = 8192
@@ -47,15 +50,8 @@ Solve = Callable[[Float64Array], Float64Array]
 class Ridge:
     """The least squares of labels by features, with a penalty on the squared weights.
 
-    Parameters
-    ----------
-    X : array or csr_array of shape (n_rows, n_features)
-        The features.
-    reg : float
-        The regularisation strength.  Without one, the smallest of all the best weights.
+    Without a penalty, the smallest of all the best weights.
 
-    Examples
-    --------
     >>> X, Y = np.array([[0.0], [1.0], [5.0]]), csr_array([[0.0], [1.0], [1.0]])
     >>> Ridge(X, 1.0).solve(Y)
     array([[0.13333333]])
@@ -75,19 +71,7 @@ class Ridge:
         return self.moments[0]
 
     def solve(self, Y: csr_array, M: Float64Array | None = None) -> Float64Array:
-        """Return the weights of the features for the targets ``Y M``, or Y; centred.
-
-        Parameters
-        ----------
-        Y : csr_array of shape (n_rows, n_labels)
-            The labels.
-        M : array of shape (n_labels, n_targets), optional
-            What the labels are multiplied with.
-
-        Returns
-        -------
-        array of shape (n_features, n_targets)
-        """
+        """Return the weights of the features (rows) for the centred targets ``Y M``, or Y."""
         n, width = self.X.shape
         if width <= min(n, LARGEST):
             return self._wide(self._cross(Y, M))
@@ -114,12 +98,12 @@ class Ridge:
     def _ready(self) -> tuple[Any, tuple[Float64Array, Float64Array]]:
         """Features to make products of, in float64 where they are sparse, and their moments."""
         X = self.X.astype(np.float64, copy=False) if issparse(self.X) else self.X
-        return ready_for_products(X, self.moments)
+        return prepare_products(X, self.moments)
 
     @cached_property
     def _wide(self) -> Solve:
         """The inverse of ``X^T X + reg I``."""
-        matrix = formed_normal(*self._ready, np.float64).matrix
+        matrix = form_normal(*self._ready, np.float64).matrix
         return _inverse(matrix.astype(np.float64, copy=False), self.reg)
 
     @cached_property
@@ -238,7 +222,7 @@ class RidgeEmbedding(LinearScores):
     reg : float
         The regularisation strength.
     decision, tune_for, top1_if_empty, cv
-        How scores become label sets; see `DecisionTuned`.
+        How scores become label sets; see `LabelsEstimator`.
 
     Attributes
     ----------
@@ -246,10 +230,6 @@ class RidgeEmbedding(LinearScores):
         The weights of the features.
     intercept_ : array of shape (n_labels,)
         What is added; a score is the prediction minus one half.
-    thresholds_ : array of shape (n_labels,)
-        A label is predicted where its score is above.
-    classes_ : array
-        The names of the labels, or their numbers.
 
     Examples
     --------
@@ -272,3 +252,128 @@ class RidgeEmbedding(LinearScores):
         self.coef_ = np.ascontiguousarray(ridge.solve(Y).T)
         means = counts(Y, axis=0) / Y.shape[0]
         self.intercept_ = means - self.coef_ @ ridge.means - 0.5
+
+
+@dataclass(eq=False, repr=False)
+class _PrincipalLabels(LabelSpaceTransformer):
+    """Codes labels by the leading eigenvectors of a matrix, and predicts the codes."""
+
+    n_factors: int = 100
+    reg: float = 1.0
+
+    def _check(self) -> None:
+        check_number(self, "n_factors", int, 1)
+        check_number(self, "reg", float, 0)
+
+    @abstractmethod
+    def _gram(self, ridge: Ridge, Y: csr_array) -> Gram:
+        """Return the matrix whose eigenvectors code the labels."""
+
+    def _fit(self, X: Any, Y: csr_array) -> None:
+        ridge = Ridge(X, float(self.reg))
+        directions = leading_eigenvectors(self._gram(ridge, Y), self.n_factors)
+        # An eigenvector has no sign of its own: its cubes shall add up to something positive.
+        directions = np.where((directions**3).sum(axis=0) < 0, -directions, directions)
+        self.feature_map_ = ridge.solve(Y, directions)
+        self.feature_means_ = ridge.means
+        self.label_means_ = counts(Y, axis=0) / Y.shape[0]
+        self.label_factors_ = np.ascontiguousarray(directions.T)
+
+
+@method("plst")
+class PLST(_PrincipalLabels):
+    """Principal label space transformation (Tai and Lin, 2012).
+
+    The centred labels are projected on their leading singular vectors; ridge regression predicts
+    the few numbers that each row has then, and the vectors decode them.
+
+    Parameters
+    ----------
+    n_factors : int
+        How many singular vectors; no more than the rank of the labels are used.
+    reg : float
+        The regularisation strength of the ridge regression.
+    decision, tune_for, top1_if_empty, cv
+        How scores become label sets; see `LabelsEstimator`.  The paper has ``decision="sign"``,
+        which is rounding to 0 and 1.
+
+    Attributes
+    ----------
+    feature_map_ : array of shape (n_features, n_components)
+        The weights of the ridge regression.
+    label_factors_ : array of shape (n_components, n_labels)
+        The singular vectors.
+    feature_means_, label_means_ : array
+        What features and labels were centred with.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_multilabel_classification
+    >>> X, Y = make_multilabel_classification(n_samples=100, n_classes=6, random_state=0)
+    >>> model = PLST(n_factors=3).fit(X, Y)
+    >>> model.predict(X).shape, model.transform(X).shape
+    ((100, 6), (100, 3))
+    """
+
+    def _gram(self, ridge: Ridge, Y: csr_array) -> Gram:
+        return LabelGram.of(Y)
+
+
+@method("cplst")
+class CPLST(_PrincipalLabels):
+    """Conditional principal label space transformation (Chen and Lin, 2012).
+
+    As `PLST`, but the directions are those of the labels as the features can predict them: the
+    leading eigenvectors of ``Y^T H Y``, where ``H Y`` is what ridge regression makes of the
+    training labels.  A direction that is large but cannot be predicted is left out.  The attributes
+    are those of `PLST`.
+
+    Parameters
+    ----------
+    n_factors : int
+        How many directions; no more than the rank of the matrix are used.
+    reg : float
+        The regularisation strength of the ridge regression.
+    decision, tune_for, top1_if_empty, cv
+        How scores become label sets; see `LabelsEstimator`.  The paper has ``decision="sign"``,
+        which is rounding to 0 and 1.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_multilabel_classification
+    >>> X, Y = make_multilabel_classification(n_samples=100, n_classes=6, random_state=0)
+    >>> model = CPLST(n_factors=3).fit(X, Y)
+    >>> model.predict(X).shape, model.transform(X).shape
+    ((100, 6), (100, 3))
+    """
+
+    def _gram(self, ridge: Ridge, Y: csr_array) -> Gram:
+        return PredictableGram(ridge, Y)
+
+
+@dataclass(frozen=True, eq=False)
+class PredictableGram:
+    """``Y^T H Y`` of centred labels, with H the matrix that makes predictions of targets."""
+
+    ridge: Ridge
+    Y: csr_array
+
+    @cached_property
+    def counts(self) -> Float64Array:
+        """How many rows have each label."""
+        return counts(self.Y, axis=0).astype(np.float64)
+
+    @property
+    def trace(self) -> float:
+        """The trace of ``Y^T Y``, which this one's does not exceed."""
+        return float(np.sum(self.counts * (1.0 - self.counts / self.Y.shape[0])))
+
+    @cached_property
+    def matrix(self) -> Float64Array:
+        """The whole matrix."""
+        product = self.ridge.explained(self.Y, self.ridge.solve(self.Y))
+        return 0.5 * (product + product.T)
+
+    def apply(self, M: Float64Array) -> Float64Array:
+        """Return the product with another matrix."""
+        return self.ridge.explained(self.Y, self.ridge.solve(self.Y, M))
