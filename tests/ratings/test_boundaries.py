@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from marginmf.ratings import PMMMF
-from marginmf.ratings.calibration import count_above
-from marginmf.ratings.pmmmf import boundaries
+from marginmf.ratings.fitting.calibration import count_above
+from marginmf.ratings.max_margin import boundaries
 
 # Other work on the machine must not fail a test.
 patient = settings(deadline=None)

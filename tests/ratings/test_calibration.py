@@ -9,7 +9,7 @@ from scipy.special import expit
 
 from marginmf.datasets import make_ratings
 from marginmf.ratings import Ratings
-from marginmf.ratings.calibration import (
+from marginmf.ratings.fitting.calibration import (
     MANY_LEVELS,
     Calibrator,
     distribution_of,
@@ -17,7 +17,7 @@ from marginmf.ratings.calibration import (
     features_of,
     never_certain,
 )
-from marginmf.ratings.fallback import LevelFrequencies
+from marginmf.ratings.fitting.fallback import LevelFrequencies
 
 PROBABILITIES = hnp.arrays(np.float64, (4, 5), elements=st.floats(0, 1))
 

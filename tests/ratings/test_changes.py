@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from marginmf.ratings import Ratings
 from marginmf.ratings.data import observed, restricted
+from marginmf.ratings.fitting.new_rows import updated
 from marginmf.ratings.ids import IdIndex
-from marginmf.ratings.new_rows import updated
 
 LEVELS = [1.0, 2.0, 3.0]
 NUMBERS, NAMES = st.integers(-3, 6), st.sampled_from(["ann", "bob", "cy", ("d", 1)])

@@ -6,7 +6,7 @@ import pytest
 from contracts import RatingsEstimatorContract, assert_same_fit, synthetic
 from marginmf.losses import TWO_LEVEL
 from marginmf.ratings import ALS, BMMMF, HMF, MMMF, PMF, PMMMF, BiasOnly
-from marginmf.ratings.explain import contributions
+from marginmf.ratings.lists.explain import contributions
 from newcomer_contracts import NewcomersContract
 
 

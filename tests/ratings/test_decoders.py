@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from marginmf.ratings.calibration import count_above, first_below
+from marginmf.ratings.fitting.calibration import count_above, first_below
 
 # Other work on the machine must not fail a test.
 patient = settings(deadline=None)

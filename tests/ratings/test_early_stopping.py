@@ -9,7 +9,7 @@ import marginmf
 from contracts import assert_same_fit, synthetic
 from marginmf.backends import get_backend
 from marginmf.ratings import ALS, BMMMF, HMF, MMMF, PMF, PMMMF, Ratings
-from marginmf.ratings.validation import FINISHING, ValidationSplit
+from marginmf.ratings.fitting.validation import FINISHING, ValidationSplit
 
 FEW = {"n_factors": 4, "reg": 0.3, "random_state": 0, "tol": 0.0, "max_iter": 20}
 FEW["early_stopping"] = True

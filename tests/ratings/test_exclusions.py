@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from marginmf.ratings.ids import IdIndex
-from marginmf.ratings.search import Lists, refused_by, refused_pairs
+from marginmf.ratings.lists.search import Lists, refused_by, refused_pairs
 
 
 def lists_of(*rows):

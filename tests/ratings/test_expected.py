@@ -6,7 +6,7 @@ from sklearn.base import clone
 
 from contracts import synthetic
 from marginmf.ratings import HMF, MMMF, PMMMF, BiasOnly, MarginEnsemble
-from marginmf.ratings.relevance import item_scores, sum_of_margins
+from marginmf.ratings.lists.relevance import item_scores, sum_of_margins
 
 SCALE = (0.5, 1.0, 2.0, 4.0)
 MODELS = [

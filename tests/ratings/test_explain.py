@@ -6,7 +6,7 @@ from sklearn.exceptions import NotFittedError
 
 from contracts import synthetic
 from marginmf.ratings import ALS, HMF, MMMF, PMF, PMMMF, BiasOnly
-from marginmf.ratings.explain import contributions
+from marginmf.ratings.lists.explain import contributions
 
 PARAMS = {"n_factors": 4, "reg": 0.5, "random_state": 0}
 

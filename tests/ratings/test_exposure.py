@@ -10,8 +10,9 @@ import marginmf
 from contracts import synthetic
 from marginmf.datasets import make_ratings
 from marginmf.ratings import MMMF, BiasOnly, MarginEnsemble, Ratings
-from marginmf.ratings.exposure import STRENGTHS, USUAL_STRENGTH, Exposure
-from marginmf.ratings.search import Lists
+from marginmf.ratings.lists.neighbours import STRENGTHS, USUAL_STRENGTH
+from marginmf.ratings.lists.relevance import Exposure
+from marginmf.ratings.lists.search import Lists
 
 SCALE = (1, 2, 3, 4, 5)
 
@@ -66,7 +67,7 @@ def test_how_high_ratings_are_says_nothing_of_what_is_taken(clubs):
 
 
 def test_the_answer_is_the_same_for_any_number_of_threads(clubs, monkeypatch):
-    monkeypatch.setattr("marginmf.ratings.neighbours.ITEMS_AT_A_TIME", 7)
+    monkeypatch.setattr("marginmf.ratings.lists.neighbours.ITEMS_AT_A_TIME", 7)
     one, two = fitted(clubs), fitted(clubs, n_threads=2)
     assert one.strength == two.strength
     np.testing.assert_array_equal(one.weights.matrix.toarray(), two.weights.matrix.toarray())
@@ -74,7 +75,7 @@ def test_the_answer_is_the_same_for_any_number_of_threads(clubs, monkeypatch):
 
 def test_large_catalogues_are_counted_piece_by_piece_to_the_same_answer(clubs, monkeypatch):
     ours = fitted(clubs, strength=10.0)
-    monkeypatch.setattr("marginmf.ratings.neighbours.MOST_TABLED", 10)
+    monkeypatch.setattr("marginmf.ratings.lists.neighbours.MOST_TABLED", 10)
     theirs = fitted(clubs, strength=10.0)
     np.testing.assert_array_equal(ours.weights.matrix.toarray(), theirs.weights.matrix.toarray())
 

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from marginmf.ratings import Ratings
-from marginmf.ratings.fallback import PRIOR_STRENGTH, LevelFrequencies
-from marginmf.ratings.new_rows import updated
+from marginmf.ratings.fitting.fallback import PRIOR_STRENGTH, LevelFrequencies
+from marginmf.ratings.fitting.new_rows import updated
 
 # ann: 1, 1, 1; bob: 3; x: 1; y: 1; z: 1, 3.
 DATA = Ratings.of([("ann", "x"), ("ann", "y"), ("ann", "z"), ("bob", "z")], [1, 1, 1, 3])

@@ -10,7 +10,7 @@ from marginmf.backends.specs import Real
 from marginmf.datasets import make_ratings
 from marginmf.losses import squared
 from marginmf.ratings import ALS, Ratings
-from marginmf.ratings.baselines.least_squares import ridge
+from marginmf.ratings.baselines import ridge
 
 TABLE = make_ratings(120, 90, n_factors=3, observed=0.3, random_state=1)
 DATA = Ratings.of(TABLE.pairs, TABLE.ratings)

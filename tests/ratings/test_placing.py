@@ -10,7 +10,7 @@ from marginmf.backends import get_backend
 from marginmf.backends.specs import TwoLevel
 from marginmf.losses import TWO_LEVEL
 from marginmf.ratings import Ratings
-from marginmf.ratings.objective import (
+from marginmf.ratings.fitting.objective import (
     LARGEST_BLOCK,
     SMALLEST_BLOCK,
     RowObjective,

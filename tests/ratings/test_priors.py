@@ -11,8 +11,8 @@ from marginmf.backends import get_backend
 from marginmf.backends.specs import Thresholds
 from marginmf.losses import smooth_hinge
 from marginmf.ratings import ALS, HMF, MMMF, PMF, Ratings
-from marginmf.ratings.objective import FactorObjective, Parameters
-from marginmf.ratings.priors import (
+from marginmf.ratings.fitting.objective import FactorObjective, Parameters
+from marginmf.ratings.fitting.priors import (
     FEW_RATINGS,
     TIED,
     Newcomers,

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from marginmf.ratings import search
-from marginmf.ratings.search import Blocks, best
+from marginmf.ratings.lists import search
+from marginmf.ratings.lists.search import Blocks, best
 
 
 class Matrix:

@@ -6,7 +6,7 @@ import pytest
 from contracts import synthetic
 from marginmf.backends import get_backend
 from marginmf.ratings import ALS, BMMMF, HMF, MMMF, PMF, PMMMF, Ratings
-from marginmf.ratings.validation import ValidationSplit, calibrated_on, strength_limit
+from marginmf.ratings.fitting.validation import ValidationSplit, calibrated_on, strength_limit
 
 METHODS = [
     HMF(4, random_state=0),

@@ -9,7 +9,7 @@ from sklearn.exceptions import NotFittedError
 
 from contracts import synthetic
 from marginmf.ratings import ALS, HMF, MMMF, PMMMF, BiasOnly, search
-from marginmf.ratings.relevance import MarginBlock
+from marginmf.ratings.lists.relevance import MarginBlock
 
 SCALE = (1, 2, 3, 4, 5)
 N_ITEMS = 30

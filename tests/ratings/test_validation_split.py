@@ -5,8 +5,8 @@ import pytest
 
 from contracts import synthetic
 from marginmf.ratings import HMF, MMMF, PMMMF, Ratings, validation
-from marginmf.ratings.stages import Training
-from marginmf.ratings.validation import ValidationSplit
+from marginmf.ratings.fitting.stages import Training
+from marginmf.ratings.fitting.validation import ValidationSplit
 
 
 @pytest.fixture(scope="module")

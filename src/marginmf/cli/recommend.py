@@ -9,7 +9,7 @@ from marginmf.cli.options import ModelFile, TalkOptions, takes_groups
 
 if TYPE_CHECKING:
     from marginmf._utils.types import Array
-    from marginmf.ratings.lists import KnowsItems
+    from marginmf.ratings.lists.recommend import KnowsItems
 
 EXAMPLE = "marginmf recommend m.marginmf --user 42 -n 5"
 #: Users whose lists are made at a time, so that those of millions need not be in memory at once.

@@ -42,7 +42,7 @@ def class_named(name: str) -> type[Any] | None:
     """Return the class of that name, or None if it is not one of ours.
 
     >>> class_named("HMF"), class_named("Popen")
-    (<class 'marginmf.ratings.hmf.HMF'>, None)
+    (<class 'marginmf.ratings.max_margin.HMF'>, None)
     """
     return SAVED.get(name) or _listed(name)
 

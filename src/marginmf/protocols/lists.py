@@ -17,9 +17,8 @@ from marginmf._utils.types import Array, Float64Array, IntArray
 from marginmf.metrics.lists import LIST_METRICS, check_k, exposure
 from marginmf.ratings.data import Ratings
 from marginmf.ratings.estimator import RatingsEstimator
-from marginmf.ratings.exposure import item_shares
 from marginmf.ratings.ids import IdIndex, id_column
-from marginmf.ratings.relevance import RankedBy
+from marginmf.ratings.lists.relevance import RankedBy, item_shares
 from marginmf.ratings.scales import lowest_liked
 from marginmf.ratings.tables import as_values, frame_columns, is_frame, split_pairs
 from marginmf.stats import bootstrap_interval

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from copy import copy
 from numbers import Integral
 from threading import Lock, RLock
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self, TypeVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from marginmf._saving import Savable
+from marginmf._utils.docstrings import inherit_docs
 from marginmf._utils.ids import shown
 from marginmf._utils.parameters import check_n_jobs, n_threads, unfitted
 from marginmf._utils.saved import Methods, Optional, floats
@@ -22,37 +23,40 @@ from marginmf.backends.rows import Side
 from marginmf.backends.threads import SMALLEST_TASK
 from marginmf.checkpoints import CheckpointLike, Journal, open_journal
 from marginmf.metrics import mean_absolute_error
-from marginmf.ratings import new_rows
-from marginmf.ratings.calibration import (
+from marginmf.ratings.data import Ratings, observed
+from marginmf.ratings.fitting import new_rows
+from marginmf.ratings.fitting.calibration import (
     ANSWERS,
     PAIR_WORK,
     Calibrator,
     count_above,
     distribution_of,
 )
-from marginmf.ratings.data import Ratings, observed
-from marginmf.ratings.exposure import Exposure
-from marginmf.ratings.fallback import LevelFrequencies
+from marginmf.ratings.fitting.fallback import LevelFrequencies
+from marginmf.ratings.fitting.priors import Newcomers
+from marginmf.ratings.fitting.validation import ValidationSplit, calibrated_on
 from marginmf.ratings.ids import IdIndex
-from marginmf.ratings.priors import Newcomers
-from marginmf.ratings.relevance import Columns, MarginBlock
+from marginmf.ratings.lists.relevance import Columns, Exposure, MarginBlock
 from marginmf.ratings.tables import as_values, split_pairs
-from marginmf.ratings.validation import ValidationSplit, calibrated_on
 
 #: Every ratings method by its name on the command line.
 METHODS = Methods("ratings")
-#: Registers a ratings method: model files and the command line know it from then on.
-method = METHODS.register
-
 Unknown = Literal["fallback", "raise", "nan"]
 Output = Literal["median", "mode", "mean", "rule"]
 
 #: What is learned and private, beside the attributes that end in an underscore.
 LEARNED_IN_PRIVATE = ("_calibration_seed", "_calibrator", "_exposure", "_frequencies", "_origin")
 
+Kind = TypeVar("Kind", bound=type[Any])
+
 #: A lock for each model that is being calibrated; not in the model, which is copied and saved.
 _locks: "WeakKeyDictionary[RatingsPredictor, Any]" = WeakKeyDictionary()
 _locks_lock = Lock()
+
+
+def method(name: str) -> Callable[[Kind], Kind]:
+    """Register a ratings method: model files and the command line know it from then on."""
+    return lambda kind: METHODS.register(name)(inherit_docs(kind))
 
 
 class RatingsPredictor(Savable, BaseEstimator, ABC):
@@ -62,6 +66,15 @@ class RatingsPredictor(Savable, BaseEstimator, ABC):
     (`_margins`); `RealValued` and `Distributional` ask for less.  They may say how the margins of a
     block are found faster than one by one (`_margin_block`), and how new users or items are learned
     while the others stay (`_place`).
+
+    Attributes
+    ----------
+    users_, items_ : IdIndex
+        The ids seen in training, and their codes.
+    levels_ : array
+        The scale seen in training, ascending.
+    ratings_ : Ratings
+        What the users were learned from.
     """
 
     n_jobs: int | None
@@ -178,7 +191,7 @@ class RatingsPredictor(Savable, BaseEstimator, ABC):
         unknown : {"fallback", "raise", "nan"}
             What to do with users or items that training did not see: predict the median of the
             level frequencies of the half that is known (see
-            `marginmf.ratings.fallback.LevelFrequencies`), raise an error, or answer NaN.
+            `marginmf.ratings.fitting.fallback.LevelFrequencies`), raise an error, or answer NaN.
         output : {"median", "mode", "mean", "rule"}
             Which answer.  From the probabilities of the levels (see `predict_proba`): the median,
             which is best for the mean absolute error, the mode, best for the zero-one error, or
@@ -245,9 +258,9 @@ class RatingsPredictor(Savable, BaseEstimator, ABC):
         """Learn who takes what, which lists by relevance need, unless that is known.
 
         The first call of `recommend` by relevance, or of `explain`, does it: a ridge regression
-        for each item, whose strength is chosen on held-out lists (see
-        `marginmf.ratings.exposure`).  Call this to have it done at a time of your choosing, such
-        as before the model is saved.
+        for each item, whose strength is chosen on held-out lists (see `Exposure` in
+        `marginmf.ratings.lists.relevance`).  Call this to have it done at a time of your choosing,
+        such as before the model is saved.
 
         Returns
         -------

@@ -17,17 +17,15 @@ from marginmf.backends.rows import Side
 from marginmf.progress import Report, progress_bar
 from marginmf.ratings.base import method
 from marginmf.ratings.baselines import ALS, PMF, BiasOnly
-from marginmf.ratings.calibration import PAIR_WORK, Calibrator
 from marginmf.ratings.data import Ratings
 from marginmf.ratings.estimator import RatingsEstimator
 from marginmf.ratings.factoriser import Factoriser
-from marginmf.ratings.hmf import HMF
-from marginmf.ratings.lists import as_stages
-from marginmf.ratings.mmmf import MMMF
-from marginmf.ratings.pmmmf import PMMMF
-from marginmf.ratings.priors import IMPLICIT, Implicit
-from marginmf.ratings.relevance import Columns, MarginBlock
-from marginmf.ratings.validation import ValidationSplit
+from marginmf.ratings.fitting.calibration import PAIR_WORK, Calibrator
+from marginmf.ratings.fitting.priors import IMPLICIT, Implicit
+from marginmf.ratings.fitting.validation import ValidationSplit
+from marginmf.ratings.lists.recommend import as_stages
+from marginmf.ratings.lists.relevance import Columns, MarginBlock
+from marginmf.ratings.max_margin import HMF, MMMF, PMMMF
 
 
 class Kind(NamedTuple):
@@ -183,8 +181,6 @@ class MarginEnsemble(RatingsEstimator):
     ----------
     members_ : list of list of estimator
         The fitted members of every kind.
-    users_, items_, levels_, ratings_
-        As for the factorisers.
 
     Examples
     --------

@@ -12,12 +12,12 @@ from scipy.special import logit
 from sklearn.utils.validation import check_is_fitted
 
 from marginmf._utils.types import Float64Array, FloatArray, IntArray
-from marginmf.ratings import new_rows
 from marginmf.ratings.base import RatingsPredictor
 from marginmf.ratings.data import Ratings
-from marginmf.ratings.explain import explain
-from marginmf.ratings.lists import Request, UnknownUsers, recommend, similar
-from marginmf.ratings.relevance import RankedBy
+from marginmf.ratings.fitting import new_rows
+from marginmf.ratings.lists.explain import explain
+from marginmf.ratings.lists.recommend import Request, UnknownUsers, recommend, similar
+from marginmf.ratings.lists.relevance import RankedBy
 from marginmf.ratings.scales import MANY_VALUES
 
 
@@ -275,7 +275,7 @@ class RatingsEstimator(RatingsPredictor):
         Given the items' factors, a user's factors are a weighted sum of the factors of the items
         that the user rated, so the score of any item, which tells how well it would be liked, is
         a sum over those ratings.  So is the chance that the user takes the item at all; see
-        `marginmf.ratings.explain.contributions` for the whole sums and for what is left over.
+        `marginmf.ratings.lists.explain.contributions` for the whole sums and for what is left over.
 
         Parameters
         ----------

@@ -22,12 +22,10 @@ from marginmf.metrics import mean_absolute_error
 from marginmf.progress import Report, progress_bar
 from marginmf.ratings.data import Ratings
 from marginmf.ratings.estimator import RatingsEstimator
-from marginmf.ratings.lists import as_stages, block_product
-from marginmf.ratings.objective import Held, Parameters, RowObjective, solve_rows
-from marginmf.ratings.priors import IMPLICIT, Implicit, Penalties, Priors
-from marginmf.ratings.relevance import Columns, MarginBlock
-from marginmf.ratings.stages import Settings, Solution, Stage, Training
-from marginmf.ratings.validation import (
+from marginmf.ratings.fitting.objective import Held, Parameters, RowObjective, solve_rows
+from marginmf.ratings.fitting.priors import IMPLICIT, Implicit, Penalties, Priors
+from marginmf.ratings.fitting.stages import Settings, Solution, Stage, Training
+from marginmf.ratings.fitting.validation import (
     SHARE,
     Trial,
     Validated,
@@ -38,6 +36,8 @@ from marginmf.ratings.validation import (
     train_and_stop_early,
     train_calibrated,
 )
+from marginmf.ratings.lists.recommend import as_stages, block_product
+from marginmf.ratings.lists.relevance import Columns, MarginBlock
 from marginmf.solvers import LBFGS, Callback, Solver, Stopping, get_solver
 from marginmf.tuning import USUAL_LENGTH, candidates_below
 
@@ -64,6 +64,71 @@ class Factoriser(RatingsEstimator):
     Subclasses are dataclasses too: their fields are the constructor's parameters, as scikit-learn
     wants them, without a constructor to write.  They say what they minimise (`_specs`) and what
     makes margins of a user's scores (`_user_offsets`).
+
+    Parameters
+    ----------
+    n_factors : int or "auto"
+        The rank of the factorisation (HMF: of every stage's).  Auto: 100, or 48 where factors are
+        built from raters or features, or the number of users or items if that is lower.
+    reg : float or "auto"
+        The regularisation strength.  Auto: the one with the smallest error on held-out ratings,
+        found along a path of candidates; see `marginmf.tuning`.
+    implicit : {None, "items", "users", "both"}
+        Whose factors are built from who rated what: an item's from the users who rated it, a
+        user's from the items that they rated, or both; see `marginmf.ratings.fitting.priors`.
+    reg_implicit, reg_features : float or "auto"
+        The regularisation strengths of the weights of raters, and of side information given to
+        `fit`.  Auto: ``reg``, and five times as much, so that all are chosen together.
+    holdouts : int
+        On how many random tenths of the ratings ``reg="auto"`` is chosen.  With more of them the
+        choice varies less and takes longer.
+    calibrate : bool
+        Whether `fit` learns how margins become probabilities, which `predict` answers with: on a
+        tenth of the ratings that a first part of the fit does not see.  With False, the first call
+        that needs probabilities takes about as long as another fit.
+    max_iter, tol
+        When to stop: after this many iterations, or when one of them (on the average of the last
+        three) lowers the objective by less than this share of it.
+    early_stopping : bool
+        Whether to hold ratings out, stop when their error no longer falls, and keep the factors
+        with the smallest one.  A few iterations with all ratings come last.
+    validation_fraction, n_iter_no_change
+        With ``early_stopping``: which share of the ratings is held out, and after how many
+        iterations in a row without a new smallest error to stop.
+    random_state : int, Generator or None
+        Seeds the start.
+    n_jobs : int or None
+        Threads, as in scikit-learn: None is one, -1 is all.  The result does not depend on it, to
+        the last bit on one machine.
+    backend : str or Backend
+        Where the arithmetic is done: ``"cpu"``, ``"reference"`` (NumPy: slow, the oracle of the
+        tests), or an object; see `marginmf.backends`.
+    dtype : {"float32", "float64"}
+        Of the factors; sums are made in float64.
+    verbose : int
+        1 shows a progress bar on standard error.
+    callbacks : sequence of callable
+        Called with a `marginmf.solvers.Progress` after every iteration; returning True stops.
+
+    Attributes
+    ----------
+    user_factors_, item_factors_ : array
+        The factors, a row for each of ``users_.ids`` and ``items_.ids``.
+    reg_ : float
+        The regularisation strength that was used.
+    reg_path_ : RegularisationPath
+        The error on held-out ratings along the candidates (with ``reg="auto"``).
+    history_ : list of Record
+        Objective, gradient norm, evaluations and seconds after every iteration.
+    n_iter_ : int
+        How many iterations were made.
+    n_evaluations_ : int
+        How many gradients they took.
+    stop_reason_ : str
+        Why the solver stopped.
+    validation_errors_ : list of float
+        The error on held-out ratings at the start and after every iteration (with
+        ``early_stopping``).
     """
 
     n_factors: int | str = "auto"
@@ -363,7 +428,16 @@ class Factoriser(RatingsEstimator):
 
 @dataclass(eq=False, repr=False)
 class MarginFactoriser(Factoriser):
-    """A factoriser whose row loss is built on a two-level loss, minimised by a descent solver."""
+    """A factoriser whose row loss is built on a two-level loss, minimised by a descent solver.
+
+    Parameters
+    ----------
+    loss : str or TwoLevelLoss
+        ``"smooth_hinge"``, ``"hinge"``, ``"modified_square"``, ``"logistic"``, or a loss of your
+        own.
+    solver : str or solver
+        ``"lbfgs"``, ``"cg"`` or ``"gd"``, or a solver object.
+    """
 
     _: KW_ONLY
     loss: str | TwoLevelLoss = "smooth_hinge"

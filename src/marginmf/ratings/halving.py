@@ -22,7 +22,7 @@ from marginmf.metrics import mean_absolute_error
 from marginmf.progress import Report, progress_bar
 from marginmf.ratings.data import Ratings, observed
 from marginmf.ratings.factoriser import Factoriser, is_auto
-from marginmf.ratings.validation import Trial, ValidationSplit
+from marginmf.ratings.fitting.validation import Trial, ValidationSplit
 from marginmf.solvers import Callback, Paused, Result, StopReason, Vectors
 
 #: From true and predicted ratings to an error; lower is better.

@@ -1,7 +1,6 @@
 """Lists by item-item weights: what the items that a user has say of the others.
 
-`ItemKNN` takes similarities for weights, `EASE` ridge regressions; `marginmf.ratings.neighbours`
-finds both.
+`ItemKNN` takes similarities for weights, `EASE` ridge regressions; `lists.neighbours` finds both.
 """
 
 from collections.abc import Callable
@@ -15,11 +14,16 @@ from marginmf._utils.parameters import check_number, n_threads
 from marginmf._utils.random import as_generator
 from marginmf._utils.types import Float64Array, FloatArray, IntArray
 from marginmf.ratings.data import Ratings
-from marginmf.ratings.exposure import chosen_strength
-from marginmf.ratings.lists import similar_by
-from marginmf.ratings.neighbours import NEIGHBOURS, ItemWeights, Neighbourhoods, closed_form
+from marginmf.ratings.lists.neighbours import (
+    NEIGHBOURS,
+    ItemWeights,
+    Neighbourhoods,
+    chosen_strength,
+    closed_form,
+)
+from marginmf.ratings.lists.recommend import similar_by
+from marginmf.ratings.lists.search import Lists
 from marginmf.ratings.positive import POSITIVE, ROUNDING, PositiveOnly, Scores
-from marginmf.ratings.search import Lists
 
 #: Up to so many items EASE inverts a matrix of them all ...
 MOST_ITEMS = 20_000

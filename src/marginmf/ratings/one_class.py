@@ -23,10 +23,10 @@ from marginmf.backends.specs import TwoLevel
 from marginmf.backends.threads import one_blas_thread
 from marginmf.losses import smooth_hinge
 from marginmf.ratings.data import Ratings
-from marginmf.ratings.lists import block_product, similar
-from marginmf.ratings.objective import RowObjective, solve_rows
+from marginmf.ratings.fitting.objective import RowObjective, solve_rows
+from marginmf.ratings.fitting.stages import START_SCALE
+from marginmf.ratings.lists.recommend import block_product, similar
 from marginmf.ratings.positive import POSITIVE, ROUNDING, PositiveOnly, Scores
-from marginmf.ratings.stages import START_SCALE
 from marginmf.solvers import LBFGS, Stopping, minimise
 
 #: What is asked of the score of a pair that is there: a margin of one above zero.

@@ -23,9 +23,9 @@ from marginmf._utils.saved import Methods, counts
 from marginmf._utils.types import Float64Array, FloatArray, IntArray
 from marginmf.ratings.data import Ratings, observed
 from marginmf.ratings.ids import IdIndex
-from marginmf.ratings.lists import Request, UnknownUsers
+from marginmf.ratings.lists.recommend import Request, UnknownUsers
+from marginmf.ratings.lists.search import Lists
 from marginmf.ratings.scales import MANY_VALUES, levels_of
-from marginmf.ratings.search import Lists
 from marginmf.ratings.tables import as_values, frame_columns, has_column, make_frame, split_pairs
 
 #: Every method for who has what by its name on the command line.
@@ -313,7 +313,7 @@ class Popularity:
 class _RankedBy:
     """Scores of a method for users who have something, and popularity for all others.
 
-    See `marginmf.ratings.lists.ItemScores`; popularity breaks ties.
+    See `marginmf.ratings.lists.recommend.ItemScores`; popularity breaks ties.
     """
 
     cell_bytes = 4 * 3  # scores, ties, and the scores of those who have something

@@ -20,8 +20,8 @@ from marginmf.backends.specs import Spec
 from marginmf.checkpoints import Journal
 from marginmf.progress import Report
 from marginmf.ratings.data import Ratings
-from marginmf.ratings.objective import FactorObjective, Parameters, first_thresholds
-from marginmf.ratings.priors import Priors
+from marginmf.ratings.fitting.objective import FactorObjective, Parameters, first_thresholds
+from marginmf.ratings.fitting.priors import Priors
 from marginmf.solvers import Callback, EarlyStopping, Result, Solver, Stopping
 
 Work = TypeVar("Work")

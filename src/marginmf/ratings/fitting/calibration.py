@@ -18,7 +18,7 @@ from scipy.special import expit
 from marginmf._utils.saved import floats, saved
 from marginmf._utils.types import BoolArray, Float64Array, FloatArray, IntArray
 from marginmf.backends.threads import even_bounds, one_blas_thread, run
-from marginmf.ratings.fallback import LevelFrequencies
+from marginmf.ratings.fitting.fallback import LevelFrequencies
 
 #: The ridge penalty on the weights, of features scaled to unit variance.
 RIDGE = 10.0

@@ -11,11 +11,11 @@ from marginmf._utils.ids import shown
 from marginmf._utils.parameters import n_threads
 from marginmf._utils.types import Array, Float64Array, FloatArray, IntArray
 from marginmf.backends import Backend
-from marginmf.ratings.calibration import median
 from marginmf.ratings.data import Ratings
+from marginmf.ratings.fitting.calibration import median
 from marginmf.ratings.ids import IdIndex
-from marginmf.ratings.relevance import RankedBy, Relevance, item_scores
-from marginmf.ratings.search import Found, Lists, Scorer, best, refused_by, refused_pairs
+from marginmf.ratings.lists.relevance import RankedBy, Relevance, item_scores
+from marginmf.ratings.lists.search import Found, Lists, Scorer, best, refused_by, refused_pairs
 from marginmf.ratings.tables import as_ids, known_codes, make_frame
 
 if TYPE_CHECKING:

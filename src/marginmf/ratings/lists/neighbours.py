@@ -8,8 +8,9 @@ hundred nearest it says as much, every item is learned by itself, and memory is 
 (`Neighbourhoods`).
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import pairwise
 from typing import Any, ClassVar
 
@@ -19,9 +20,12 @@ from scipy.sparse import csr_array
 
 from marginmf._utils.saved import Stored, saved
 from marginmf._utils.types import Float64Array, FloatArray, IntArray
+from marginmf.backends.ranking import Best, top_n
 from marginmf.backends.threads import one_blas_thread, run
-from marginmf.ratings.data import Ratings
-from marginmf.ratings.search import Lists
+from marginmf.metrics.lists import LIST_METRICS
+from marginmf.ratings.data import Ratings, restricted
+from marginmf.ratings.ids import IdIndex
+from marginmf.ratings.lists.search import Lists
 
 #: How many neighbours an item has: twice as many add less than 0.002 to nDCG@10 on MovieLens 1M.
 NEIGHBOURS = 100
@@ -33,6 +37,16 @@ DISCOUNT = 0.7
 MOST_TABLED = 8000
 #: Items that are worked on at a time.
 ITEMS_AT_A_TIME = 256
+
+#: The strengths of the penalty among which one is chosen, and the one where nothing can be chosen.
+STRENGTHS = (10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0)
+USUAL_STRENGTH = 300.0
+#: It is chosen on lists of this length (the first ten alone are few enough for chance to choose),
+#: for at most so many users, of at most so many items (those that most users have), which leaves
+#: its cost bounded.
+LENGTH, MOST_USERS, MOST_ITEMS = 50, 2000, 3000
+#: The share of these users' ratings that is held out.
+HELD_OUT = 0.2
 
 
 @saved
@@ -221,6 +235,66 @@ def closed_form(data: Ratings, strength: float) -> ItemWeights:
         weights[part] = rows / diagonal[part]
     weights[np.diag_indices(n_items)] = 0
     return ItemWeights(weights)
+
+
+#: Makes ready to learn item-item weights from who has what, with one strength after another.
+Learn = Callable[[Ratings], Callable[[float], ItemWeights]]
+
+
+def chosen_strength(data: Ratings, rng: np.random.Generator, learn: Learn) -> float:
+    """Return the strength whose lists find most of what was held out, by nDCG.
+
+    Parameters
+    ----------
+    data : Ratings
+        Who has what.
+    rng : Generator
+        Chooses what is held out.
+    learn : callable
+        From who has what to a function of a strength that gives the weights.
+    """
+    popular = np.argsort(-np.diff(data.item_indptr), kind="stable")[:MOST_ITEMS]
+    if len(popular) < data.n_items:
+        data = restricted(data, "item", IdIndex(data.items.ids[np.sort(popular)], "item"))
+    counts = np.diff(data.indptr)
+    judged = rng.permutation(np.flatnonzero(counts >= 2))[:MOST_USERS]
+    if not len(judged) or data.n_items < 2:
+        return USUAL_STRENGTH
+    is_judged = np.zeros(data.n_users, bool)
+    is_judged[judged] = True
+    held = is_judged[data.rows] & (rng.random(len(data)) < HELD_OUT)
+    held[data.indptr[judged]] |= np.diff(data.indptr)[judged] < 1 / HELD_OUT
+    if not held.any() or held.all():
+        return USUAL_STRENGTH
+    train, test = data.subset(~held), data.subset(held)
+    has, wanted = Lists.rated(train), Lists.rated(test)
+    judged = judged[np.diff(test.indptr)[judged] > 0]
+    weights_at = learn(train)
+
+    @cache
+    def found(place: int) -> float:
+        return _ndcg(weights_at(STRENGTHS[place]), has, wanted, judged)
+
+    # Lists get better up to some strength and worse beyond it: a walk from the usual one finds it.
+    place = STRENGTHS.index(USUAL_STRENGTH)
+    for step in (1, -1):
+        while 0 <= place + step < len(STRENGTHS) and found(place + step) > found(place):
+            place += step
+    return STRENGTHS[place]
+
+
+def _ndcg(weights: ItemWeights, has: Lists, wanted: Lists, users: IntArray) -> float:
+    """Return the mean nDCG of users' lists."""
+    total = 0.0
+    for start in range(0, len(users), 256):
+        some = users[start : start + 256]
+        scores = weights.block(has, some, slice(None))
+        best = Best.none_yet(len(some), min(LENGTH, scores.shape[1]), np.float32)
+        top_n(scores, scores, *has.of(some), best)
+        relevant = wanted.of(some)
+        hits = relevant.contain(best.columns)
+        total += LIST_METRICS["ndcg"](hits, np.diff(relevant.indptr), LENGTH).sum()
+    return total / len(users)
 
 
 def _parts(n: int) -> IntArray:

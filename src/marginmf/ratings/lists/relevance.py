@@ -2,20 +2,30 @@
 
 Of every pair there is a distribution over the levels.  Lists are ranked by its mean (the expected
 rating), by the chance of a rating at a level or above it (the chance to like), or by relevance: the
-chance that the user takes the item (`marginmf.ratings.exposure`) times the chance to like it then.
+chance that the user takes the item (`Exposure`) times the chance to like it then.
+
+People do not rate at random: what they rate is what they come across and choose.  Who rated what
+is therefore a model of its own, by item-item weights, and lists need both: an item that a user
+would love but never take is as little use in a list as one that they would take and regret.
 """
 
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
+from scipy.sparse import csr_array
 
+from marginmf._utils.saved import floats, saved
 from marginmf._utils.types import Float64Array, FloatArray, IntArray
 from marginmf.backends.ranking import expected_ratings
-from marginmf.ratings.calibration import Calibrator, certainty, side_columns
-from marginmf.ratings.exposure import Exposure
-from marginmf.ratings.fallback import LevelFrequencies
+from marginmf.ratings.data import Ratings
+from marginmf.ratings.fitting.calibration import Calibrator, certainty, side_columns
+from marginmf.ratings.fitting.fallback import LevelFrequencies
+from marginmf.ratings.ids import IdIndex
+from marginmf.ratings.lists.neighbours import ItemWeights, Neighbourhoods, chosen_strength
+from marginmf.ratings.lists.search import Lists
 from marginmf.ratings.scales import lowest_liked
-from marginmf.ratings.search import Lists
 
 if TYPE_CHECKING:
     from marginmf.ratings.base import RatingsPredictor
@@ -27,6 +37,10 @@ RankedBy = Literal["relevance", "expected", "chance"]
 #: So much of the range of scores blocks and pairs may differ: far more than rounding in float32.
 TOLERANCE = 2e-5
 
+#: How much of its popularity is added to the score of an item, for users who have any.  It ranks
+#: what the items that a user has say nothing of.
+BASE = 0.01
+
 
 class MarginBlock(NamedTuple):
     """What the margins of all of some users and items are the sum of.
@@ -37,6 +51,97 @@ class MarginBlock(NamedTuple):
 
     scores: FloatArray
     offsets: FloatArray
+
+
+@saved
+@dataclass(frozen=True, eq=False)
+class Exposure:
+    """The chance that users take items, from the items that they have.
+
+    Parameters
+    ----------
+    weights : ItemWeights
+        What each item adds to the scores of others.
+    shares : array of shape (n_items,)
+        The share of the users in training who have the item: what is said of users who have none.
+    strength : float
+        The strength of the weights' penalty.
+    """
+
+    _saved: ClassVar[dict[str, Any]] = {
+        "weights": ItemWeights,
+        "shares": floats("items"),
+        "strength": float,
+    }
+
+    weights: ItemWeights
+    shares: Float64Array
+    strength: float
+
+    @classmethod
+    def fit(
+        cls,
+        data: Ratings,
+        rng: np.random.Generator,
+        n_threads: int = 1,
+        strength: float | None = None,
+    ) -> "Exposure":
+        """Learn who takes what from ratings, however high; choose the strength unless given."""
+
+        def learn(data: Ratings) -> Callable[[float], ItemWeights]:
+            near = Neighbourhoods.of(data, n_threads=n_threads)
+            return lambda strength: near.weights(strength, n_threads)
+
+        chosen = chosen_strength(data, rng, learn) if strength is None else strength
+        return cls(learn(data)(chosen), item_shares(data), chosen)
+
+    def among(self, items: IntArray | None) -> "Exposure":
+        """Return the same for some items, which users may have others of; None is all of them."""
+        if items is None:
+            return self
+        return Exposure(self.weights.among(items), self.shares[items], self.strength)
+
+    def block(self, has: Lists, users: IntArray, columns: slice) -> FloatArray:
+        """Return the chances of some users and items in float32; user -1 has nothing."""
+        scores = self.weights.block(has, users, columns)
+        np.maximum(scores, 0, out=scores)
+        bases = self._bases(has, users).astype(np.float32)
+        scores += bases * self.shares[columns].astype(np.float32)
+        return scores
+
+    def pairs(self, has: Lists, users: IntArray, items: IntArray) -> Float64Array:
+        """Return the chances of pairs in float64."""
+        scores = np.maximum(self.weights.pairs(has, users, items), 0)
+        return scores + self._bases(has, users)[:, 0] * self.shares[items]
+
+    def updated(self, data: Ratings, before: IdIndex, changed: IdIndex) -> "Exposure":
+        """Return a model of more items: those that changed are learned, the others stay.
+
+        What the new items say of others is learned when the others are.
+        """
+        old, new = (data.items.encode(index.ids) for index in (before, changed))
+        learned = Neighbourhoods.of(data, new).weights(self.strength)
+        shares = item_shares(data)
+        kept = np.setdiff1d(old, new)
+        shares[kept] = self.shares[before.encode(data.items.ids[kept])]
+        ours, theirs = self.weights.matrix.tocoo(), learned.matrix.tocoo()
+        stays = np.isin(old[ours.row], kept)
+        rows = np.concatenate([old[ours.row[stays]], new[theirs.row]])
+        columns = np.concatenate([old[ours.col[stays]], theirs.col])
+        values = np.concatenate([ours.data[stays], theirs.data])
+        matrix = csr_array((values, (rows, columns)), shape=(data.n_items, data.n_items))
+        return Exposure(ItemWeights(matrix), shares, self.strength)
+
+    def _bases(self, has: Lists, users: IntArray) -> FloatArray:
+        """Return how much of its popularity an item is given, a row for each user."""
+        bases: FloatArray = np.where(has.lengths(users) > 0, BASE, 1.0)[:, None]
+        return bases
+
+
+def item_shares(data: Ratings) -> Float64Array:
+    """Return the share of the users with ratings who rated each item."""
+    n_users = int((np.diff(data.indptr) > 0).sum())
+    return np.diff(data.item_indptr) / max(n_users, 1)
 
 
 class ExpectedValues:

@@ -4,8 +4,8 @@
                           + reg / 2 (|U|^2 + |V|^2)
 
 What differs between the methods is the light row loss alone (`marginmf.backends.specs`).  Where
-something is known of users or items beforehand (`marginmf.ratings.priors`), scores are products of
-effective factors ``U + A Y`` and ``V + B X``, and the weights Y and X are penalised too.
+something is known of users or items beforehand (`priors`), scores are products of effective factors
+``U + A Y`` and ``V + B X``, and the weights Y and X are penalised too.
 `FactorObjective` is J as a function of everything; `RowObjective` is what single rows of one side
 add to it, the other side given, and `solve_rows` minimises it.
 """
@@ -21,7 +21,7 @@ from marginmf.backends import Backend, Resident
 from marginmf.backends.rows import Coordinates, Rows
 from marginmf.backends.specs import Spec
 from marginmf.backends.threads import run
-from marginmf.ratings.priors import ENOUGH_RATINGS, Priors
+from marginmf.ratings.fitting.priors import ENOUGH_RATINGS, Priors
 from marginmf.solvers import minimise_rows
 
 #: The most rows that are solved together, because of their memory, and the fewest, because a round

@@ -20,11 +20,11 @@ from scipy.sparse import csr_array
 from marginmf._utils.types import BoolArray, Float64Array, FloatArray, IntArray
 from marginmf.backends import Backend
 from marginmf.progress import Report
-from marginmf.ratings.calibration import Calibrator, features_of
 from marginmf.ratings.data import Ratings
-from marginmf.ratings.fallback import LevelFrequencies
-from marginmf.ratings.objective import Parameters, first_thresholds
-from marginmf.ratings.stages import Solution, StoppedBy, Training
+from marginmf.ratings.fitting.calibration import Calibrator, features_of
+from marginmf.ratings.fitting.fallback import LevelFrequencies
+from marginmf.ratings.fitting.objective import Parameters, first_thresholds
+from marginmf.ratings.fitting.stages import Solution, StoppedBy, Training
 from marginmf.solvers import Callback, Stopping
 from marginmf.tuning import RegularisationPath, follow_path
 

@@ -5,12 +5,12 @@ the minimum the gradient is zero, so ``u = -1/reg sum_k w_k V_k`` over the items
 rated, where ``w_k`` is the derivative of the loss by the score of item k.  The score of any item j
 is therefore the sum of ``-w_k/reg V_k . V_j``: one contribution of each rating.
 
-Where factors are built from raters and side information (`marginmf.ratings.priors`), the same holds
-of what the user's factors have beyond their prior mean.  The item's factors are a sum as well: of
+Where factors are built from raters and side information (`fitting.priors`), the same holds of
+what the user's factors have beyond their prior mean.  The item's factors are a sum as well: of
 what its own ratings say, of who its raters are, and of its side information.
 
 The score says how well the item would be liked.  The chance that it is taken at all is a sum over
-the same items, of the weights that they have in it (`marginmf.ratings.exposure`).
+the same items, of the weights that they have in it (`Exposure`).
 """
 
 from collections.abc import Sequence
@@ -26,11 +26,11 @@ from marginmf.backends import get_backend
 from marginmf.backends.rows import SIDES
 from marginmf.backends.specs import Spec
 from marginmf.ratings.data import Ratings, restricted
+from marginmf.ratings.fitting.objective import RowObjective, first_thresholds
+from marginmf.ratings.fitting.priors import Newcomers
 from marginmf.ratings.ids import IdIndex
-from marginmf.ratings.lists import as_stages, check_length
-from marginmf.ratings.objective import RowObjective, first_thresholds
-from marginmf.ratings.priors import Newcomers
-from marginmf.ratings.relevance import Relevance, item_scores
+from marginmf.ratings.lists.recommend import as_stages, check_length
+from marginmf.ratings.lists.relevance import Relevance, item_scores
 from marginmf.ratings.tables import as_ids, known_codes, make_frame
 from marginmf.solvers import LBFGS, Stopping, minimise
 

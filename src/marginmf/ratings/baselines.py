@@ -1,8 +1,4 @@
-"""PMF and ALS: ordinary matrix factorisation by squared error, found in two ways.
-
-Both minimise ``sum (y - offset - x)^2 + reg/2 (|U|^2 + |V|^2)``, where ``x`` is the product of
-the user's and the item's factors, and round the estimate to the nearest level.
-"""
+"""Ordinary methods that the max-margin factorisers are compared with: BiasOnly, PMF and ALS."""
 
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass
@@ -10,19 +6,21 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from marginmf._utils.parameters import check_number
+from marginmf._utils.saved import TRAINING, floats
 from marginmf._utils.types import Float64Array, FloatArray, IntArray
 from marginmf.backends import Backend
 from marginmf.backends.rows import Rows, Side
 from marginmf.backends.specs import Real, Spec
 from marginmf.losses import squared
 from marginmf.ratings.base import RatingsPredictor, method
-from marginmf.ratings.baselines.bias import BiasOnly
 from marginmf.ratings.data import Ratings
-from marginmf.ratings.estimator import Numbers
+from marginmf.ratings.estimator import Numbers, RealValued, above_midpoints
 from marginmf.ratings.factoriser import LOW_RANK, Factoriser, ratings_solver
-from marginmf.ratings.objective import FactorObjective, Parameters
-from marginmf.ratings.relevance import Columns
-from marginmf.solvers import Counted, Solver, State, Vectors
+from marginmf.ratings.fitting.fallback import GRADIENT_TOL, BiasProblem, biases_given, mean_rating
+from marginmf.ratings.fitting.objective import FactorObjective, Parameters
+from marginmf.ratings.lists.relevance import Columns, MarginBlock
+from marginmf.solvers import Counted, Monitor, Solver, State, Stopping, StopReason, Vectors
 from marginmf.solvers.vectors import norm
 
 #: Steps of conjugate gradients in each half of an iteration of ALS.  With three, the
@@ -31,9 +29,125 @@ from marginmf.solvers.vectors import norm
 HALF_STEPS = 3
 
 
+@method("bias")
+@dataclass(eq=False, repr=False)
+class BiasOnly(RealValued):
+    """Predict ``mean + user's bias + item's bias``, rounded to the nearest level.
+
+    The biases minimise the squared error with a ridge penalty, which draws the biases of users
+    and items with few ratings towards zero.  With ``reg=inf`` the mean alone is left.
+
+    Parameters
+    ----------
+    reg : float
+        The regularisation strength: as if every user and item had this many more ratings at the
+        mean.
+    max_iter : int
+        The most steps of conjugate gradients; ten are usually enough.
+    tol : float
+        Stop when a step lowers the objective by less than this share of it, on the average of the
+        last three.
+    calibrate : bool
+        Whether `fit` learns how estimates become probabilities, which `predict` answers with.
+    n_jobs : int or None
+        Not used: there is too little to do.
+
+    Attributes
+    ----------
+    mean_ : float
+        The mean rating.
+    user_biases_, item_biases_ : array
+        A number for each of ``users_.ids`` and ``items_.ids``.
+    history_, n_iter_, n_evaluations_, stop_reason_
+        As for the factorisers.
+
+    Examples
+    --------
+    >>> pairs = [("ann", "x"), ("ann", "y"), ("bob", "x"), ("bob", "y")]
+    >>> model = BiasOnly(reg=0.1).fit(pairs, [5, 3, 4, 2])
+    >>> model.predict([("bob", "y"), ("ann", "x")], output="rule")
+    array([2., 5.])
+    """
+
+    _saved: ClassVar[dict[str, Any]] = {
+        **TRAINING,
+        "mean_": float,
+        "user_biases_": floats("users"),
+        "item_biases_": floats("items"),
+    }
+    reg: float = 5.0
+    _: KW_ONLY
+    max_iter: int = 50
+    tol: float = 1e-9
+    calibrate: bool = True
+    n_jobs: int | None = None
+
+    _user_arrays = ("user_biases_",)
+    _item_arrays = ("item_biases_",)
+
+    def _fit(self, data: Ratings) -> None:
+        counts = data.level_counts("user"), data.level_counts("item")
+        self.mean_ = mean_rating(data, counts[0])
+        problem = BiasProblem(data, self.mean_, float(self.reg), *counts)
+        monitor = Monitor(Stopping(self.max_iter, self.tol, GRADIENT_TOL))
+        reason = None
+        for step in problem.steps():
+            monitor.n_evaluations += 1
+            self.item_biases_ = step.items
+            reason = monitor.record(step.objective, step.gradient_norm, point=None)
+            if reason is not None:
+                break
+        self.user_biases_ = problem.users_given(self.item_biases_)
+        self.history_ = monitor.history
+        self.n_iter_ = monitor.history[-1].iteration
+        self.n_evaluations_ = monitor.n_evaluations
+        self.stop_reason_ = str(reason or StopReason.PRECISION)
+
+    def _place(self, side: Side, data: Ratings) -> None:
+        given = self.item_biases_ if side == "user" else self.user_biases_
+        biases = biases_given(side, data, self.mean_, float(self.reg), given)
+        setattr(self, f"{side}_biases_", biases)
+
+    def _estimates(self, users: IntArray, items: IntArray) -> FloatArray:
+        return self.mean_ + self.user_biases_[users] + self.item_biases_[items]
+
+    def _margin_block(self, users: IntArray, items: Columns) -> MarginBlock:
+        by_item = self._score_block(items)
+        return MarginBlock(np.tile(by_item, (1, len(users), 1)), self._user_offsets(users))
+
+    def _score_block(self, items: Columns) -> FloatArray:
+        """Return what items add, in float32."""
+        return self.item_biases_[items].astype(np.float32)
+
+    def _user_offsets(self, users: IntArray) -> FloatArray:
+        """Return what users add to the margins."""
+        return above_midpoints(self.mean_ + self.user_biases_[users], self.levels_)
+
+    def _check(self, data: Ratings) -> None:
+        super()._check(data)
+        check_number(self, "reg", float, 0, np.inf)
+        check_number(self, "max_iter", int, 1)
+        check_number(self, "tol", float, 0)
+
+
 @dataclass(eq=False, repr=False)
 class LeastSquares(Factoriser, Numbers):
-    """A factorisation of what a mean, and biases if wanted, leave unexplained."""
+    """A factorisation of what a mean, and biases if wanted, leave unexplained.
+
+    Minimises ``sum (y - offset - x)^2 + reg/2 (|U|^2 + |V|^2)``, where ``x`` is the product of the
+    user's and the item's factors, and rounds the estimate to the nearest level.
+
+    Parameters
+    ----------
+    bias : bool
+        Whether users' and items' biases are taken out first, or the mean alone.  With biases it
+        is a much stronger baseline than the one of Kumar's thesis, which has none.
+
+    Attributes
+    ----------
+    offsets_ : BiasOnly
+        The mean and the biases.
+    """
 
     _saved: ClassVar[dict[str, Any]] = {"offsets_": "BiasOnly"}
     _: KW_ONLY
@@ -117,79 +231,8 @@ class PMF(LeastSquares):
 
     Parameters
     ----------
-    n_factors : int or "auto"
-        The rank of the factorisation.  Auto: 100, or 48 where factors are built from
-        raters or features, or as many as there are users or items if those are fewer.
-    reg : float or "auto"
-        The regularisation strength.  Auto: the one with the smallest error on held-out ratings,
-        found along a path of candidates; see `marginmf.tuning`.
-    implicit : {None, "items", "users", "both"}
-        Whose factors are built from who rated what: an item's from the users who rated it, a
-        user's from the items that they rated, or both; see `marginmf.ratings.priors`.
-    reg_implicit, reg_features : float or "auto"
-        The penalties of what is learned of raters, and of side information given to `fit`.
-        Auto: ``reg``, and five times as much, so that all are chosen together.
-    holdouts : int
-        On how many random tenths of the ratings ``reg="auto"`` is chosen.  With more of them the
-        choice varies less and takes longer.
-    calibrate : bool
-        Whether `fit` learns how margins become probabilities, which `predict` answers with: on a
-        tenth of the ratings that a first part of the fit does not see.  False is the bare fit; the
-        first call that needs probabilities then takes about as long as another one.
-    max_iter, tol
-        When to stop: after this many iterations, or when one of them (on the average of the last
-        three) lowers the objective by less than this share of it.
-    early_stopping : bool
-        Whether to hold ratings out, stop when their error no longer falls, and keep the factors
-        with the smallest one.  A few iterations with all ratings come last.
-    validation_fraction, n_iter_no_change
-        With ``early_stopping``: which share of the ratings is held out, and after how many
-        iterations in a row without a new smallest error to stop.
-    random_state : int, Generator or None
-        Seeds the start.
-    n_jobs : int or None
-        Threads, as in scikit-learn: None is one, -1 is all.  The result does not depend on it, to
-        the last bit on one machine.
-    backend : str or Backend
-        Where the arithmetic is done: ``"cpu"``, ``"reference"`` (NumPy: slow, the oracle of the
-        tests), or an object; see `marginmf.backends`.
-    dtype : {"float32", "float64"}
-        Of the factors; sums are made in float64.
-    verbose : int
-        1 shows a progress bar on standard error.
-    callbacks : sequence of callable
-        Called with a `marginmf.solvers.Progress` after every iteration; returning True stops.
-    bias : bool
-        Whether users' and items' biases are taken out first, or the mean alone.  With biases it
-        is a much stronger baseline than the one of the thesis, which has none.
     solver : str or solver
         ``"lbfgs"``, ``"cg"`` or ``"gd"``, or a solver object.
-
-    Attributes
-    ----------
-    user_factors_, item_factors_ : array
-        The factors, a row for each of ``users_.ids`` and ``items_.ids``.
-    reg_ : float
-        The regularisation strength that was used.
-    reg_path_ : RegularisationPath
-        The error on held-out ratings along the candidates (with ``reg="auto"``).
-    offsets_ : BiasOnly
-        The mean and the biases.
-    users_, items_ : IdIndex
-        The ids seen in training, and their codes.
-    levels_ : array
-        The scale seen in training, ascending.
-    ratings_ : Ratings
-        What the users were learned from.
-    history_ : list of Record
-        Objective, gradient norm, evaluations and seconds after every iteration.
-    n_iter_, n_evaluations_ : int
-        How many iterations were made, and how many gradients they took.
-    stop_reason_ : str
-        Why the solver stopped.
-    validation_errors_ : list of float
-        The error on held-out ratings at the start and after every iteration (with
-        ``early_stopping``).
     """
 
     _: KW_ONLY
@@ -202,82 +245,7 @@ class PMF(LeastSquares):
 @method("als")
 @dataclass(eq=False, repr=False)
 class ALS(LeastSquares):
-    """Alternating least squares: users' rows while the items stay, then items' rows, and again.
-
-    Parameters
-    ----------
-    n_factors : int or "auto"
-        The rank of the factorisation.  Auto: 100, or 48 where factors are built from
-        raters or features, or as many as there are users or items if those are fewer.
-    reg : float or "auto"
-        The regularisation strength.  Auto: the one with the smallest error on held-out ratings,
-        found along a path of candidates; see `marginmf.tuning`.
-    implicit : {None, "items", "users", "both"}
-        Whose factors are built from who rated what: an item's from the users who rated it, a
-        user's from the items that they rated, or both; see `marginmf.ratings.priors`.
-    reg_implicit, reg_features : float or "auto"
-        The penalties of what is learned of raters, and of side information given to `fit`.
-        Auto: ``reg``, and five times as much, so that all are chosen together.
-    holdouts : int
-        On how many random tenths of the ratings ``reg="auto"`` is chosen.  With more of them the
-        choice varies less and takes longer.
-    calibrate : bool
-        Whether `fit` learns how margins become probabilities, which `predict` answers with: on a
-        tenth of the ratings that a first part of the fit does not see.  False is the bare fit; the
-        first call that needs probabilities then takes about as long as another one.
-    max_iter, tol
-        When to stop: after this many iterations, or when one of them (on the average of the last
-        three) lowers the objective by less than this share of it.
-    early_stopping : bool
-        Whether to hold ratings out, stop when their error no longer falls, and keep the factors
-        with the smallest one.  A few iterations with all ratings come last.
-    validation_fraction, n_iter_no_change
-        With ``early_stopping``: which share of the ratings is held out, and after how many
-        iterations in a row without a new smallest error to stop.
-    random_state : int, Generator or None
-        Seeds the start.
-    n_jobs : int or None
-        Threads, as in scikit-learn: None is one, -1 is all.  The result does not depend on it, to
-        the last bit on one machine.
-    backend : str or Backend
-        Where the arithmetic is done: ``"cpu"``, ``"reference"`` (NumPy: slow, the oracle of the
-        tests), or an object; see `marginmf.backends`.
-    dtype : {"float32", "float64"}
-        Of the factors; sums are made in float64.
-    verbose : int
-        1 shows a progress bar on standard error.
-    callbacks : sequence of callable
-        Called with a `marginmf.solvers.Progress` after every iteration; returning True stops.
-    bias : bool
-        Whether users' and items' biases are taken out first, or the mean alone.  With biases it
-        is a much stronger baseline than the one of the thesis, which has none.
-
-    Attributes
-    ----------
-    user_factors_, item_factors_ : array
-        The factors, a row for each of ``users_.ids`` and ``items_.ids``.
-    reg_ : float
-        The regularisation strength that was used.
-    reg_path_ : RegularisationPath
-        The error on held-out ratings along the candidates (with ``reg="auto"``).
-    offsets_ : BiasOnly
-        The mean and the biases.
-    users_, items_ : IdIndex
-        The ids seen in training, and their codes.
-    levels_ : array
-        The scale seen in training, ascending.
-    ratings_ : Ratings
-        What the users were learned from.
-    history_ : list of Record
-        Objective, gradient norm, evaluations and seconds after every iteration.
-    n_iter_, n_evaluations_ : int
-        How many iterations were made, and how many gradients they took.
-    stop_reason_ : str
-        Why the solver stopped.
-    validation_errors_ : list of float
-        The error on held-out ratings at the start and after every iteration (with
-        ``early_stopping``).
-    """
+    """Alternating least squares: users' rows while the items stay, then items' rows, and again."""
 
     _: KW_ONLY
     max_iter: int = 30
