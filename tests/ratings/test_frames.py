@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 from marginmf.ratings import tables
-from marginmf.ratings.ids import IdIndex
-from marginmf.ratings.tables import as_ids, known_codes, make_frame
+from marginmf.ratings.ids import IdIndex, as_ids, known_codes
+from marginmf.ratings.tables import make_frame
 
 NUMBERS, WORDS = IdIndex([1, 2, 3], "user"), IdIndex(["ann", "bob"], "user")
 

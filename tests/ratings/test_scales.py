@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import marginmf
 from marginmf.ratings import ALS, HMF, MMMF, PMF, BiasOnly, Ratings
 from marginmf.ratings import data as ratings_data
-from marginmf.ratings.scales import MANY_VALUES, coded
+from marginmf.ratings.tables import MANY_VALUES, coded
 
 
 @pytest.fixture(scope="module")

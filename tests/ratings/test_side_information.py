@@ -345,7 +345,7 @@ def test_unknown_categories_of_new_items_are_counted():
 def test_new_items_without_features_are_counted():
     model = quick().fit(*DATA.train, **DATA.features(WARM))
     pairs = [(0, 900), (1, 900), (2, 901)]
-    with pytest.warns(UserWarning, match="1 of 2 items have no features, which the model was"):
+    with pytest.warns(UserWarning, match="1 of 2 items have no features: they are learned"):
         model.fold_in_items(pairs, [1, 2, 3], item_features={"item": [900], "kind": ["k0"]})
 
 

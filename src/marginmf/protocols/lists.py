@@ -19,8 +19,7 @@ from marginmf.ratings.data import Ratings
 from marginmf.ratings.estimator import RatingsEstimator
 from marginmf.ratings.ids import IdIndex, id_column
 from marginmf.ratings.lists.relevance import RankedBy, item_shares
-from marginmf.ratings.scales import lowest_liked
-from marginmf.ratings.tables import as_values, frame_columns, is_frame, split_pairs
+from marginmf.ratings.tables import as_values, frame_columns, is_frame, lowest_liked, split_pairs
 from marginmf.stats import bootstrap_interval
 
 #: How many entries of lists are in memory at a time.

@@ -12,8 +12,7 @@ from marginmf._utils.types import Float64Array, IntArray
 from marginmf.backends.rows import SIDES
 from marginmf.ratings.data import Ratings
 from marginmf.ratings.features import FeatureTable
-from marginmf.ratings.scales import levels_of
-from marginmf.ratings.tables import as_values, split_pairs, take_rows
+from marginmf.ratings.tables import as_values, levels_of, split_pairs, take_rows
 
 
 class SplitProtocol(Protocol):

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from marginmf._saving import Savable
 from marginmf._utils.docstrings import inherit_docs
 from marginmf._utils.ids import shown
-from marginmf._utils.parameters import check_n_jobs, n_threads, unfitted
+from marginmf._utils.parameters import check_n_jobs, check_option, n_threads, unfitted
 from marginmf._utils.saved import Methods, Optional, floats
 from marginmf._utils.types import BoolArray, Float64Array, FloatArray, IntArray
 from marginmf.backends import Backend, get_backend
@@ -24,7 +24,6 @@ from marginmf.backends.threads import SMALLEST_TASK
 from marginmf.checkpoints import CheckpointLike, Journal, open_journal
 from marginmf.metrics import mean_absolute_error
 from marginmf.ratings.data import Ratings, observed
-from marginmf.ratings.fitting import new_rows
 from marginmf.ratings.fitting.calibration import (
     ANSWERS,
     PAIR_WORK,
@@ -33,7 +32,7 @@ from marginmf.ratings.fitting.calibration import (
     distribution_of,
 )
 from marginmf.ratings.fitting.fallback import LevelFrequencies
-from marginmf.ratings.fitting.priors import Newcomers
+from marginmf.ratings.fitting.new_rows import NewRows, join_arrays
 from marginmf.ratings.fitting.validation import ValidationSplit, calibrated_on
 from marginmf.ratings.ids import IdIndex
 from marginmf.ratings.lists.relevance import Columns, Exposure, MarginBlock
@@ -65,7 +64,7 @@ class RatingsPredictor(Savable, BaseEstimator, ABC):
     Subclasses say how to learn from ratings (`_fit`) and how far a pair's score is above each level
     (`_margins`); `RealValued` and `Distributional` ask for less.  They may say how the margins of a
     block are found faster than one by one (`_margin_block`), and how new users or items are learned
-    while the others stay (`_place`).
+    while the others stay (`_fold_in`).
 
     Attributes
     ----------
@@ -111,8 +110,8 @@ class RatingsPredictor(Savable, BaseEstimator, ABC):
     _origin: "RatingsPredictor | None" = None
     #: Runs the minimisations of `_fit`; one that keeps what was done is there during a fit only.
     _journal = Journal()
-    #: What new rows should be like, while they are placed.
-    _newcomers: Newcomers
+    #: What new rows should be like before their ratings are looked at, while they are folded in.
+    _new_rows: NewRows
 
     def fit(
         self,
@@ -198,10 +197,7 @@ class RatingsPredictor(Savable, BaseEstimator, ABC):
             the mean, best for the squared error, which may lie between levels.  Or by the
             method's own rule, as in the literature.
         """
-        if output not in ("median", "mode", "mean", "rule"):
-            raise ValueError(
-                f"output={output!r} is not known. Choose 'median', 'mode', 'mean' or 'rule'."
-            )
+        check_option("output", output, ("median", "mode", "mean", "rule"))
         if output != "rule":
             return ANSWERS[output](self.predict_proba(pairs, unknown), self.levels_)
         users, items, known = self._encoded(pairs, unknown)
@@ -316,10 +312,11 @@ class RatingsPredictor(Savable, BaseEstimator, ABC):
         """Return the probability of a rating above each level, for known users and items."""
         calibrator = self.fit_calibrator()._calibrator
         assert calibrator is not None
-        margins = self._margins(users, items)
-        return calibrator.above_pairs(
-            margins, self._frequencies, users, items, self._n_threads(PAIR_WORK * len(users))
+        margins, threads = (
+            self._member_margins(users, items),
+            self._n_threads(PAIR_WORK * len(users)),
         )
+        return calibrator.above_pairs(margins, self._frequencies, users, items, threads)
 
     def decision_function(self, pairs: Any, unknown: Unknown = "fallback") -> FloatArray:
         """Return how far each pair's score is above each level but the last.
@@ -358,6 +355,10 @@ class RatingsPredictor(Savable, BaseEstimator, ABC):
     def _margins(self, users: IntArray, items: IntArray) -> FloatArray:
         """Return the margins of known users and items, given as codes."""
 
+    def _member_margins(self, users: IntArray, items: IntArray) -> FloatArray:
+        """Return the margins that the calibrator takes: those of all members of an ensemble."""
+        return self._margins(users, items)
+
     def _margin_block(self, users: IntArray, items: Columns) -> MarginBlock:
         """Return the margins of all of some users and items; several threads call this at once."""
         numbers = np.arange(len(self.items_))[items]
@@ -366,35 +367,32 @@ class RatingsPredictor(Savable, BaseEstimator, ABC):
         scores = margins.T.reshape(-1, *shape).astype(np.float32)
         return MarginBlock(scores, np.zeros((shape[0], len(scores))))
 
-    def _place(self, side: Side, data: Ratings) -> None:
+    def _fold_in(self, side: Side, data: Ratings) -> None:
         """Learn one side's part alone, with the other side's part as it is."""
         raise ValueError(
             f"{type(self).__name__} cannot learn new {side}s while the rest stays as it is: fit it "
             "again with all ratings."
         )
 
-    def _placed(self, side: Side, data: Ratings, newcomers: Newcomers | None = None) -> Self:
-        """Return a model for the users (or items) of some ratings, whose other side is ours.
-
-        ``newcomers`` tell what their rows should be like before their ratings are looked at.
-        """
-        placed = copy(self)
-        placed._check(data)
-        placed._set_data(data, self._frequencies.placing(side, data))
-        placed._newcomers = newcomers or Newcomers(side, self.ratings_, data)
+    def _folded(self, side: Side, data: Ratings, new_rows: NewRows | None = None) -> Self:
+        """Return a model for the users (or items) of some ratings, whose other side is ours."""
+        folded = copy(self)
+        folded._check(data)
+        folded._set_data(data, self._frequencies.for_new_rows(side, data))
+        folded._new_rows = new_rows or NewRows(side, self.ratings_, data)
         if side == "item":
-            placed._exposure = None  # what the users have is not at hand
-        placed._place(side, data)
-        del placed._newcomers
-        return placed
+            folded._exposure = None  # the model does not hold what its users have
+        folded._fold_in(side, data)
+        del folded._new_rows
+        return folded
 
-    def _joined(self, placed: Self, side: Side, data: Ratings) -> Self:
+    def _joined(self, folded: Self, side: Side, data: Ratings) -> Self:
         """Return a model of all the data, with the rows of another where that has them."""
         joined = copy(self)
         joined._set_data(data, self._frequencies.changed(self.ratings_, data))
-        new_rows.join_arrays(joined, self, placed, side)
+        join_arrays(joined, self, folded, side)
         if side == "item" and self._exposure is not None:
-            joined._exposure = self._exposure.updated(data, self.items_, placed.items_)
+            joined._exposure = self._exposure.updated(data, self.items_, folded.items_)
         return joined
 
     def _check(self, data: Ratings) -> None:
@@ -411,10 +409,7 @@ class RatingsPredictor(Savable, BaseEstimator, ABC):
     def _encoded(self, pairs: Any, unknown: Unknown) -> tuple[IntArray, IntArray, BoolArray]:
         """Return the codes of users and items, and which pairs have both."""
         check_is_fitted(self)
-        if unknown not in ("fallback", "raise", "nan"):
-            raise ValueError(
-                f"unknown={unknown!r} is not known. Choose 'fallback', 'raise' or 'nan'."
-            )
+        check_option("unknown", unknown, ("fallback", "raise", "nan"))
         user_ids, item_ids = split_pairs(pairs)
         users, items = self.users_.encode(user_ids), self.items_.encode(item_ids)
         known = (users >= 0) & (items >= 0)
@@ -433,23 +428,16 @@ class RatingsPredictor(Savable, BaseEstimator, ABC):
 
     def _code_margins(self, users: IntArray, items: IntArray) -> FloatArray:
         """Return the margins of codes; unknown ones have log-odds from level frequencies."""
-        known = (users >= 0) & (items >= 0)
-        if known.all():
-            return self._margins(users, items)
-        margins = np.empty((len(users), len(self.levels_) - 1))
-        margins[known] = self._margins(users[known], items[known])
-        margins[~known] = self._frequencies.log_odds(users[~known], items[~known])
-        return margins
+        answers: FloatArray = _answers(self._margins, self._frequencies.log_odds, users, items)
+        return answers
 
     def _code_distribution(self, users: IntArray, items: IntArray) -> Float64Array:
         """Return the distributions of codes; unknown ones have those of level frequencies."""
-        known = (users >= 0) & (items >= 0)
-        if known.all():
-            return distribution_of(self._above(users, items))
-        distribution = np.empty((len(users), len(self.levels_)))
-        distribution[known] = distribution_of(self._above(users[known], items[known]))
-        distribution[~known] = self._frequencies.distribution(users[~known], items[~known])
-        return distribution
+        answers: Float64Array = _answers(
+            lambda *known: distribution_of(self._above(*known)),
+            *(self._frequencies.distribution, users, items),
+        )
+        return answers
 
     def _arithmetic(self, work: float = np.inf) -> Backend:
         """Return the backend, with the threads that this model may use for this much work."""
@@ -470,6 +458,19 @@ class RatingsPredictor(Savable, BaseEstimator, ABC):
         tags.input_tags.categorical = True
         tags.input_tags.two_d_array = True
         return tags
+
+
+def _answers(
+    of_known: Callable[..., Any], of_unknown: Callable[..., Any], users: IntArray, items: IntArray
+) -> Any:
+    """Return the answers of two functions: for pairs of known ids, and for all others."""
+    known = (users >= 0) & (items >= 0)
+    if known.all():
+        return of_known(users, items)
+    others = of_unknown(users[~known], items[~known])
+    answers = np.empty((len(users), others.shape[1]))
+    answers[known], answers[~known] = of_known(users[known], items[known]), others
+    return answers
 
 
 def calibration_seed(random_state: Any) -> int:

@@ -103,7 +103,7 @@ class BiasOnly(RealValued):
         self.n_evaluations_ = monitor.n_evaluations
         self.stop_reason_ = str(reason or StopReason.PRECISION)
 
-    def _place(self, side: Side, data: Ratings) -> None:
+    def _fold_in(self, side: Side, data: Ratings) -> None:
         given = self.item_biases_ if side == "user" else self.user_biases_
         biases = biases_given(side, data, self.mean_, float(self.reg), given)
         setattr(self, f"{side}_biases_", biases)
@@ -171,13 +171,13 @@ class LeastSquares(Factoriser, Numbers):
         candidates: Float64Array = super()._candidate_regs(data, limit / variance) * variance
         return candidates
 
-    def _place(self, side: Side, data: Ratings) -> None:
-        self.offsets_ = self.offsets_._placed(side, data)
-        super()._place(side, data)
+    def _fold_in(self, side: Side, data: Ratings) -> None:
+        self.offsets_ = self.offsets_._folded(side, data)
+        super()._fold_in(side, data)
 
-    def _joined(self, placed: Self, side: Side, data: Ratings) -> Self:
-        joined = super()._joined(placed, side, data)
-        joined.offsets_ = self.offsets_._joined(placed.offsets_, side, data)
+    def _joined(self, folded: Self, side: Side, data: Ratings) -> Self:
+        joined = super()._joined(folded, side, data)
+        joined.offsets_ = self.offsets_._joined(folded.offsets_, side, data)
         return joined
 
     def _specs(self, data: Ratings) -> list[Spec]:
@@ -189,7 +189,7 @@ class LeastSquares(Factoriser, Numbers):
     def _residuals(self, data: Ratings) -> Real:
         # Other users than those of the fit have biases of their own.
         own = data.users is self.offsets_.users_
-        offsets = self.offsets_ if own else self.offsets_._placed("user", data)
+        offsets = self.offsets_ if own else self.offsets_._folded("user", data)
         residuals = data.values - offsets._estimates(data.rows, data.indices)
         return Real(squared, residuals.astype(self.dtype))
 

@@ -10,14 +10,14 @@ import numpy as np
 from scipy import sparse
 
 from marginmf._utils.ids import shown
+from marginmf._utils.parameters import check_option
 from marginmf._utils.saved import saved
 from marginmf._utils.types import Array, BoolArray, Float64Array, FloatArray, IntArray
 from marginmf.backends.rows import SIDES, Rows, Side
 from marginmf.backends.threads import row_parts
 from marginmf.ratings.features import Features, FeatureTable
 from marginmf.ratings.ids import IdIndex, id_column
-from marginmf.ratings.scales import CODE, coded
-from marginmf.ratings.tables import as_values, frame_columns, is_frame, split_pairs
+from marginmf.ratings.tables import CODE, as_values, coded, frame_columns, is_frame, split_pairs
 
 #: What tables with a column for each level may take.
 MOST_BYTES = 2 << 30
@@ -107,10 +107,7 @@ class Ratings(Rows):
         >>> data.levels[data.codes]
         array([4., 5., 2.])
         """
-        if duplicates not in ("raise", "last", "mean"):
-            raise ValueError(
-                f"duplicates={duplicates!r} is not known. Choose 'raise', 'last' or 'mean'."
-            )
+        check_option("duplicates", duplicates, ("raise", "last", "mean"))
         user_ids: Any
         item_ids: Any
         if isinstance(data, Ratings):
@@ -346,15 +343,20 @@ def _with_features(data: Ratings, side: Side, source: Any) -> Ratings:
             f"None of the {len(index)} {side}s that have ratings is among those with features: "
             f"ids are like {shown(index.ids[0])} there and like {shown(described.ids[0])} here."
         )
+    warn_of_ids_without_features(missing, side, stacklevel=6)
+    data = with_ids(data, side, described)
+    return data.described(side, Features.of(table, data.index(side)))
+
+
+def warn_of_ids_without_features(missing: BoolArray, side: Side, stacklevel: int) -> None:
+    """Warn of users or items, if any, that have no features where others have."""
     if missing.any():
         warnings.warn(
-            f"{int(missing.sum())} of {len(index)} {side}s have no features: they are learned from "
-            "their ratings alone.",
+            f"{int(missing.sum())} of {len(missing)} {side}s have no features: they are learned "
+            "from their ratings alone.",
             UserWarning,
-            stacklevel=5,
+            stacklevel=stacklevel,
         )
-    data = restricted(data, side, index.union(described))
-    return data.described(side, Features.of(table, data.index(side)))
 
 
 def _refuse_values(values: Any, what: str) -> None:
@@ -437,6 +439,11 @@ def restricted(data: Ratings, side: Side, ids: IdIndex) -> Ratings:
     kept = kept[np.lexsort((columns[kept], rows[kept]))]
     exact = None if data.exact is None else data.exact[kept]
     return assemble(data, users, items, rows[kept], columns[kept], data.codes[kept], exact)
+
+
+def with_ids(data: Ratings, side: Side, ids: IdIndex) -> Ratings:
+    """Return ratings that know further users, or items."""
+    return restricted(data, side, data.index(side).union(ids))
 
 
 def observed(data: Ratings) -> Ratings:

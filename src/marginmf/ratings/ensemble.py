@@ -10,7 +10,7 @@ from scipy.linalg import block_diag
 from scipy.special import logit
 from sklearn.base import clone
 
-from marginmf._utils.parameters import check_number, n_threads
+from marginmf._utils.parameters import check_choice, check_number, n_threads
 from marginmf._utils.saved import ListOf
 from marginmf._utils.types import BoolArray, Float64Array, FloatArray, IntArray
 from marginmf.backends.rows import Side
@@ -20,11 +20,10 @@ from marginmf.ratings.baselines import ALS, PMF, BiasOnly
 from marginmf.ratings.data import Ratings
 from marginmf.ratings.estimator import RatingsEstimator
 from marginmf.ratings.factoriser import Factoriser
-from marginmf.ratings.fitting.calibration import PAIR_WORK, Calibrator
+from marginmf.ratings.fitting.calibration import Calibrator
 from marginmf.ratings.fitting.priors import IMPLICIT, Implicit
 from marginmf.ratings.fitting.validation import ValidationSplit
-from marginmf.ratings.lists.recommend import as_stages
-from marginmf.ratings.lists.relevance import Columns, MarginBlock
+from marginmf.ratings.lists.relevance import Columns, MarginBlock, as_stages
 from marginmf.ratings.max_margin import HMF, MMMF, PMMMF
 
 
@@ -336,18 +335,18 @@ class MarginEnsemble(RatingsEstimator):
         """
         return 10.0 + float(np.ptp(self.levels_))
 
-    def _place(self, side: Side, data: Ratings) -> None:
+    def _fold_in(self, side: Side, data: Ratings) -> None:
         self.members_ = [
-            [member._placed(side, data, self._newcomers) for member in kind]
+            [member._folded(side, data, self._new_rows) for member in kind]
             for kind in self.members_
         ]
         self._share_ratings()
 
-    def _joined(self, placed: Self, side: Side, data: Ratings) -> Self:
-        joined = super()._joined(placed, side, data)
+    def _joined(self, folded: Self, side: Side, data: Ratings) -> Self:
+        joined = super()._joined(folded, side, data)
         joined.members_ = [
             [ours._joined(theirs, side, data) for ours, theirs in zip(*kinds, strict=True)]
-            for kinds in zip(self.members_, placed.members_, strict=True)
+            for kinds in zip(self.members_, folded.members_, strict=True)
         ]
         joined._share_ratings()
         return joined
@@ -357,12 +356,8 @@ class MarginEnsemble(RatingsEstimator):
         for member in chain(*self.members_):
             member._share(self)
 
-    def _above(self, users: IntArray, items: IntArray) -> Float64Array:
-        assert self._calibrator is not None
-        margins = np.hstack(self._mean_margins(self.members_, users, items))
-        return self._calibrator.above_pairs(
-            margins, self._frequencies, users, items, self._n_threads(PAIR_WORK * len(users))
-        )
+    def _member_margins(self, users: IntArray, items: IntArray) -> FloatArray:
+        return np.hstack(self._mean_margins(self.members_, users, items))
 
     def _margins(self, users: IntArray, items: IntArray) -> FloatArray:
         log_odds: FloatArray = logit(self._above(users, items))
@@ -430,16 +425,10 @@ class MarginEnsemble(RatingsEstimator):
         super()._check(data)
         if self.n_estimators != "auto":
             check_number(self, "n_estimators", int, 1)
-        if self.implicit not in IMPLICIT:
-            raise ValueError(
-                f"implicit={self.implicit!r} is not known. Choose 'both', 'items', 'users' or None."
-            )
+        check_choice(self, "implicit", IMPLICIT)
         if self.n_factors != "auto":
             check_number(self, "n_factors", int, 1)
-        if self.ensemble not in ("bagging", "seeds"):
-            raise ValueError(
-                f"ensemble={self.ensemble!r} is not known. Choose 'bagging' or 'seeds'."
-            )
+        check_choice(self, "ensemble", ("bagging", "seeds"))
         if isinstance(self.members, str) or not len(self.members):
             raise ValueError(
                 f"members={self.members!r} must be a list of names or estimators, at least one."

@@ -18,7 +18,7 @@ from marginmf.ratings.fitting import new_rows
 from marginmf.ratings.lists.explain import explain
 from marginmf.ratings.lists.recommend import Request, UnknownUsers, recommend, similar
 from marginmf.ratings.lists.relevance import RankedBy
-from marginmf.ratings.scales import MANY_VALUES
+from marginmf.ratings.tables import MANY_VALUES
 
 
 class RatingsEstimator(RatingsPredictor):
@@ -51,7 +51,8 @@ class RatingsEstimator(RatingsPredictor):
         >>> model.fold_in([("cy", "x")], [3]).predict([("cy", "x"), ("cy", "y")], output="rule")
         array([3., 2.])
         """
-        return new_rows.folded(self, "user", pairs, ratings, user_features)
+        folded: Self = new_rows.fold_in(self, "user", pairs, ratings, user_features)
+        return folded
 
     def fold_in_items(
         self, pairs: Any = None, ratings: Any = None, *, item_features: Any = None
@@ -83,7 +84,8 @@ class RatingsEstimator(RatingsPredictor):
         >>> folded.predict([("ann", "new"), ("bob", "new")], output="rule")
         array([4., 3.])
         """
-        return new_rows.folded(self, "item", pairs, ratings, item_features)
+        folded: Self = new_rows.fold_in(self, "item", pairs, ratings, item_features)
+        return folded
 
     def update_users(
         self, pairs: Any = None, ratings: Any = None, *, user_features: Any = None
@@ -120,7 +122,8 @@ class RatingsEstimator(RatingsPredictor):
         >>> model.users_.ids.tolist()
         ['ann', 'bob', 'cy']
         """
-        return new_rows.update(self, "user", pairs, ratings, user_features)
+        new_rows.update(self, "user", pairs, ratings, user_features)
+        return self
 
     def update_items(
         self, pairs: Any = None, ratings: Any = None, *, item_features: Any = None
@@ -155,7 +158,8 @@ class RatingsEstimator(RatingsPredictor):
         >>> model.predict([("bob", "new"), ("bob", "y")], output="rule")
         array([3., 2.])
         """
-        return new_rows.update(self, "item", pairs, ratings, item_features)
+        new_rows.update(self, "item", pairs, ratings, item_features)
+        return self
 
     def recommend(
         self,

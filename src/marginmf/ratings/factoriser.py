@@ -11,7 +11,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from marginmf._utils.parameters import check_callbacks, check_number, n_threads
+from marginmf._utils.parameters import (
+    check_callbacks,
+    check_choice,
+    check_number,
+    check_option,
+    n_threads,
+)
 from marginmf._utils.saved import TRAINING, Optional, floats
 from marginmf._utils.types import Float64Array, FloatArray, IntArray
 from marginmf.backends import BackendLike, get_backend
@@ -22,12 +28,12 @@ from marginmf.metrics import mean_absolute_error
 from marginmf.progress import Report, progress_bar
 from marginmf.ratings.data import Ratings
 from marginmf.ratings.estimator import RatingsEstimator
-from marginmf.ratings.fitting.objective import Held, Parameters, RowObjective, solve_rows
+from marginmf.ratings.fitting.objective import Parameters, RowObjective, UsualThresholds, solve_rows
 from marginmf.ratings.fitting.priors import IMPLICIT, Implicit, Penalties, Priors
-from marginmf.ratings.fitting.stages import Settings, Solution, Stage, Training
+from marginmf.ratings.fitting.stages import Solution, SolverSettings, Stage, Training
 from marginmf.ratings.fitting.validation import (
     SHARE,
-    Trial,
+    HoldoutTrial,
     Validated,
     ValidationSplit,
     choose_regs,
@@ -36,8 +42,7 @@ from marginmf.ratings.fitting.validation import (
     train_and_stop_early,
     train_calibrated,
 )
-from marginmf.ratings.lists.recommend import as_stages, block_product
-from marginmf.ratings.lists.relevance import Columns, MarginBlock
+from marginmf.ratings.lists.relevance import Columns, MarginBlock, as_stages, block_product
 from marginmf.solvers import LBFGS, Callback, Solver, Stopping, get_solver
 from marginmf.tuning import USUAL_LENGTH, candidates_below
 
@@ -221,7 +226,7 @@ class Factoriser(RatingsEstimator):
                 n_factors=min(settings.n_factors, self._path_rank),
                 stopping=path_stopping(settings.stopping),
             )
-            trials.append(Trial(training, split))
+            trials.append(HoldoutTrial(training, split))
         paths = choose_regs(
             trials, rngs, partial(self._candidate_regs, data), self._selection_metric, report
         )
@@ -249,7 +254,7 @@ class Factoriser(RatingsEstimator):
     def _training(self, data: Ratings) -> Training:
         """Return the stages on some ratings, with this model's settings."""
         threads = n_threads(self.n_jobs)
-        settings = Settings(
+        settings = SolverSettings(
             n_factors=self._rank(data),
             solver=self._solver(),
             stopping=Stopping(max_iter=self.max_iter, tol=self.tol),
@@ -266,13 +271,13 @@ class Factoriser(RatingsEstimator):
         given = (self.reg_implicit, self.reg_features)
         return Penalties(self.implicit, *(None if is_auto(reg) else float(reg) for reg in given))
 
-    def trial(self, split: ValidationSplit, data: Ratings) -> Trial:
+    def trial(self, split: ValidationSplit, data: Ratings) -> HoldoutTrial:
         """Return the stages of a model like this one that learns from a part of the data."""
         model = copy(self)
         model._set_data(split.train, split.frequencies)
         model._prepare(split.train)
         training = model._training(split.train)
-        return Trial(training.with_settings(n_factors=self._rank(data)), split)
+        return HoldoutTrial(training.with_settings(n_factors=self._rank(data)), split)
 
     def _rank(self, data: Ratings) -> int:
         """Return the number of factors."""
@@ -307,23 +312,23 @@ class Factoriser(RatingsEstimator):
         if self.early_stopping:
             self.validation_errors_: Any = _shown(training, [result.errors for result in results])
 
-    def _place(self, side: Side, data: Ratings) -> None:
-        (reg,) = np.atleast_1d(self.reg_)
-        if side == "user":
-            (spec,) = self._specs(data)
-            means = self._means(self.user_factors_, reg)
-            factors, thresholds = self._solve_rows(data, spec, reg, self.item_factors_, means)
-            self._set_users(data, Parameters(factors, self.item_factors_, thresholds))
+    def _fold_in(self, side: Side, data: Ratings) -> None:
+        known, given, specs = self.user_factors_, self.item_factors_, self._specs
+        if side == "item":
+            known, given, specs = given, known, self._item_specs
+        stages = zip(
+            *(specs(data), np.atleast_1d(self.reg_), as_stages(known), as_stages(given)),
+            strict=True,
+        )
+        solved = []
+        for spec, reg, own, factors in stages:
+            means = self._new_rows.means(self._penalties, float(reg), own)
+            solved.append(self._solve_rows(data.view(side), spec, reg, factors, means))
+        rows = np.stack([own for own, _ in solved]) if known.ndim == 3 else solved[0][0]
+        if side == "item":
+            self.item_factors_ = rows
         else:
-            (spec,) = self._item_specs(data)
-            means = self._means(self.item_factors_, reg)
-            self.item_factors_, _ = self._solve_rows(
-                data.by_item, spec, reg, self.user_factors_, means
-            )
-
-    def _means(self, known: FloatArray, reg: float) -> FloatArray | None:
-        """Return what factors of new rows should be like, from those of known rows."""
-        return self._newcomers.means(self._penalties, float(reg), known)
+            self._set_users(data, Parameters(rows, self.item_factors_, solved[0][1]))
 
     def _solve_rows(
         self,
@@ -334,14 +339,13 @@ class Factoriser(RatingsEstimator):
         means: FloatArray | None = None,
     ) -> tuple[FloatArray, FloatArray]:
         """Solve every row's problem to the end."""
-        held = self._held(rows) if spec.n_thresholds(rows.n_levels) else None
-        objective = RowObjective(
-            rows, spec, float(reg), given, get_backend(self.backend), means, held
-        )
+        usual = self._usual_thresholds(rows) if spec.n_thresholds(rows.n_levels) else None
+        backend = get_backend(self.backend)
+        objective = RowObjective(rows, spec, reg, given, backend, means, usual)
         return solve_rows(objective, n_threads(self.n_jobs))
 
-    def _held(self, rows: Rows) -> Held | None:
-        """Return what keeps thresholds of new users near those of known ones, if anything."""
+    def _usual_thresholds(self, rows: Rows) -> UsualThresholds | None:
+        """Return what thresholds of new users are drawn to, if anything."""
         return None
 
     def _margins_at(
@@ -388,8 +392,7 @@ class Factoriser(RatingsEstimator):
         self._check_early_stopping()
         self._check_features()
         self._check_reg(data)
-        if str(self.dtype) not in ("float32", "float64"):
-            raise ValueError(f"dtype={self.dtype!r} is not known. Choose 'float32' or 'float64'.")
+        check_option("dtype", str(self.dtype), ("float32", "float64"))
         check_callbacks(self)
 
     def _check_early_stopping(self) -> None:
@@ -404,26 +407,23 @@ class Factoriser(RatingsEstimator):
             )
 
     def _check_features(self) -> None:
-        if self.implicit not in IMPLICIT:
-            raise ValueError(
-                f"implicit={self.implicit!r} is not known. Choose None, 'items', 'users' or 'both'."
-            )
+        check_choice(self, "implicit", IMPLICIT)
         for name in ("reg_implicit", "reg_features"):
-            given = getattr(self, name)
-            if isinstance(given, str) and not is_auto(given):
-                raise ValueError(f"{name}={given!r} must be a number > 0, or 'auto'.")
-            if not is_auto(given):
-                check_number(self, name, float, 0)
-            if given == 0:
+            self._check_strength(name, ">")
+            if getattr(self, name) == 0:
                 raise ValueError(
                     f"{name}=0 leaves the weights of features undetermined: give a number > 0."
                 )
 
     def _check_reg(self, data: Ratings) -> None:
-        if isinstance(self.reg, str) and not is_auto(self.reg):
-            raise ValueError(f"reg={self.reg!r} must be a number >= 0, or 'auto'.")
-        if not is_auto(self.reg):
-            check_number(self, "reg", float, 0)
+        self._check_strength("reg", ">=")
+
+    def _check_strength(self, name: str, relation: str) -> None:
+        given = getattr(self, name)
+        if isinstance(given, str) and not is_auto(given):
+            raise ValueError(f"{name}={given!r} must be a number {relation} 0, or 'auto'.")
+        if not is_auto(given):
+            check_number(self, name, float, 0)
 
 
 @dataclass(eq=False, repr=False)
@@ -470,22 +470,6 @@ class MarginFactoriser(Factoriser):
                 stacklevel=4,
             )
         super()._fit(data)
-
-
-def for_unrated(own: FloatArray, data: Ratings, known: FloatArray | None) -> FloatArray:
-    """Return rows of users, with the mean of others for users who have rated nothing.
-
-    The others are those known already, if there are any, or else those who have ratings.  What is
-    infinite does not count.
-    """
-    rated = np.diff(data.indptr) > 0
-    if rated.all():
-        return own
-    others = own[rated] if known is None else known
-    finite = np.isfinite(others)
-    total = np.where(finite, others, 0).sum(axis=0, dtype=np.float64)
-    mean = (total / np.maximum(finite.sum(axis=0), 1)).astype(own.dtype)
-    return np.where(rated[:, None], own, mean)
 
 
 def is_auto(reg: Any) -> bool:

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -17,9 +17,6 @@ from scipy import sparse
 from marginmf._utils.ids import is_missing
 from marginmf._utils.saved import saved
 from marginmf._utils.types import Array, Float64Array, FloatArray, IntArray
-
-if TYPE_CHECKING:
-    from marginmf.ratings.features import FeatureTable
 
 #: Numbers get this many knots at most, at the quantiles of the column.
 MOST_KNOTS = 5
@@ -43,6 +40,19 @@ class _Weights(NamedTuple):
     columns: IntArray
     weights: FloatArray
     unknown: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureCells:
+    """The cells of a table of features; see `marginmf.ratings.features.FeatureTable`."""
+
+    what: str
+    ids: Array
+    columns: Mapping[str, Array]
+    weights: Any = None
+
+    def __len__(self) -> int:
+        return len(self.ids)
 
 
 @saved
@@ -155,7 +165,7 @@ class Encoder:
         left_out = (f"{name} left out: {why}" for name, why in self.left_out.items())
         return ", ".join([*map(str, self.columns), *left_out])
 
-    def encode(self, table: "FeatureTable", *, quiet: bool = False) -> sparse.csr_array:
+    def encode(self, table: FeatureCells, *, quiet: bool = False) -> sparse.csr_array:
         """Return a row of unit length for each row of a table, old or new.
 
         Parameters
@@ -193,7 +203,7 @@ class Encoder:
         matrix.eliminate_zeros()
         return matrix
 
-    def _check_columns(self, table: "FeatureTable", quiet: bool) -> None:
+    def _check_columns(self, table: FeatureCells, quiet: bool) -> None:
         if table.weights is not None:
             raise ValueError(
                 f"The features of {table.what}s are a matrix, but were columns in training: give "
@@ -216,7 +226,7 @@ class Encoder:
             )
 
 
-def _stored(table: "FeatureTable", n_columns: int) -> tuple[IntArray, IntArray, FloatArray]:
+def _stored(table: FeatureCells, n_columns: int) -> tuple[IntArray, IntArray, FloatArray]:
     """Return the entries of a table that was given as a matrix."""
     if table.weights is None or table.weights.shape[1] != n_columns:
         raise ValueError(

@@ -18,6 +18,7 @@ from marginmf._utils.types import Array, IntArray
 from marginmf.ratings.feature_columns import (
     SEVERAL,
     Encoder,
+    FeatureCells,
     FeatureColumn,
     as_numbers,
     fitted_column,
@@ -29,7 +30,7 @@ from marginmf.ratings.tables import is_frame
 
 
 @dataclass(frozen=True, eq=False)
-class FeatureTable:
+class FeatureTable(FeatureCells):
     """Features of users or items as they were given, checked; make one with `FeatureTable.of`.
 
     Parameters
@@ -43,11 +44,6 @@ class FeatureTable:
     weights : csr_array, optional
         The matrix, if one was given; then there are no columns.
     """
-
-    what: str
-    ids: Array
-    columns: Mapping[str, Array]
-    weights: Any = None
 
     @classmethod
     def of(cls, source: Any, what: str = "item", id: str | None = None) -> "FeatureTable":  # noqa: A002
@@ -99,9 +95,6 @@ class FeatureTable:
         table = cls(what, ids, {key: _plain(key, cells) for key, cells in columns.items()})
         table._warn_of_missing()
         return table
-
-    def __len__(self) -> int:
-        return len(self.ids)
 
     def encoder(self) -> "Encoder":
         """Return how these columns become numbers; warns, once, of columns that are left out."""

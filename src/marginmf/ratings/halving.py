@@ -22,7 +22,7 @@ from marginmf.metrics import mean_absolute_error
 from marginmf.progress import Report, progress_bar
 from marginmf.ratings.data import Ratings, observed
 from marginmf.ratings.factoriser import Factoriser, is_auto
-from marginmf.ratings.fitting.validation import Trial, ValidationSplit
+from marginmf.ratings.fitting.validation import HoldoutTrial, ValidationSplit
 from marginmf.solvers import Callback, Paused, Result, StopReason, Vectors
 
 #: From true and predicted ratings to an error; lower is better.
@@ -295,7 +295,7 @@ class HalvingCandidate:
         self.model, self.data, self.splits, self.seed = copy(model), data, splits, seed
         if hasattr(model, "schedule"):  # see HalvingSearch
             self.model.set_params(schedule="independent")
-        self.trials: list[Trial] = []
+        self.trials: list[HoldoutTrial] = []
         self.reached: list[dict[str, Paused | Result]] = [{} for _ in splits]
 
     def error_after(self, max_iter: int, metric: Metric, report: Report) -> float:
@@ -307,7 +307,7 @@ class HalvingCandidate:
 
     def _go_on(
         self,
-        trial: Trial,
+        trial: HoldoutTrial,
         reached: dict[str, Paused | Result],
         max_iter: int,
         metric: Metric,

@@ -11,18 +11,18 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from marginmf._utils.parameters import MOST, check_number
+from marginmf._utils.parameters import MOST, check_choice, check_number
 from marginmf._utils.saved import ListOf, Optional, floats
 from marginmf._utils.types import FloatArray, IntArray
 from marginmf.backends import get_backend
-from marginmf.backends.rows import Rows, Side
+from marginmf.backends.rows import Rows
 from marginmf.backends.specs import Anchored, Proximal, Spec, Thresholds, TwoLevel
 from marginmf.losses import two_level_loss
 from marginmf.ratings.base import method
 from marginmf.ratings.data import Ratings
-from marginmf.ratings.factoriser import LOW_RANK, MarginFactoriser, for_unrated, is_auto
+from marginmf.ratings.factoriser import LOW_RANK, MarginFactoriser, is_auto
 from marginmf.ratings.fitting.calibration import first_below
-from marginmf.ratings.fitting.objective import Held, Parameters
+from marginmf.ratings.fitting.objective import Parameters, UsualThresholds
 from marginmf.ratings.fitting.stages import Solution, Stage, Training
 from marginmf.thresholds import REACH, ProximalLoss, ThresholdLoss
 
@@ -114,19 +114,16 @@ class MMMF(MarginFactoriser):
 
     def _check(self, data: Ratings) -> None:
         super()._check(data)
-        if self.threshold not in tuple(REACH):
-            raise ValueError(
-                f"threshold={self.threshold!r} is not known. Choose 'all' or 'immediate'."
-            )
+        check_choice(self, "threshold", tuple(REACH))
 
     def _set_users(self, data: Ratings, parameters: Parameters) -> None:
         super()._set_users(data, parameters)
         known = getattr(self, "thresholds_", None)
         self.thresholds_ = for_unrated(parameters.thresholds, data, known)
 
-    def _held(self, rows: Rows) -> Held:
-        counts, fresh = np.diff(rows.indptr), self._newcomers.fresh
-        return Held.of(self.thresholds_.mean(axis=0), counts, fresh)
+    def _usual_thresholds(self, rows: Rows) -> UsualThresholds:
+        counts, fresh = np.diff(rows.indptr), self._new_rows.fresh
+        return UsualThresholds.of(self.thresholds_.mean(axis=0), counts, fresh)
 
     def _user_offsets(self, users: IntArray) -> FloatArray:
         return -self.thresholds_[users]
@@ -183,6 +180,22 @@ class PMMMF(MarginFactoriser):
 
     def _user_offsets(self, users: IntArray) -> FloatArray:
         return -self.boundaries_[users]
+
+
+def for_unrated(own: FloatArray, data: Ratings, known: FloatArray | None) -> FloatArray:
+    """Return rows of users, with the mean of others for users who have rated nothing.
+
+    The others are those known already, if there are any, or else those who have ratings.  What is
+    infinite does not count.
+    """
+    rated = np.diff(data.indptr) > 0
+    if rated.all():
+        return own
+    others = own[rated] if known is None else known
+    finite = np.isfinite(others)
+    total = np.where(finite, others, 0).sum(axis=0, dtype=np.float64)
+    mean = (total / np.maximum(finite.sum(axis=0), 1)).astype(own.dtype)
+    return np.where(rated[:, None], own, mean)
 
 
 def boundaries(prototypes: FloatArray, counts: IntArray) -> FloatArray:
@@ -308,27 +321,13 @@ class HMF(MarginFactoriser):
         super()._record(training, solutions)
         self.n_iter_ = np.array(self.n_iter_)
 
-    def _place(self, side: Side, data: Ratings) -> None:
-        known, given = self.user_factors_, self.item_factors_
-        if side == "item":
-            known, given = given, known
-        stages = zip(self._specs(data), self.reg_, known, given, strict=True)
-        solved = [
-            self._solve_rows(data.view(side), spec, reg, factors, self._means(own, reg))[0]
-            for spec, reg, own, factors in stages
-        ]
-        setattr(self, f"{side}_factors_", np.stack(solved))
-
     def _user_offsets(self, users: IntArray) -> FloatArray:
         return np.full((len(users), len(self.levels_) - 1), -self.threshold, self.dtype)
 
     def _check(self, data: Ratings) -> None:
         super()._check(data)
         check_number(self, "threshold", float, -MOST)
-        if self.schedule not in ("warm", "independent"):
-            raise ValueError(
-                f"schedule={self.schedule!r} is not known. Choose 'warm' or 'independent'."
-            )
+        check_choice(self, "schedule", ("warm", "independent"))
 
     def _check_reg(self, data: Ratings) -> None:
         if is_auto(self.reg) or np.ndim(self.reg) == 0:

@@ -25,7 +25,8 @@ from marginmf.losses import smooth_hinge
 from marginmf.ratings.data import Ratings
 from marginmf.ratings.fitting.objective import RowObjective, solve_rows
 from marginmf.ratings.fitting.stages import START_SCALE
-from marginmf.ratings.lists.recommend import block_product, similar
+from marginmf.ratings.lists.recommend import similar
+from marginmf.ratings.lists.relevance import block_product
 from marginmf.ratings.positive import POSITIVE, ROUNDING, PositiveOnly, Scores
 from marginmf.solvers import LBFGS, Stopping, minimise
 
@@ -267,7 +268,7 @@ class OneClassMMMF(PositiveOnly):
         self.history_, self.n_iter_ = result.history, result.n_iter
         self.n_evaluations_, self.stop_reason_ = result.n_evaluations, str(result.reason)
 
-    def _place(self, taken: Ratings) -> None:
+    def _fold_in(self, taken: Ratings) -> None:
         strengths = row_strengths(self.reg, self.weight, taken.indptr, taken.n_items)
         objective = NewUsers(
             as_upper(taken), self.item_factors_, self.weight, strengths, get_backend("cpu")

@@ -25,8 +25,15 @@ from marginmf.ratings.data import Ratings, observed
 from marginmf.ratings.ids import IdIndex
 from marginmf.ratings.lists.recommend import Request, UnknownUsers
 from marginmf.ratings.lists.search import Lists
-from marginmf.ratings.scales import MANY_VALUES, levels_of
-from marginmf.ratings.tables import as_values, frame_columns, has_column, make_frame, split_pairs
+from marginmf.ratings.tables import (
+    MANY_VALUES,
+    as_values,
+    frame_columns,
+    has_column,
+    levels_of,
+    make_frame,
+    split_pairs,
+)
 
 #: Every method for who has what by its name on the command line.
 POSITIVE = Methods("positive-only")
@@ -57,7 +64,7 @@ class PositiveOnly(Savable, BaseEstimator, ABC):
     """A recommender that learns from who has what.
 
     Subclasses say how to learn (`_fit`) and what they say of users who have something (`_scores`);
-    and, where that is more than their items, how new users are learned (`_place`).
+    and, where that is more than their items, how new users are learned (`_fold_in`).
     """
 
     level: float | None
@@ -126,7 +133,7 @@ class PositiveOnly(Savable, BaseEstimator, ABC):
         check_is_fitted(self)
         folded = copy(self)
         folded._set_data(self._read(pairs, ratings, self.items_))
-        folded._place(folded.taken_)
+        folded._fold_in(folded.taken_)
         return folded
 
     def recommend(
@@ -234,7 +241,7 @@ class PositiveOnly(Savable, BaseEstimator, ABC):
     def _scores(self, items: IntArray | None) -> Scores:
         """Return what the method says of some items; None is all of them."""
 
-    def _place(self, taken: Ratings) -> None:
+    def _fold_in(self, taken: Ratings) -> None:
         """Learn what belongs to new users, with what belongs to the items as it is."""
 
     def _ranked_by(self, items: IntArray | None) -> "_RankedBy":

@@ -138,7 +138,7 @@ class LevelFrequencies:
         prior: Float64Array = PRIOR_STRENGTH * counts / counts.sum()
         return prior
 
-    def placing(self, side: Side, data: Ratings) -> "LevelFrequencies":
+    def for_new_rows(self, side: Side, data: Ratings) -> "LevelFrequencies":
         """Return these frequencies with the users, or the items, of other ratings."""
         own: Any = {f"by_{side}": data.level_counts(side)}
         given = self.biases("item" if side == "user" else "user")
@@ -160,7 +160,7 @@ class LevelFrequencies:
         ours, theirs = self.biases(given), new.biases(given)
         if ours is not None and theirs is not None:
             kept[f"{given}_biases"] = _moved(ours, *ids, theirs)
-        return replace(self, **kept).placing(self.placed, after)
+        return replace(self, **kept).for_new_rows(self.placed, after)
 
 
 def _log_odds(counts: Float64Array) -> Float64Array:

@@ -28,9 +28,9 @@ from marginmf.solvers import minimise_rows
 #: of few rows costs as much as one of many.
 LARGEST_BLOCK, SMALLEST_BLOCK = 1024, 64
 
-#: How strongly the thresholds of new users are held near those that users have on average: a
-#: handful of ratings says little of four thresholds.  With `ENOUGH_RATINGS` they are let go.
-HOLD = 2.0
+#: How strongly the thresholds of new users are drawn to those that users have on average: a
+#: handful of ratings says little of four thresholds.  With `ENOUGH_RATINGS` they no longer are.
+THRESHOLD_STRENGTH = 2.0
 
 
 class Parameters(NamedTuple):
@@ -46,37 +46,28 @@ class Parameters(NamedTuple):
     weights: tuple[FloatArray, ...] = ()
 
 
-class Held(NamedTuple):
-    """What keeps thresholds of rows near usual ones, and how strongly for each row."""
+class UsualThresholds(NamedTuple):
+    """Thresholds that those of rows are drawn to, and how strongly for each row."""
 
     usual: FloatArray
-    hold: Float64Array
+    strengths: Float64Array
 
     @classmethod
-    def of(cls, usual: FloatArray, counts: IntArray, fresh: BoolArray) -> "Held":
-        """Hold the thresholds of fresh rows that have few ratings."""
-        return cls(
-            usual, np.where(fresh, HOLD * np.maximum(1.0 - counts / ENOUGH_RATINGS, 0.0), 0.0)
-        )
+    def of(cls, usual: FloatArray, counts: IntArray, fresh: BoolArray) -> "UsualThresholds":
+        """Draw the thresholds of fresh rows that have few ratings."""
+        strengths = THRESHOLD_STRENGTH * np.maximum(1.0 - counts / ENOUGH_RATINGS, 0.0)
+        return cls(usual, np.where(fresh, strengths, 0.0))
 
-    def take(self, which: IntArray) -> "Held":
-        """Return what holds some rows."""
-        return Held(self.usual, self.hold[which])
+    def take(self, which: IntArray) -> "UsualThresholds":
+        """Return the same for some rows."""
+        return UsualThresholds(self.usual, self.strengths[which])
 
 
 class FactorObjective:
     """The objective of one factorisation, as a function of one parameter vector of a backend.
 
-    Parameters
-    ----------
-    backend : Backend
-        Evaluates it.
-    resident : Resident
-        The data, what is asked of them, and the regularisation strength.
-    priors : Priors, optional
-        What factors are built from; the resident data have its features.
-    coordinates : pair of Coordinates
-        How the weights of users' and of items' features lie in a vector.
+    The resident data know what is asked of them, and the features that factors are built from if
+    there are priors; coordinates tell how the weights of both sides' features lie in a vector.
     """
 
     def __init__(
@@ -118,27 +109,12 @@ class RowObjective:
     """The objective of every row of one side, each on its own, while the other side is given.
 
         J_i(u, thresholds) = row_loss(scores, ratings, thresholds) + reg / 2 |u - mean|^2
-                             + hold_i / 2 |thresholds - usual|^2
+                             + strength_i / 2 |thresholds - usual|^2
 
     A point has a row for each row of the data: its factors, then its thresholds.  Every J_i is
-    convex.  See `marginmf.solvers.rowwise.RowProblems`.
-
-    Parameters
-    ----------
-    data : Rows
-        What was observed, with the side that is learned in the rows.
-    spec : Spec
-        What the method asks of a row's scores.
-    reg : float
-        The regularisation strength.
-    given : array of shape (n_columns, n_factors)
-        The factors of the other side.
-    backend : Backend
-        Evaluates it.
-    means : array of shape (n_rows, n_factors), optional
-        What is known of the rows' factors beforehand; by default zeros.
-    held : Held, optional
-        What keeps thresholds near usual ones.  Without it, they have no penalty.
+    convex.  See `marginmf.solvers.rowwise.RowProblems`.  The rows of the data are of the side that
+    is learned; ``given`` are the factors of the other side.  By default means are zeros, and
+    thresholds have no penalty.
     """
 
     def __init__(
@@ -149,17 +125,13 @@ class RowObjective:
         given: FloatArray,
         backend: Backend,
         means: FloatArray | None = None,
-        held: "Held | None" = None,
+        usual: UsualThresholds | None = None,
     ) -> None:
-        self.data = data
-        self.spec = spec
-        self.reg = float(reg)
-        self.given = given
-        self.backend = backend
+        self.data, self.spec, self.reg = data, spec, float(reg)
+        self.given, self.backend, self.usual = given, backend, usual
         if means is None:
             means = np.zeros((data.n_rows, given.shape[1]), given.dtype)
         self.means = means.astype(given.dtype, copy=False)
-        self.held = held
 
     def split(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the factors and the thresholds of every row."""
@@ -172,7 +144,7 @@ class RowObjective:
         spec = self.spec.take(self.data.entries_of(which))
         return RowObjective(
             *(self.data.take(which), spec, self.reg, self.given, self.backend),
-            *(self.means[which], None if self.held is None else self.held.take(which)),
+            *(self.means[which], None if self.usual is None else self.usual.take(which)),
         )
 
     def __call__(self, points: FloatArray) -> tuple[Float64Array, FloatArray]:
@@ -185,10 +157,10 @@ class RowObjective:
         if rows.by_threshold is None:
             return rows.losses + penalty, by_factors
         by_threshold = rows.by_threshold
-        if self.held is not None:
-            apart, hold = thresholds - self.held.usual, self.held.hold
-            by_threshold = by_threshold + (hold[:, None] * apart).astype(apart.dtype)
-            penalty = penalty + 0.5 * hold * np.einsum("iq,iq->i", apart, apart)
+        if self.usual is not None:
+            apart, strengths = thresholds - self.usual.usual, self.usual.strengths
+            by_threshold = by_threshold + (strengths[:, None] * apart).astype(apart.dtype)
+            penalty = penalty + 0.5 * strengths * np.einsum("iq,iq->i", apart, apart)
         return rows.losses + penalty, np.hstack([by_factors, by_threshold])
 
 
@@ -202,14 +174,13 @@ def solve_rows(objective: RowObjective, n_threads: int) -> tuple[FloatArray, Flo
     """Return the factors and the thresholds at the minimum of every row's problem.
 
     Starting at the rows' means, and not at what was learned before, makes the answer free of
-    chance.  The
-    threads share the rows, not the work of every evaluation: they hardly ever wait for each other.
-    The objective's backend must therefore run on one thread.
+    chance.  Threads share the rows, not the work of every evaluation, so that they hardly ever wait
+    for each other; the objective's backend must therefore run on one thread.
     """
     data, given = objective.data, objective.given
     thresholds = first_thresholds(data, objective.spec)
-    if objective.held is not None:
-        thresholds[objective.held.hold > 0] = objective.held.usual
+    if objective.usual is not None:
+        thresholds[objective.usual.strengths > 0] = objective.usual.usual
     points = np.hstack([objective.means, thresholds]).astype(given.dtype)
 
     def solve(first: int, last: int) -> None:
@@ -221,7 +192,7 @@ def solve_rows(objective: RowObjective, n_threads: int) -> tuple[FloatArray, Flo
 
 
 def block_bounds(n_rows: int, n_threads: int) -> IntArray:
-    """Cut the rows into blocks of equal length, as many for each thread.
+    """Divide the rows into blocks of equal length, as many for each thread.
 
     >>> block_bounds(1040, 2), block_bounds(70, 2)
     (array([   0,  520, 1040]), array([ 0, 70]))

@@ -13,19 +13,18 @@ before anything is known of their levels.  There are two sources of features:
 - side information, such as genres or ages (`marginmf.ratings.features`).
 
 After training the effective factors are all that is kept.  What new rows should be like follows
-from them by ridge regression on the same features (`Newcomers`).
+from them by ridge regression on the same features (`new_rows.NewRows`).
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array, hstack
 
-from marginmf._utils.types import BoolArray, Float64Array, FloatArray, IntArray
+from marginmf._utils.types import Float64Array, FloatArray, IntArray
 from marginmf.backends.rows import SIDES, Coordinates, FeatureMatrices, Side
-from marginmf.backends.threads import one_blas_thread
 from marginmf.ratings.data import Ratings
 
 #: Whose factors are built from who rated what.
@@ -40,12 +39,9 @@ TIED = {"raters": 1.0, "features": 5.0}
 #: Of the singular values that make coordinates: how many iterations, and the strongest damping.
 POWER_ITERATIONS, LEAST_DAMPING = 8, 0.01
 
-#: Of the regressions for new rows: how exact, how many steps, how many rows at a time, and how
-#: many numbers are kept for other members of an ensemble.
-TOLERANCE, MOST_STEPS, AT_A_TIME, KEPT = 1e-6, 300, 64, 1 << 26
-
-#: How exact those are that a solver's steps depend on.
-EXACT = 1e-12
+#: Of regressions on features: how exact, or where a solver's steps depend on them, and how many
+#: steps at most.
+TOLERANCE, EXACT, MOST_STEPS = 1e-6, 1e-12, 300
 
 #: What speaks against what the ratings of rows with the same side information say.
 FEW_RATINGS = 10.0
@@ -78,18 +74,9 @@ class Penalties(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Prior:
-    """What is known of one side's rows.
+    """What is known of one side's rows: their features, and how many ratings each has.
 
-    Parameters
-    ----------
-    matrix : csr_array of shape (n_rows, n_features)
-        The features.
-    blocks : dict
-        Where each source's features end, in order.
-    penalties : Penalties
-        How strongly their weights are penalised.
-    counts : array of shape (n_rows,)
-        How many ratings each row has.
+    ``blocks`` tells where each source's features (columns of the matrix) end, in order.
     """
 
     matrix: csr_array
@@ -225,8 +212,8 @@ class Prior:
     def block(self, name: str) -> slice:
         """Return which features are from one source."""
         ends = [0, *self.blocks.values()]
-        place = list(self.blocks).index(name)
-        return slice(ends[place], ends[place + 1])
+        position = list(self.blocks).index(name)
+        return slice(ends[position], ends[position + 1])
 
 
 class Priors(NamedTuple):
@@ -312,87 +299,6 @@ def _orthonormal(both: FloatArray) -> tuple[Float64Array, Float64Array]:
     return basis, lengths
 
 
-class Newcomers:
-    """What new rows' factors should be like, from known rows with the same features.
-
-    The weights that belong to known factors F are those of a ridge regression on their features.
-    So the means of new rows are ``K' F``, with ``K = (B B^T + I)^-1 B b^T`` for scaled features B
-    of known rows and b of new ones.  K does not depend on the factors: all members of an ensemble
-    and all stages share it.
-
-    Parameters
-    ----------
-    side : {"user", "item"}
-        Whose rows are new.
-    known : Ratings
-        What the known rows were learned from.
-    new : Ratings
-        Of the new rows; the other side is as in ``known``.
-    """
-
-    def __init__(self, side: Side, known: Ratings, new: Ratings) -> None:
-        self.side, self.known, self.new = side, known, new
-        #: Which of the rows were not known before.
-        self.fresh: BoolArray = known.index(side).encode(new.index(side).ids, quiet=True) < 0
-        self._kept: dict[Any, list[dict[str, Float64Array]]] = {}
-
-    def means(self, penalties: Penalties, reg: float, factors: FloatArray) -> FloatArray | None:
-        """Return the means of the new rows' factors, from known rows' ones; None for zeros."""
-        parts = list(self.parts(penalties, reg, factors).values())
-        return sum(parts[1:], parts[0]) if parts else None
-
-    def parts(self, penalties: Penalties, reg: float, factors: FloatArray) -> dict[str, FloatArray]:
-        """Return what each source of features adds to the means."""
-        if not penalties.sources(self.new, self.side):
-            return {}
-        implicit, *given = penalties
-        key = (implicit, *(None if own is None else reg / own for own in given))
-        if key not in self._kept:
-            self._kept.clear()
-            blocks = self._weights(penalties, float(reg))
-            if len(factors) * len(self.new.index(self.side)) > KEPT:
-                return _applied(blocks, factors)
-            self._kept[key] = list(blocks)
-        return _applied(self._kept[key], factors)
-
-    def _weights(self, penalties: Penalties, reg: float) -> Iterator[dict[str, Float64Array]]:
-        known, new = (Prior.of(one, self.side, penalties) for one in (self.known, self.new))
-        scales = known.scales(reg)
-        for first in range(0, new.matrix.shape[0], AT_A_TIME):
-            rows = slice(first, first + AT_A_TIME)
-            features = csr_array(new.matrix[rows]).toarray()
-            if "raters" in known.blocks:
-                own = known.block("raters")
-                counts = new.counts[rows]
-                which = np.flatnonzero(self.fresh[rows] | (counts == 0))
-                expected = known.shares(csr_array(features[which])) @ known.matrix[:, own]
-                raters = known.to_come(features[which, own], counts[which], expected)
-                features[which, own] = raters
-            found = {}
-            for name in known.blocks:
-                alone, own = np.zeros_like(features), known.block(name)
-                alone[:, own] = features[:, own]
-                found[name] = regression_weights(known.matrix, scales, csr_array(alone))
-            yield found
-
-
-def _applied(
-    blocks: Iterable[dict[str, Float64Array]], factors: FloatArray
-) -> dict[str, FloatArray]:
-    """Return parts of the means of new rows from the weights of known rows in them.
-
-    Row after row, on one thread: in products of matrices the rounding would depend on how many
-    rows there are, and with it what a solver that starts at the means finds.
-    """
-    known, parts = factors.astype(np.float64), dict[str, list[Float64Array]]()
-    with one_blas_thread():
-        for block in blocks:
-            for name, weights in block.items():
-                rows = np.ascontiguousarray(weights.T)
-                parts.setdefault(name, []).extend(row @ known for row in rows)
-    return {name: np.stack(rows).astype(factors.dtype) for name, rows in parts.items()}
-
-
 def regression_weights(known: csr_array, scales: Float64Array, new: Any) -> Float64Array:
     """Return the weight of every known row (rows) in the mean of every new one (columns)."""
     scaled = csr_array(known.astype(np.float64) * scales)
@@ -423,18 +329,9 @@ def conjugate_gradients(
     n_steps: int,
     tolerance: float = 0.0,
 ) -> FloatArray:
-    """Return what a symmetric map takes to what is given, or near it, column by column.
+    """Return what a symmetric map takes to the given columns, or near it, in at most n steps.
 
-    Parameters
-    ----------
-    image : callable
-        The map, of all columns.
-    given : array
-        Its images, in columns.
-    n_steps : int
-        The most steps.
-    tolerance : float
-        A column is done when this share of it is left.
+    A column is done when the share ``tolerance`` of it is left.
     """
     residuals, directions, found = given.copy(), given.copy(), np.zeros_like(given)
     squares = _column_products(residuals, residuals)

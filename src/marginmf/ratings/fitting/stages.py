@@ -33,26 +33,17 @@ START_SCALE = 0.1
 
 @dataclass(frozen=True, eq=False)
 class Stage:
-    """One factorisation of a method, on given ratings.
+    """One factorisation of a method, on given ratings."""
 
-    Parameters
-    ----------
-    spec : Spec
-        What it minimises.
-    margins : callable
-        From a solution, users and items to the margins of the pairs, as the method predicts them.
-    error : callable
-        From margins and the codes of the true levels to what a good solution makes small.
-    name : str
-        What progress bars and checkpoints call it; "" for the only one.
-    after : int, optional
-        The stage whose solution this one starts from; by default it starts at random.
-    """
-
+    #: What it minimises.
     spec: Spec
+    #: From a solution, users and items to the margins of the pairs, as the method predicts them.
     margins: Callable[[Parameters, IntArray, IntArray], FloatArray]
+    #: From margins and the codes of the true levels to what a good solution makes small.
     error: Callable[[FloatArray, IntArray], float]
+    #: What progress bars and checkpoints call it; "" for the only one.
     name: str = ""
+    #: The stage whose solution this one starts from; by default it starts at random.
     after: int | None = None
 
 
@@ -64,7 +55,7 @@ class Solution(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Settings:
+class SolverSettings:
     """How every stage is minimised."""
 
     n_factors: int
@@ -76,27 +67,14 @@ class Settings:
 
 @dataclass(frozen=True, eq=False)
 class Training:
-    """Stages that learn from some ratings.
+    """Stages that learn from some ratings, and from priors where there are any.
 
-    Parameters
-    ----------
-    data : Ratings
-        What is learned from.
-    stages : sequence of Stage
-        What is learned.
-    settings : Settings
-        How.
-    backend : Backend
-        Evaluates the objectives.
-    journal : Journal
-        Runs the minimisations, so that an interrupted fit can be resumed.
-    priors : Priors, optional
-        What is known of users and items beside these ratings' levels, if anything.
+    The journal runs the minimisations, so that an interrupted fit can be resumed.
     """
 
     data: Ratings
     stages: Sequence[Stage]
-    settings: Settings
+    settings: SolverSettings
     backend: Backend
     journal: Journal
     priors: Priors | None = None
@@ -173,24 +151,10 @@ class Training:
         callbacks: Sequence[Callback] = (),
         stopped_by: "StoppedBy | None" = None,
     ) -> Solution:
-        """Find one stage's factorisation.
+        """Find one stage's factorisation, from parameters or from another result's vector.
 
-        Parameters
-        ----------
-        stage : int
-            Which one.
-        reg : float
-            The regularisation strength.
-        start : Parameters or vector
-            Where to begin; a vector is that of another stage's result.
-        backend : Backend
-            Evaluates the objective, with the threads that it may use.
-        name : str
-            What a checkpoint keeps it under: another one for each in a fit.
-        callbacks : sequence of callable
-            See every iteration.
-        stopped_by : StoppedBy, optional
-            An error that says when to stop; where it was smallest is the solution.
+        A checkpoint keeps it under its name, which no other in a fit has.  With ``stopped_by`` the
+        solution is where that error was smallest.
         """
         objective = self.objective(stage, reg, backend)
         early_stopping = None
@@ -220,20 +184,10 @@ class Training:
         callbacks: Sequence[Callback] = (),
         stopped_by: "StoppedBy | None" = None,
     ) -> list[Solution]:
-        """Find every stage's factorisation.
+        """Find every stage's factorisation, with a regularisation strength for each.
 
-        Parameters
-        ----------
-        regs : sequence of float
-            The regularisation strength of every stage.
-        starts : sequence of Generator or of Parameters
-            Draws the start of every stage that has none to start from; or every stage's start.
-        report : callable
-            From the name of a part to the callbacks that report its iterations.
-        scope : str
-            What sets these minimisations apart from others of the same stages in a fit.
-        callbacks, stopped_by
-            See `solve`.
+        Starts are generators, for stages that start from no other, or parameters.  The scope sets
+        these minimisations apart from others of the same stages in a fit.
         """
         solved: dict[int, Solution] = {}
         _ = self.resident  # before stages that run side by side all ask for it

@@ -38,28 +38,18 @@ ENOUGH = 20_000
 
 @dataclass(frozen=True)
 class PathSettings:
-    """How regularisation paths are followed.
+    """How regularisation paths are followed."""
 
-    Attributes
-    ----------
-    perturbation : float
-        How much of the random start is added to a solution before the next candidate starts from
-        it; see `perturbed_start`.
-    tol : float
-        Errors along the path need no more precision than this; the final fit has its own.
-    begin : float
-        Paths begin at this share of the strength that leaves nothing but zeros: the best one is
-        seldom above it, and the walk turns round where it is.
-    power_iterations : int
-        Of the largest singular value, which that strength is.
-    with_priors : float
-        How much stronger penalties are of use where factors are built from features.
-    """
-
+    #: How much of the random start is added to a solution before the next candidate starts there.
     perturbation: float = 0.5
+    #: Errors along the path need no more precision than this; the final fit has its own.
     tol: float = 3e-3
+    #: Paths begin at this share of the strength that leaves nothing but zeros: the best one is
+    #: seldom above it, and the walk turns round where it is.
     begin: float = 0.15
+    #: Of the largest singular value, which that strength is.
     power_iterations: int = 20
+    #: How much stronger penalties are of use where factors are built from features.
     with_priors: float = 3.0
 
 
@@ -145,7 +135,7 @@ def calibrated_on(splits: Sequence[ValidationSplit], margins: Sequence[FloatArra
     return Calibrator.fit(np.vstack(features), codes, splits[0].train.n_levels)
 
 
-class Trial(NamedTuple):
+class HoldoutTrial(NamedTuple):
     """Stages that learn from all but the ratings set aside."""
 
     training: Training
@@ -182,26 +172,15 @@ class Choice(NamedTuple):
 
 
 def choose_regs(
-    trials: Sequence[Trial],
+    trials: Sequence[HoldoutTrial],
     rngs: Sequence[np.random.Generator],
     candidates_below: Callable[[float], Float64Array],
     metric: str,
     report: Report,
 ) -> list[RegularisationPath]:
-    """Follow the regularisation path of every stage on all trials.
+    """Follow the regularisation path of every stage on all trials: the same stages, other splits.
 
-    Parameters
-    ----------
-    trials : sequence of Trial
-        The same stages on different splits.
-    rngs : sequence of Generator
-        Draw the starts, one for each stage.
-    candidates_below : callable
-        From the strength that leaves nothing but zeros to the candidates.
-    metric : str
-        What the stages' error is.
-    report : callable
-        From the name of a part to the callbacks that report its iterations.
+    Candidates are below the strength that leaves nothing but zeros.
     """
     # Copies, so that the final fit starts where it would with the chosen reg given.
     rngs, chosen = deepcopy(rngs), dict[int, Choice]()
@@ -228,7 +207,7 @@ class _Walk:
 
     def __init__(
         self,
-        trials: Sequence[Trial],
+        trials: Sequence[HoldoutTrial],
         stage: int,
         start: Parameters,
         backend: Backend,
@@ -314,7 +293,7 @@ class Validated(NamedTuple):
 
 def train_calibrated(
     training: Training,
-    trials: Iterable[Trial],
+    trials: Iterable[HoldoutTrial],
     regs: Sequence[float],
     rngs: Sequence[np.random.Generator],
     report: Report,
@@ -323,16 +302,8 @@ def train_calibrated(
     """Learn from all but the ratings set aside, to calibrate on those; then from all ratings.
 
     The last part starts anew, where it would without a calibration: going on from an earlier one
-    is quicker and predicts a little worse, because it trains longer.
-
-    Parameters
-    ----------
-    training : Training
-        The stages on all ratings.
-    trials : iterable of Trial
-        The same stages on splits of them.
-    regs, rngs, report, callbacks
-        As in `Training.train`; callbacks see the last part alone.
+    is quicker and predicts a little worse, because it trains longer.  Callbacks see the last part
+    alone.
     """
     splits, margins = [], []
     for k, trial in enumerate(trials, start=1):
@@ -345,7 +316,7 @@ def train_calibrated(
 
 def train_and_stop_early(
     training: Training,
-    trial: Trial,
+    trial: HoldoutTrial,
     regs: Sequence[float],
     rngs: Sequence[np.random.Generator],
     report: Report,
@@ -357,20 +328,7 @@ def train_and_stop_early(
     The second part goes on from the best point of the first, for a few iterations only: what the
     hold-out has to tell is in the model then, and there are too few of them to undo what stopping
     early was for.  That costs little and predicts as well as a fit from the start for as many
-    iterations.
-
-    Parameters
-    ----------
-    training : Training
-        The stages on all ratings.
-    trial : Trial
-        The same stages on a split of them.
-    regs, rngs, report
-        As in `Training.train`.
-    callbacks : sequence of callable
-        See every iteration of both parts.
-    patience : int
-        Stop after this many iterations in a row without a new smallest error.
+    iterations.  Callbacks see both parts.
     """
     stopped_by = StoppedBy(trial.error_at, patience)
     first = trial.training.train(regs, rngs, report, "", callbacks, stopped_by)

@@ -15,7 +15,8 @@ the same items, of the weights that they have in it (`Exposure`).
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from itertools import chain
+from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -23,19 +24,16 @@ from sklearn.utils.validation import check_is_fitted
 from marginmf._utils.ids import as_objects
 from marginmf._utils.types import Array, Float64Array, FloatArray
 from marginmf.backends import get_backend
-from marginmf.backends.rows import SIDES
+from marginmf.backends.rows import Side
 from marginmf.backends.specs import Spec
 from marginmf.ratings.data import Ratings, restricted
+from marginmf.ratings.fitting.new_rows import NewRows
 from marginmf.ratings.fitting.objective import RowObjective, first_thresholds
-from marginmf.ratings.fitting.priors import Newcomers
-from marginmf.ratings.ids import IdIndex
-from marginmf.ratings.lists.recommend import as_stages, check_length
-from marginmf.ratings.lists.relevance import Relevance, item_scores
-from marginmf.ratings.tables import as_ids, known_codes, make_frame
+from marginmf.ratings.ids import IdIndex, as_ids, known_codes
+from marginmf.ratings.lists.recommend import check_length
+from marginmf.ratings.lists.relevance import Relevance, as_stages, item_scores
+from marginmf.ratings.tables import make_frame
 from marginmf.solvers import LBFGS, Stopping, minimise
-
-if TYPE_CHECKING:
-    from marginmf.ratings.base import RatingsPredictor
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +81,7 @@ class Contributions:
     like: float = 0.0
 
 
-def explain(model: "RatingsPredictor", user: Any, item: Any, n: int) -> Any:
+def explain(model: Any, user: Any, item: Any, n: int) -> Any:
     """Return the frame of `RatingsEstimator.explain`."""
     check_length(n)
     parts = contributions(model, user, item)
@@ -127,7 +125,7 @@ def contributions(model: Any, user: Any, item: Any) -> Contributions:
             "were learned from: use update_items on the model that it was made from, and explain "
             "with that."
         )
-    parts = _to_score(model, user, item, None)
+    parts = _to_score(model, user, item, {})
     scores = item_scores(model.fit_calibrator(), "relevance", None, None)
     assert isinstance(scores, Relevance)
     pair = np.array([_code(user, model.users_)]), np.array([_code(item, model.items_)])
@@ -138,13 +136,17 @@ def contributions(model: Any, user: Any, item: Any) -> Contributions:
     )
 
 
-def _to_score(model: Any, user: Any, item: Any, kin: Sequence[Newcomers] | None) -> Contributions:
+#: What is expected of the user's and of the item's factors, as if they were new.
+Expected = dict[Side, NewRows]
+
+
+def _to_score(model: Any, user: Any, item: Any, expected_of: Expected) -> Contributions:
     """Return the score alone as a sum over ratings.
 
-    ``kin`` are the user and the item as newcomers, which the members of an ensemble share.
+    What is expected is found when it is first needed; the members of an ensemble share it.
     """
     if hasattr(model, "members_"):
-        return _mean_contributions(model, user, item, kin or _kin(model, user, item))
+        return _mean_contributions(model, user, item)
     if not hasattr(model, "item_factors_"):
         raise ValueError(
             f"{type(model).__name__} has no factors, so its predictions are not sums over ratings. "
@@ -158,24 +160,28 @@ def _to_score(model: Any, user: Any, item: Any, kin: Sequence[Newcomers] | None)
             "reg=0 leaves the user's factors undetermined by the ratings: explanations need a "
             "positive reg."
         )
-    data = _ratings_of(model.ratings_, i)
-    total, penalties = np.zeros(len(data)), model._penalties
-    kin = kin or _kin(model, user, item)
-    sources: dict[str, Any] = {}
-    expected: dict[str, float] = {}
+    data, penalties = _ratings_of(model.ratings_, i), model._penalties
+    total, sources, expected = np.zeros(len(data)), dict[str, Any](), dict[str, float]()
+
+    def parts(side: Side, reg: float, factors: FloatArray) -> dict[str, Float64Array]:
+        """Return what each source of features adds to the factors of the user, or of the item."""
+        if not penalties.sources(model.ratings_, side):
+            return {}
+        if side not in expected_of:
+            index = model.ratings_.index(side)
+            ids = IdIndex(as_ids(user if side == "user" else item, index), side)
+            new = restricted(model.ratings_, side, ids)
+            expected_of[side] = NewRows(side, model.ratings_, new)
+        found = expected_of[side].parts(penalties, reg, factors)
+        return {name: part[0].astype(np.float64) for name, part in found.items()}
+
     for spec, users, factors, reg in zip(model._specs(data), U, V, regs, strict=True):
         rated, own = factors[data.indices].astype(np.float64), factors[j].astype(np.float64)
-        of_user, of_item = (
-            {name: part[0].astype(np.float64) for name, part in found.items()}
-            for found in (
-                one.parts(penalties, reg, side)
-                for one, side in zip(kin, (users, factors), strict=True)
-            )
-        )
+        of_user = parts("user", reg, users)
         mean = sum(of_user.values(), np.zeros(len(own)))
         weights = -_derivatives(data, spec, float(reg), rated, mean) / reg / len(V)
         total += weights * (rated @ own)
-        for name, part in of_item.items():
+        for name, part in parts("item", reg, factors).items():
             sources[name] = sources.get(name, 0) + weights * (rated @ part)
         for name, part in of_user.items():
             expected[name] = expected.get(name, 0.0) + float(part @ own) / len(V)
@@ -187,24 +193,12 @@ def _to_score(model: Any, user: Any, item: Any, kin: Sequence[Newcomers] | None)
     return Contributions(rated_ids, data.values, total, score, left, sources, expected)
 
 
-def _kin(model: Any, user: Any, item: Any) -> tuple[Newcomers, Newcomers]:
-    """Return a user and an item as rows whose factors are expected from those of all."""
-    data = model.ratings_
-    ids = as_ids(user, data.users), as_ids(item, data.items)
-    return tuple(  # type: ignore[return-value]  # there are two sides
-        Newcomers(side, data, restricted(data, side, IdIndex(own, side)))
-        for side, own in zip(SIDES, ids, strict=True)
-    )
-
-
-def _mean_contributions(
-    model: Any, user: Any, item: Any, kin: Sequence[Newcomers]
-) -> Contributions:
+def _mean_contributions(model: Any, user: Any, item: Any) -> Contributions:
     """Return the contributions to the mean score of an ensemble's members."""
+    shared: Expected = {}
     parts = [
-        _to_score(member, user, item, kin)
-        for kind in model.members_
-        for member in kind
+        _to_score(member, user, item, shared)
+        for member in chain(*model.members_)
         if hasattr(member, "item_factors_")
     ]
     if not parts:
@@ -250,10 +244,9 @@ def _derivatives(
 ) -> Float64Array:
     """Return the derivative of the loss by each of one user's scores, at the minimum.
 
-    ``mean`` is what was expected of the user's factors.
-    This is the problem that fold-in solves, but in float64 and to the end: predictions stop
-    changing long before the sum comes out.  ``rated`` holds the factors of the rated items alone,
-    so entries stand for columns here.
+    This is the problem that fold-in solves, with that mean of the user's factors, but in float64
+    and to the end: predictions stop changing long before the sum comes out.  ``rated`` holds the
+    factors of the rated items alone, so entries stand for columns here.
     """
     backend = get_backend()
     alone = replace(data, indices=np.arange(len(data), dtype=np.int32))

@@ -3,36 +3,26 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 
 from marginmf._utils.ids import shown
-from marginmf._utils.parameters import n_threads
+from marginmf._utils.parameters import check_option, n_threads
 from marginmf._utils.types import Array, Float64Array, FloatArray, IntArray
 from marginmf.backends import Backend
 from marginmf.ratings.data import Ratings
 from marginmf.ratings.fitting.calibration import median
-from marginmf.ratings.ids import IdIndex
-from marginmf.ratings.lists.relevance import RankedBy, Relevance, item_scores
+from marginmf.ratings.ids import IdIndex, as_ids, known_codes
+from marginmf.ratings.lists.relevance import (
+    RankedBy,
+    Relevance,
+    as_stages,
+    block_product,
+    item_scores,
+)
 from marginmf.ratings.lists.search import Found, Lists, Scorer, best, refused_by, refused_pairs
-from marginmf.ratings.tables import as_ids, known_codes, make_frame
-
-if TYPE_CHECKING:
-    from marginmf.ratings.base import RatingsPredictor
-
-
-def as_stages(factors: FloatArray) -> FloatArray:
-    """Return factors with an axis for the stages, of which most methods have one."""
-    return factors if factors.ndim == 3 else factors[None]
-
-
-def block_product(left: FloatArray, right: FloatArray, out: FloatArray | None = None) -> FloatArray:
-    """Return the inner products of all rows of one with all rows of the other, in float32."""
-    left, right = (side.astype(np.float32, copy=False) for side in (left, right))
-    product: FloatArray = np.matmul(left, right.T, out=out)
-    return product
-
+from marginmf.ratings.tables import make_frame
 
 UnknownUsers = Literal["fallback", "raise", "skip"]
 
@@ -126,7 +116,7 @@ class Request:
 
 
 def recommend(
-    model: "RatingsPredictor",
+    model: Any,
     request: Request,
     by: RankedBy,
     level: float | None,
@@ -162,8 +152,7 @@ def check_length(n: Any) -> None:
 
 def _with_unknown(ids: Array, codes: IntArray, unknown: UnknownUsers) -> tuple[Array, IntArray]:
     """Return ids and codes after dealing with users that training did not see."""
-    if unknown not in ("fallback", "raise", "skip"):
-        raise ValueError(f"unknown={unknown!r} is not known. Choose 'fallback', 'raise' or 'skip'.")
+    check_option("unknown", unknown, ("fallback", "raise", "skip"))
     known = codes >= 0
     if unknown == "fallback" or known.all():
         return ids, codes

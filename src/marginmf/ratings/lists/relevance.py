@@ -11,11 +11,12 @@ would love but never take is as little use in a list as one that they would take
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array
 
+from marginmf._utils.parameters import check_option
 from marginmf._utils.saved import floats, saved
 from marginmf._utils.types import Float64Array, FloatArray, IntArray
 from marginmf.backends.ranking import expected_ratings
@@ -25,10 +26,7 @@ from marginmf.ratings.fitting.fallback import LevelFrequencies
 from marginmf.ratings.ids import IdIndex
 from marginmf.ratings.lists.neighbours import ItemWeights, Neighbourhoods, chosen_strength
 from marginmf.ratings.lists.search import Lists
-from marginmf.ratings.scales import lowest_liked
-
-if TYPE_CHECKING:
-    from marginmf.ratings.base import RatingsPredictor
+from marginmf.ratings.tables import lowest_liked
 
 #: Codes of items, or a range of them.
 Columns = IntArray | slice
@@ -51,6 +49,18 @@ class MarginBlock(NamedTuple):
 
     scores: FloatArray
     offsets: FloatArray
+
+
+def as_stages(factors: FloatArray) -> FloatArray:
+    """Return factors with an axis for the stages, of which most methods have one."""
+    return factors if factors.ndim == 3 else factors[None]
+
+
+def block_product(left: FloatArray, right: FloatArray, out: FloatArray | None = None) -> FloatArray:
+    """Return the inner products of all rows of one with all rows of the other, in float32."""
+    left, right = (side.astype(np.float32, copy=False) for side in (left, right))
+    product: FloatArray = np.matmul(left, right.T, out=out)
+    return product
 
 
 @saved
@@ -157,9 +167,7 @@ class ExpectedValues:
         The items that there are columns for, as codes; by default all.
     """
 
-    def __init__(
-        self, model: "RatingsPredictor", values: Float64Array, items: IntArray | None = None
-    ) -> None:
+    def __init__(self, model: Any, values: Float64Array, items: IntArray | None = None) -> None:
         self.model, self.values, self.items = model, values - values[0], items
         self.cell_bytes = 4 * (len(values) + 1)  # margins, expected values and ties in float32
         self.tolerance = TOLERANCE * float(np.ptp(values))
@@ -214,7 +222,7 @@ class Relevance:
 
     def __init__(
         self,
-        model: "RatingsPredictor",
+        model: Any,
         exposure: Exposure,
         liked: Any,
         items: IntArray | None = None,
@@ -246,7 +254,7 @@ class Relevance:
         }
 
 
-def liked_levels(model: "RatingsPredictor", level: float | None) -> Any:
+def liked_levels(model: Any, level: float | None) -> Any:
     """Return which levels are at that level or above it; by default, above the mean rating.
 
     Raises ValueError where that is not a level, or the lowest one, which all ratings reach.
@@ -262,11 +270,10 @@ def liked_levels(model: "RatingsPredictor", level: float | None) -> Any:
 
 
 def item_scores(
-    model: "RatingsPredictor", by: RankedBy, level: float | None, items: IntArray | None
+    model: Any, by: RankedBy, level: float | None, items: IntArray | None
 ) -> "ExpectedValues | Relevance":
     """Return what the items of a model's lists are ranked by."""
-    if by not in ("relevance", "expected", "chance"):
-        raise ValueError(f"by={by!r} is not known. Choose 'relevance', 'expected' or 'chance'.")
+    check_option("by", by, ("relevance", "expected", "chance"))
     if by == "expected":
         if level is not None:
             raise ValueError(
