@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from marginmf.ratings.lists import search
-from marginmf.ratings.lists.search import Blocks, best
+from marginmf.ratings.lists.search import best, block_shape
 
 
 class Matrix:
@@ -101,10 +101,10 @@ def test_rows_are_asked_for_in_portions():
 def test_blocks_are_bounded_and_every_thread_has_one(n_rows, n_columns, n_threads, cell_bytes):
     matrix = Matrix(np.empty((0, 0)))
     matrix.n_columns, matrix.cell_bytes = n_columns, cell_bytes
-    blocks = Blocks.of(matrix, n_rows, n_threads)
-    assert 1 <= blocks.n_columns <= n_columns
-    assert blocks.n_rows * blocks.n_columns * cell_bytes <= search.BLOCK_BYTES
-    assert -(-n_rows // blocks.n_rows) >= min(n_rows, n_threads) / 2
+    rows, columns = block_shape(matrix, n_rows, n_threads)
+    assert 1 <= columns <= n_columns
+    assert rows * columns * cell_bytes <= search.BLOCK_BYTES
+    assert -(-n_rows // rows) >= min(n_rows, n_threads) / 2
 
 
 def test_scores_that_are_not_numbers_are_left_out():

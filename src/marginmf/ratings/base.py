@@ -3,9 +3,8 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from copy import copy
-from numbers import Integral
 from threading import Lock, RLock
-from typing import Any, ClassVar, Literal, Self, TypeVar
+from typing import Any, ClassVar, Literal, Self
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -13,7 +12,6 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from marginmf._saving import Savable
-from marginmf._utils.docstrings import inherit_docs
 from marginmf._utils.ids import shown
 from marginmf._utils.parameters import check_n_jobs, check_option, n_threads, unfitted
 from marginmf._utils.saved import Methods, Optional, floats
@@ -33,29 +31,24 @@ from marginmf.ratings.fitting.calibration import (
 )
 from marginmf.ratings.fitting.fallback import LevelFrequencies
 from marginmf.ratings.fitting.new_rows import NewRows, join_arrays
-from marginmf.ratings.fitting.validation import ValidationSplit, calibrated_on
+from marginmf.ratings.fitting.validation import ValidationSplit, calibrated_on, calibration_seed
 from marginmf.ratings.ids import IdIndex
 from marginmf.ratings.lists.relevance import Columns, Exposure, MarginBlock
 from marginmf.ratings.tables import as_values, split_pairs
 
 #: Every ratings method by its name on the command line.
 METHODS = Methods("ratings")
+#: Registers a ratings method: model files and the command line know it from then on.
+method = METHODS.register
 Unknown = Literal["fallback", "raise", "nan"]
 Output = Literal["median", "mode", "mean", "rule"]
 
 #: What is learned and private, beside the attributes that end in an underscore.
 LEARNED_IN_PRIVATE = ("_calibration_seed", "_calibrator", "_exposure", "_frequencies", "_origin")
 
-Kind = TypeVar("Kind", bound=type[Any])
-
 #: A lock for each model that is being calibrated; not in the model, which is copied and saved.
 _locks: "WeakKeyDictionary[RatingsPredictor, Any]" = WeakKeyDictionary()
 _locks_lock = Lock()
-
-
-def method(name: str) -> Callable[[Kind], Kind]:
-    """Register a ratings method: model files and the command line know it from then on."""
-    return lambda kind: METHODS.register(name)(inherit_docs(kind))
 
 
 class RatingsPredictor(Savable, BaseEstimator, ABC):
@@ -188,9 +181,9 @@ class RatingsPredictor(Savable, BaseEstimator, ABC):
         pairs : pairs
             (user, item) pairs.
         unknown : {"fallback", "raise", "nan"}
-            What to do with users or items that training did not see: predict the median of the
-            level frequencies of the half that is known (see
-            `marginmf.ratings.fitting.fallback.LevelFrequencies`), raise an error, or answer NaN.
+            What to do with users or items that training did not see: predict the median of how
+            often each level was used by the user, or for the item, that is known; raise an error;
+            or answer NaN.
         output : {"median", "mode", "mean", "rule"}
             Which answer.  From the probabilities of the levels (see `predict_proba`): the median,
             which is best for the mean absolute error, the mode, best for the zero-one error, or
@@ -238,17 +231,12 @@ class RatingsPredictor(Savable, BaseEstimator, ABC):
     def fit_calibrator(self) -> Self:
         """Learn how margins become probabilities, unless that is known.
 
-        `fit` does it, unless it was told not to (``calibrate=False``).  Then the first call of
-        `predict_proba`, or of anything that needs it, does it: a tenth of the ratings are held
-        out and a copy of the model is fitted to the rest, which takes about as long as `fit`.
-        With fewer than 200,000 ratings other tenths follow, until 20,000 ratings were held out.
-        Call this to have it done at a time of your choosing.
-
-        Returns
-        -------
-        self
+        `fit` does it unless ``calibrate=False``; else the first call that needs probabilities.  A
+        tenth of the ratings are held out and a copy of the model is fitted to the rest, which takes
+        about as long as `fit`.  With fewer than 200,000 ratings other tenths follow, until 20,000
+        ratings were held out.  Call this to have it done at a time of your choosing.
         """
-        return self._learn_once("_calibrator", self._learn_calibrator)
+        return self._learn_once("_calibrator", RatingsPredictor._learn_calibrator)
 
     def fit_exposure(self) -> Self:
         """Learn who takes what, which lists by relevance need, unless that is known.
@@ -257,44 +245,35 @@ class RatingsPredictor(Savable, BaseEstimator, ABC):
         for each item, whose strength is chosen on held-out lists (see `Exposure` in
         `marginmf.ratings.lists.relevance`).  Call this to have it done at a time of your choosing,
         such as before the model is saved.
-
-        Returns
-        -------
-        self
         """
-        return self._learn_once("_exposure", self._learn_exposure)
+        check_is_fitted(self)
+        if self._exposure is None and self._frequencies.placed == "item":
+            raise ValueError(
+                "This model was made by fold_in_items and does not hold what its users have: use "
+                "update_items on the model that it was made from, or rank by='expected' or "
+                "by='chance'."
+            )
+        return self._learn_once("_exposure", RatingsPredictor._learn_exposure)
 
-    def _learn_once(self, name: str, learn: Callable[[], Any]) -> Self:
+    def _learn_once(self, name: str, learn: Callable[["RatingsPredictor"], Any]) -> Self:
         """Set an attribute to what is learned, unless that is known."""
         check_is_fitted(self)
         if getattr(self, name) is None:
             with _locks_lock:
                 lock = _locks.setdefault(self, RLock())
             with lock:  # several threads may be the first to ask
-                if getattr(self, name) is None:
-                    setattr(self, name, learn())
+                if getattr(self, name) is None and self._origin is not None:
+                    # Folded in: what is known of all the others holds for new users too.
+                    setattr(self, name, getattr(self._origin._learn_once(name, learn), name))
+                elif getattr(self, name) is None:
+                    setattr(self, name, learn(self))
         return self
 
     def _learn_exposure(self) -> Exposure:
-        if self._frequencies.placed == "item":
-            raise ValueError(
-                "This model was made by fold_in_items and does not hold what its users have: use "
-                "update_items on the model that it was made from, or rank by='expected' or "
-                "by='chance'."
-            )
-        if self._origin is not None:
-            exposure = self._origin.fit_exposure()._exposure
-            assert exposure is not None
-            return exposure
         rng = np.random.default_rng(self._calibration_seed)
         return Exposure.fit(self.ratings_, rng, n_threads(self.n_jobs))
 
     def _learn_calibrator(self) -> Calibrator:
-        if self._origin is not None:
-            # Folded in: what the margins of new users mean is known from all the others.
-            calibrator = self._origin.fit_calibrator()._calibrator
-            assert calibrator is not None
-            return calibrator
         if self._frequencies.user_biases is None:  # saved before there were biases
             self._frequencies = LevelFrequencies.of(self.ratings_)
         rng = np.random.default_rng(self._calibration_seed)
@@ -444,10 +423,8 @@ class RatingsPredictor(Savable, BaseEstimator, ABC):
         return get_backend(getattr(self, "backend", "cpu"), self._n_threads(work))
 
     def _n_threads(self, work: float = np.inf) -> int:
-        """Return how many threads to use for this much work, in multiplications.
-
-        Cores are not counted for little work, which one thread does in less time than that.
-        """
+        """Return how many threads to use for this much work, in multiplications."""
+        # Little work is done in less time than cores are counted.
         return n_threads(self.n_jobs) if work > SMALLEST_TASK else 1
 
     def __sklearn_tags__(self) -> Any:
@@ -471,11 +448,3 @@ def _answers(
     answers = np.empty((len(users), others.shape[1]))
     answers[known], answers[~known] = of_known(users[known], items[known]), others
     return answers
-
-
-def calibration_seed(random_state: Any) -> int:
-    """Return a number to seed the hold-out with, also where the user gave none."""
-    if isinstance(random_state, Integral):
-        return int(random_state)
-    generator = np.random.default_rng(random_state if random_state is None else 0)
-    return int(generator.integers(2**31))

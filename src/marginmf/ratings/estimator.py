@@ -59,21 +59,7 @@ class RatingsEstimator(RatingsPredictor):
     ) -> Self:
         """Return a model for new items: their rows are learned, the users stay as they are.
 
-        Parameters
-        ----------
-        pairs, ratings
-            Ratings of the new items, as in `fit`.  Ratings by users that training did not see
-            are left out, and an item that has no others stays unknown; levels that training did
-            not see are an error.
-        item_features : optional
-            Features of the items, as in `fit`, for models that were fitted with some.  Items
-            need no ratings then.
-
-        Returns
-        -------
-        estimator
-            A fitted estimator of the same kind whose items are the new ones; this one is not
-            changed.  What it says of an item does not depend on the others folded in with it.
+        As `fold_in`, with items for users and users for items.
 
         Examples
         --------
@@ -93,7 +79,8 @@ class RatingsEstimator(RatingsPredictor):
         """Take in new ratings, by users known or new, and learn those users' rows again.
 
         Each of these users is learned from all of their ratings, old and new; the items and
-        everyone else stay as they are, to the last bit.
+        everyone else stay as they are, to the last bit.  If the update fails or is interrupted,
+        the model is as it was before.
 
         Parameters
         ----------
@@ -103,13 +90,7 @@ class RatingsEstimator(RatingsPredictor):
             in), and a new user who has no others stays unknown; levels that training did not see
             are an error.
         user_features : optional
-            Features of the users, as in `fit`, for models that were fitted with some.  Users
-            need no ratings then.
-
-        Returns
-        -------
-        self
-            As it was before, if the update fails or is interrupted.
+            As in `fold_in`.
 
         Examples
         --------
@@ -130,24 +111,7 @@ class RatingsEstimator(RatingsPredictor):
     ) -> Self:
         """Take in new ratings, of items known or new, and learn those items' rows again.
 
-        Each of these items is learned from all of its ratings, old and new; the users and
-        all other items stay as they are, to the last bit.
-
-        Parameters
-        ----------
-        pairs, ratings
-            New ratings, as in `fit`.  A new rating by a user who has rated the item replaces
-            the old one.  Ratings by unknown users are left out (`update_users` takes new users
-            in), and a new item that has no others stays unknown; levels that training did not
-            see are an error.
-        item_features : optional
-            Features of the items, as in `fit`, for models that were fitted with some.  Items
-            need no ratings then.
-
-        Returns
-        -------
-        self
-            As it was before, if the update fails or is interrupted.
+        As `update_users`, with items for users and users for items.
 
         Examples
         --------

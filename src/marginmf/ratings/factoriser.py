@@ -1,7 +1,6 @@
 """What the factorisers have in common: their parameters, their fit, and rows learned afterwards."""
 
 import sys
-import warnings
 from abc import abstractmethod
 from collections.abc import Sequence
 from copy import copy, deepcopy
@@ -23,7 +22,6 @@ from marginmf._utils.types import Float64Array, FloatArray, IntArray
 from marginmf.backends import BackendLike, get_backend
 from marginmf.backends.rows import Rows, Side
 from marginmf.backends.specs import Spec
-from marginmf.losses import TwoLevelLoss, two_level_loss
 from marginmf.metrics import mean_absolute_error
 from marginmf.progress import Report, progress_bar
 from marginmf.ratings.data import Ratings
@@ -49,12 +47,6 @@ from marginmf.tuning import USUAL_LENGTH, candidates_below
 #: Solutions of two-level and of least-squares problems have lower ranks than this at every useful
 #: penalty, which keeps the sum of the singular values small.
 LOW_RANK = 32
-
-#: More levels than this are slow to learn, and few users use them all.
-MANY_LEVELS = 20
-FOR_MANY_LEVELS = (
-    "Bin them with Ratings.of(..., n_levels=10), or estimate a number with ALS, PMF or BiasOnly."
-)
 
 #: ``n_factors="auto"``: this many, unless there are fewer users or items.  The penalty keeps the
 #: rank of solutions low; fewer factors for few ratings cost accuracy and save time.  The second
@@ -424,52 +416,6 @@ class Factoriser(RatingsEstimator):
             raise ValueError(f"{name}={given!r} must be a number {relation} 0, or 'auto'.")
         if not is_auto(given):
             check_number(self, name, float, 0)
-
-
-@dataclass(eq=False, repr=False)
-class MarginFactoriser(Factoriser):
-    """A factoriser whose row loss is built on a two-level loss, minimised by a descent solver.
-
-    Parameters
-    ----------
-    loss : str or TwoLevelLoss
-        ``"smooth_hinge"``, ``"hinge"``, ``"modified_square"``, ``"logistic"``, or a loss of your
-        own.
-    solver : str or solver
-        ``"lbfgs"``, ``"cg"`` or ``"gd"``, or a solver object.
-    """
-
-    _: KW_ONLY
-    loss: str | TwoLevelLoss = "smooth_hinge"
-    solver: str | Solver = "lbfgs"
-
-    #: What there is one of for every level but one.
-    _learned_for_levels: ClassVar[str] = "thresholds for every user"
-
-    def _solver(self) -> Solver:
-        return ratings_solver(self.solver)
-
-    def _check(self, data: Ratings) -> None:
-        super()._check(data)
-        two_level_loss(self.loss)
-        get_solver(self.solver)
-        n_values = len(np.unique(data.codes)) if data.n_levels > MANY_LEVELS else 0
-        # A few ratings of new users say nothing about the scale.
-        if len(data) >= 1000 and 2 * n_values > len(data):
-            raise ValueError(
-                f"The ratings have {n_values} distinct values among {len(data)}: that is a "
-                f"measurement, not a scale of levels. {FOR_MANY_LEVELS}"
-            )
-
-    def _fit(self, data: Ratings) -> None:
-        if data.n_levels > MANY_LEVELS:
-            warnings.warn(
-                f"The ratings have {data.n_levels} levels: {type(self).__name__} learns "
-                f"{data.n_levels - 1} {self._learned_for_levels}. {FOR_MANY_LEVELS}",
-                UserWarning,
-                stacklevel=4,
-            )
-        super()._fit(data)
 
 
 def is_auto(reg: Any) -> bool:

@@ -3,6 +3,7 @@
 They differ in what they ask of a user's scores, and in what makes margins of those.
 """
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
@@ -17,14 +18,67 @@ from marginmf._utils.types import FloatArray, IntArray
 from marginmf.backends import get_backend
 from marginmf.backends.rows import Rows
 from marginmf.backends.specs import Anchored, Proximal, Spec, Thresholds, TwoLevel
-from marginmf.losses import two_level_loss
+from marginmf.losses import TwoLevelLoss, two_level_loss
 from marginmf.ratings.base import method
 from marginmf.ratings.data import Ratings
-from marginmf.ratings.factoriser import LOW_RANK, MarginFactoriser, is_auto
+from marginmf.ratings.factoriser import LOW_RANK, Factoriser, is_auto, ratings_solver
 from marginmf.ratings.fitting.calibration import first_below
 from marginmf.ratings.fitting.objective import Parameters, UsualThresholds
 from marginmf.ratings.fitting.stages import Solution, Stage, Training
+from marginmf.solvers import Solver, get_solver
 from marginmf.thresholds import REACH, ProximalLoss, ThresholdLoss
+
+#: More levels than this are slow to learn, and few users use them all.
+MANY_LEVELS = 20
+FOR_MANY_LEVELS = (
+    "Bin them with Ratings.of(..., n_levels=10), or estimate a number with ALS, PMF or BiasOnly."
+)
+
+
+@dataclass(eq=False, repr=False)
+class MarginFactoriser(Factoriser):
+    """A factoriser whose row loss is built on a two-level loss, minimised by a descent solver.
+
+    Parameters
+    ----------
+    loss : str or TwoLevelLoss
+        ``"smooth_hinge"``, ``"hinge"``, ``"modified_square"``, ``"logistic"``, or a loss of your
+        own.
+    solver : str or solver
+        ``"lbfgs"``, ``"cg"`` or ``"gd"``, or a solver object.
+    """
+
+    _: KW_ONLY
+    loss: str | TwoLevelLoss = "smooth_hinge"
+    solver: str | Solver = "lbfgs"
+
+    #: What there is one of for every level but one.
+    _learned_for_levels: ClassVar[str] = "thresholds for every user"
+
+    def _solver(self) -> Solver:
+        return ratings_solver(self.solver)
+
+    def _check(self, data: Ratings) -> None:
+        super()._check(data)
+        two_level_loss(self.loss)
+        get_solver(self.solver)
+        n_values = len(np.unique(data.codes)) if data.n_levels > MANY_LEVELS else 0
+        # A few ratings of new users say nothing about the scale.
+        if len(data) >= 1000 and 2 * n_values > len(data):
+            raise ValueError(
+                f"The ratings have {n_values} distinct values among {len(data)}: that is a "
+                f"measurement, not a scale of levels. {FOR_MANY_LEVELS}"
+            )
+
+    def _fit(self, data: Ratings) -> None:
+        if data.n_levels > MANY_LEVELS:
+            warnings.warn(
+                f"The ratings have {data.n_levels} levels: {type(self).__name__} learns "
+                f"{data.n_levels - 1} {self._learned_for_levels}. {FOR_MANY_LEVELS}",
+                UserWarning,
+                stacklevel=4,
+            )
+        super()._fit(data)
 
 
 @method("bmmmf")
@@ -293,17 +347,15 @@ class HMF(MarginFactoriser):
         return [TwoLevel(two_level_loss(self.loss), cut) for cut in range(data.n_levels - 1)]
 
     def _stages(self, data: Ratings) -> list[Stage]:
-        middle = evenest_stage(data)
-        return [
-            Stage(
-                spec,
-                self._stage_margins,
-                partial(_zero_one_error, q),
-                f"stage {q + 1}",
-                after=_towards(q, middle) if self.schedule == "warm" else None,
-            )
-            for q, spec in enumerate(self._specs(data))
-        ]
+        up_to = np.bincount(data.codes, minlength=data.n_levels).cumsum()[:-1] / len(data)
+        middle, stages = int(np.abs(up_to - 0.5).argmin()), []
+        for q, spec in enumerate(self._specs(data)):
+            # Warm: from the stage that splits the ratings most evenly outwards.
+            cold = q == middle or self.schedule != "warm"
+            after = None if cold else q + (1 if q < middle else -1)
+            error = partial(_zero_one_error, q)
+            stages.append(Stage(spec, self._stage_margins, error, f"stage {q + 1}", after))
+        return stages
 
     def _stage_margins(
         self, parameters: Parameters, users: IntArray, items: IntArray
@@ -340,17 +392,6 @@ class HMF(MarginFactoriser):
             )
         if not all(isinstance(reg, Real) and 0 <= float(reg) <= MOST for reg in self.reg):
             raise ValueError(f"reg={self.reg!r} must hold numbers >= 0.")
-
-
-def evenest_stage(data: Ratings) -> int:
-    """Return the stage that splits the ratings most evenly: the middle of the hierarchy."""
-    up_to = np.bincount(data.codes, minlength=data.n_levels).cumsum()[:-1] / len(data)
-    return int(np.abs(up_to - 0.5).argmin())
-
-
-def _towards(stage: int, middle: int) -> int | None:
-    """Return the neighbour of a stage on the way to the middle one."""
-    return None if stage == middle else stage + (1 if stage < middle else -1)
 
 
 def _zero_one_error(stage: int, margins: FloatArray, codes: IntArray) -> float:

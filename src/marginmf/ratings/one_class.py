@@ -25,9 +25,9 @@ from marginmf.losses import smooth_hinge
 from marginmf.ratings.data import Ratings
 from marginmf.ratings.fitting.objective import RowObjective, solve_rows
 from marginmf.ratings.fitting.stages import START_SCALE
-from marginmf.ratings.lists.recommend import similar
+from marginmf.ratings.lists.recommend import PairScores, similar
 from marginmf.ratings.lists.relevance import block_product
-from marginmf.ratings.positive import POSITIVE, ROUNDING, PositiveOnly, Scores
+from marginmf.ratings.positive import POSITIVE, ROUNDING, PositiveOnly
 from marginmf.solvers import LBFGS, Stopping, minimise
 
 #: What is asked of the score of a pair that is there: a margin of one above zero.
@@ -48,21 +48,7 @@ def row_strengths(reg: float, weight: float, indptr: IntArray, n_columns: int) -
 
 
 class OneClassObjective:
-    """The objective as a function of one parameter vector of the processor's backend.
-
-    Parameters
-    ----------
-    taken : Ratings
-        Who has what.
-    n_factors : int
-        The rank of the factorisation.
-    reg, weight : float
-        See `OneClassMMMF`.
-    n_threads : int
-        Of the backend.
-    dtype : dtype
-        Of the factors.
-    """
+    """The objective of `OneClassMMMF`, as a function of one parameter vector of the CPU backend."""
 
     def __init__(
         self,
@@ -183,27 +169,16 @@ class OneClassMMMF(PositiveOnly):
         The regularisation strength.
     weight : float
         How much a pair that is absent counts, where one that is there counts 1.
-    level : float, optional
-        Only ratings at this level or above it count; by default, whatever was rated does.
     max_iter, tol
         When to stop: after this many iterations, or when one of them (on the average of the last
         three) lowers the objective by less than this share of it.
     random_state : int, Generator or None
         Seeds the start.
-    n_jobs : int or None
-        Threads, as in scikit-learn.  The result does not depend on it, to the last bit on one
-        machine.
 
     Attributes
     ----------
     user_factors_, item_factors_ : array
         The factors, a row for each of ``users_.ids`` and ``items_.ids``.
-    popularity_ : array of shape (n_items,)
-        How many users have each item.
-    users_, items_ : IdIndex
-        The ids seen in training, and their codes.
-    ratings_, taken_ : Ratings
-        All that was given, and what of it counts as taken.
     history_ : list of Record
         Objective, gradient norm, evaluations and seconds after every iteration.
     n_iter_, n_evaluations_ : int
@@ -275,7 +250,7 @@ class OneClassMMMF(PositiveOnly):
         )
         self.user_factors_, _ = solve_rows(objective, n_threads(self.n_jobs))
 
-    def _scores(self, items: IntArray | None) -> Scores:
+    def _scores(self, items: IntArray | None) -> PairScores:
         given = self.item_factors_ if items is None else self.item_factors_[items]
         return _Products(self.user_factors_, given, self._arithmetic())
 

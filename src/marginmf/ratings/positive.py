@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from copy import copy
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
@@ -23,7 +23,7 @@ from marginmf._utils.saved import Methods, counts
 from marginmf._utils.types import Float64Array, FloatArray, IntArray
 from marginmf.ratings.data import Ratings, observed
 from marginmf.ratings.ids import IdIndex
-from marginmf.ratings.lists.recommend import Request, UnknownUsers
+from marginmf.ratings.lists.recommend import PairScores, Request, UnknownUsers
 from marginmf.ratings.lists.search import Lists
 from marginmf.ratings.tables import (
     MANY_VALUES,
@@ -42,29 +42,28 @@ POSITIVE = Methods("positive-only")
 ROUNDING = 1e-5
 
 
-class Scores(Protocol):
-    """What a method says of users who have something, and of some items, which are columns.
-
-    Attributes
-    ----------
-    tolerance : float
-        How far the scores of blocks may be from those of pairs.
-    """
-
-    tolerance: float
-
-    def block(self, users: IntArray, columns: slice) -> FloatArray:
-        """Return the scores of a block in float32."""
-
-    def pairs(self, users: IntArray, columns: IntArray) -> Float64Array:
-        """Return the scores of single pairs, independent of what else is asked for."""
-
-
 class PositiveOnly(Savable, BaseEstimator, ABC):
     """A recommender that learns from who has what.
 
     Subclasses say how to learn (`_fit`) and what they say of users who have something (`_scores`);
     and, where that is more than their items, how new users are learned (`_fold_in`).
+
+    Parameters
+    ----------
+    level : float, optional
+        Only ratings at this level or above it count; by default, whatever was rated does.
+    n_jobs : int or None
+        Threads, as in scikit-learn.  The result does not depend on it, to the last bit on one
+        machine.
+
+    Attributes
+    ----------
+    popularity_ : array of shape (n_items,)
+        How many users have each item.
+    users_, items_ : IdIndex
+        The ids seen in training, and their codes.
+    ratings_, taken_ : Ratings
+        All that was given, and what of it counts as taken.
     """
 
     level: float | None
@@ -238,15 +237,17 @@ class PositiveOnly(Savable, BaseEstimator, ABC):
         """Learn everything but the popularity of the items."""
 
     @abstractmethod
-    def _scores(self, items: IntArray | None) -> Scores:
+    def _scores(self, items: IntArray | None) -> PairScores:
         """Return what the method says of some items; None is all of them."""
 
     def _fold_in(self, taken: Ratings) -> None:
         """Learn what belongs to new users, with what belongs to the items as it is."""
 
     def _ranked_by(self, items: IntArray | None) -> "_RankedBy":
-        popularity = self.popularity_ if items is None else self.popularity_[items]
-        return _RankedBy(self._scores(items), self._has, Popularity(popularity))
+        return _RankedBy(self._scores(items), self._has, self._popularity(items))
+
+    def _popularity(self, items: IntArray | None) -> "Popularity":
+        return Popularity(self.popularity_ if items is None else self.popularity_[items])
 
     @property
     def _has(self) -> Lists:
@@ -325,7 +326,7 @@ class _RankedBy:
 
     cell_bytes = 4 * 3  # scores, ties, and the scores of those who have something
 
-    def __init__(self, scores: Scores, has: Lists, popularity: Popularity) -> None:
+    def __init__(self, scores: PairScores, has: Lists, popularity: Popularity) -> None:
         self.scores, self.has, self.popularity = scores, has, popularity
         self.tolerance = scores.tolerance
 
@@ -351,22 +352,6 @@ class _RankedBy:
 class MostPopular(PositiveOnly):
     """The same list for everybody: what most users have.
 
-    Parameters
-    ----------
-    level : float, optional
-        Only ratings at this level or above it count; by default, whatever was rated does.
-    n_jobs : int or None
-        Threads that lists are made with, as in scikit-learn.
-
-    Attributes
-    ----------
-    popularity_ : array of shape (n_items,)
-        How many users have each item.
-    users_, items_ : IdIndex
-        The ids seen in training, and their codes.
-    ratings_, taken_ : Ratings
-        All that was given, and what of it counts as taken.
-
     Examples
     --------
     >>> model = MostPopular(level=4).fit([("ann", "x"), ("bob", "x"), ("bob", "y")], [5, 2, 4])
@@ -381,8 +366,8 @@ class MostPopular(PositiveOnly):
     def _fit(self, taken: Ratings) -> None:
         pass
 
-    def _scores(self, items: IntArray | None) -> Scores:
-        return Popularity(self.popularity_ if items is None else self.popularity_[items])
+    def _scores(self, items: IntArray | None) -> PairScores:
+        return self._popularity(items)
 
 
 def _scale(values: FloatArray) -> dict[str, Any]:

@@ -104,6 +104,19 @@ def split_pairs(pairs: Any) -> tuple[Any, Any]:
     return pairs[:, 0], pairs[:, 1]
 
 
+def stored_entries(matrix: Any) -> tuple[Array, Array, Array]:
+    """Return the rows, the columns and the values that a sparse matrix stores."""
+    if matrix.format == "bsr":
+        raise ValueError(
+            "A block sparse matrix stores zeros that are not ratings: convert it to another format "
+            "and remove them first."
+        )
+    if matrix.ndim != 2:
+        raise ValueError(f"A sparse array must have rows and columns: its shape is {matrix.shape}.")
+    entries = matrix.tocoo()
+    return entries.row, entries.col, entries.data
+
+
 def take_rows(pairs: Any, rows: IntArray) -> Any:
     """Return some rows of pairs, in the form that the pairs have."""
     if isinstance(pairs, np.ndarray):
@@ -207,7 +220,7 @@ def coded(values: FloatArray, levels: Any = None, n_levels: int | None = None) -
     if n_levels is not None:
         if levels is not None:
             scale = _checked(levels)
-            return Coded(scale, _nearest(values, scale), values.astype(np.float64))
+            return Coded(scale, nearest_codes(values, scale), values.astype(np.float64))
         if found is None or len(found) > n_levels:
             return _binned(values.astype(np.float64), n_levels)
     if found is None:
@@ -262,7 +275,8 @@ def _checked(levels: Any) -> Float64Array:
     return scale
 
 
-def _nearest(values: FloatArray, scale: Float64Array) -> IntArray:
+def nearest_codes(values: FloatArray, scale: Float64Array) -> IntArray:
+    """Return the code of the level that is nearest to each value."""
     codes: IntArray = np.searchsorted((scale[1:] + scale[:-1]) / 2, values).astype(CODE)
     return codes
 

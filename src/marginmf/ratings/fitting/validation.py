@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from numbers import Integral
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -36,24 +37,17 @@ SHARE = 0.1
 ENOUGH = 20_000
 
 
-@dataclass(frozen=True)
-class PathSettings:
-    """How regularisation paths are followed."""
-
-    #: How much of the random start is added to a solution before the next candidate starts there.
-    perturbation: float = 0.5
-    #: Errors along the path need no more precision than this; the final fit has its own.
-    tol: float = 3e-3
-    #: Paths begin at this share of the strength that leaves nothing but zeros: the best one is
-    #: seldom above it, and the walk turns round where it is.
-    begin: float = 0.15
-    #: Of the largest singular value, which that strength is.
-    power_iterations: int = 20
-    #: How much stronger penalties are of use where factors are built from features.
-    with_priors: float = 3.0
-
-
-PATH = PathSettings()
+#: How much of the random start is added to a solution before the next candidate starts there.
+PERTURBATION = 0.5
+#: Errors along a path need no more precision than this; the final fit has its own.
+PATH_TOL = 3e-3
+#: Paths begin at this share of the strength that leaves nothing but zeros: the best one is seldom
+#: above it, and the walk turns round where it is.
+PATH_BEGIN = 0.15
+#: Of the largest singular value, which that strength is.
+POWER_ITERATIONS = 20
+#: How much stronger penalties are of use where factors are built from features.
+WITH_PRIORS = 3.0
 
 #: How many iterations with all ratings come last after early stopping.
 FINISHING = 3
@@ -135,25 +129,28 @@ def calibrated_on(splits: Sequence[ValidationSplit], margins: Sequence[FloatArra
     return Calibrator.fit(np.vstack(features), codes, splits[0].train.n_levels)
 
 
+def calibration_seed(random_state: Any) -> int:
+    """Return a number to seed the hold-out with, also where the user gave none."""
+    if isinstance(random_state, Integral):
+        return int(random_state)
+    generator = np.random.default_rng(random_state if random_state is None else 0)
+    return int(generator.integers(2**31))
+
+
 class HoldoutTrial(NamedTuple):
     """Stages that learn from all but the ratings set aside."""
 
     training: Training
     split: ValidationSplit
 
-    def margins(self, stage: int, parameters: Parameters) -> FloatArray:
-        """Return the margins that a stage's solution gives the ratings set aside."""
-        users, items = self.split.users, self.split.items
-        return self.training.stages[stage].margins(parameters, users, items)
-
-    def all_margins(self, solutions: Sequence[Solution]) -> FloatArray:
+    def margins(self, solutions: Sequence[Solution]) -> FloatArray:
         """Return the margins that all stages' solutions give the ratings set aside."""
         return self.training.margins(solutions, self.split.users, self.split.items)
 
     def error_at(self, stage: int, parameters: Parameters) -> float:
         """Return the error of a stage's solution on the ratings set aside."""
-        own = self.margins(stage, parameters)
-        return self.training.stages[stage].error(own, self.split.codes)
+        own, split = self.training.stages[stage], self.split
+        return own.error(own.margins(parameters, split.users, split.items), split.codes)
 
 
 class Tried(NamedTuple):
@@ -162,13 +159,6 @@ class Tried(NamedTuple):
     reg: float
     error: float
     solutions: Sequence[Parameters]
-
-
-class Choice(NamedTuple):
-    """The path of one stage, and what its best candidate gave."""
-
-    path: RegularisationPath
-    best: Tried
 
 
 def choose_regs(
@@ -183,42 +173,36 @@ def choose_regs(
     Candidates are below the strength that leaves nothing but zeros.
     """
     # Copies, so that the final fit starts where it would with the chosen reg given.
-    rngs, chosen = deepcopy(rngs), dict[int, Choice]()
-    training = trials[0].training
+    rngs, training = deepcopy(rngs), trials[0].training
+    chosen: dict[int, tuple[RegularisationPath, Tried | None]] = {}
 
-    def choose(k: int, backend: Backend) -> Choice:
-        after = training.stages[k].after
-        near = None if after is None else chosen[after]
-        limit = strength_limit(training, k)
-        begin = PATH.begin * limit if near is None else near.path.best
+    def choose(k: int, backend: Backend) -> RegularisationPath:
+        after, limit = training.stages[k].after, strength_limit(training, k)
+        begin, near = PATH_BEGIN * limit, None
+        if after is not None:
+            begin, near = chosen[after][0].best, chosen[after][1]
         walk = _Walk(trials, k, training.random_start(k, rngs[k]), backend, report, near)
         path = follow_path(walk.errors_at, metric, candidates_below(limit), max(begin, TINY))
-        assert walk.best is not None
-        chosen[k] = Choice(path, walk.best)
-        return chosen[k]
+        chosen[k] = path, walk.best
+        return path
 
     for trial in trials:
         _ = trial.training.resident  # before stages that run side by side all ask for it
-    return [choice.path for choice in training.each(choose)]
+    return training.each(choose)
 
 
+@dataclass
 class _Walk:
     """The candidates of one stage, each from the nearest solution that is known."""
 
-    def __init__(
-        self,
-        trials: Sequence[HoldoutTrial],
-        stage: int,
-        start: Parameters,
-        backend: Backend,
-        report: Report,
-        near: Choice | None,
-    ) -> None:
-        self.trials, self.stage, self.start = trials, stage, start
-        self.backend, self.report = backend, report
-        self.near = None if near is None else near.best
-        self.best: Tried | None = None
-        self.last: Tried | None = None
+    trials: Sequence[HoldoutTrial]
+    stage: int
+    start: Parameters
+    backend: Backend
+    report: Report
+    near: Tried | None
+    best: Tried | None = None
+    last: Tried | None = None
 
     def errors_at(self, reg: float) -> Float64Array:
         """Return the error of a candidate on every split."""
@@ -258,11 +242,9 @@ def perturbed_start(solution: Parameters, start: Parameters) -> Parameters:
     A stronger penalty has shrunk directions to nothing that a weaker one would keep.  Nothing is
     a saddle point, which takes long to leave, and the path would lag behind its candidates.
     """
-    return Parameters(
-        solution.users + PATH.perturbation * start.users,
-        solution.items + PATH.perturbation * start.items,
-        solution.thresholds,
-        solution.weights,
+    return solution._replace(
+        users=solution.users + PERTURBATION * start.users,
+        items=solution.items + PERTURBATION * start.items,
     )
 
 
@@ -278,17 +260,14 @@ def strength_limit(training: Training, stage: int) -> float:
     matrix = csr_array((slopes, data.indices, data.indptr), shape=(data.n_users, data.n_items))
     vector: Float64Array = np.ones(data.n_items)
     size = 0.0
-    for _ in range(PATH.power_iterations):
+    for _ in range(POWER_ITERATIONS):
         vector = matrix.T @ (matrix @ (vector / max(float(np.linalg.norm(vector)), TINY)))
         size = float(np.sqrt(np.linalg.norm(vector)))
-    return size if training.priors is None else PATH.with_priors * size
+    return size if training.priors is None else WITH_PRIORS * size
 
 
-class Validated(NamedTuple):
-    """Every stage's solution, and what turns their margins into probabilities."""
-
-    solutions: list[Solution]
-    calibrator: Calibrator
+#: Every stage's solution, and what turns their margins into probabilities.
+Validated = tuple[list[Solution], Calibrator]
 
 
 def train_calibrated(
@@ -309,9 +288,9 @@ def train_calibrated(
     for k, trial in enumerate(trials, start=1):
         solutions = trial.training.train(regs, deepcopy(rngs), report, f"held out {k}")
         splits.append(trial.split)
-        margins.append(trial.all_margins(solutions))
+        margins.append(trial.margins(solutions))
     solutions = training.train(regs, rngs, report, callbacks=callbacks)
-    return Validated(solutions, calibrated_on(splits, margins))
+    return solutions, calibrated_on(splits, margins)
 
 
 def train_and_stop_early(
@@ -337,8 +316,8 @@ def train_and_stop_early(
     second = training.with_settings(stopping=rules).train(
         regs, starts, report, "all ratings", callbacks
     )
-    calibrator = calibrated_on([trial.split], [trial.all_margins(first)])
-    return Validated(list(map(_joined, first, second)), calibrator)
+    calibrator = calibrated_on([trial.split], [trial.margins(first)])
+    return list(map(_joined, first, second)), calibrator
 
 
 def _joined(first: Solution, second: Solution) -> Solution:
@@ -350,4 +329,4 @@ def _joined(first: Solution, second: Solution) -> Solution:
 
 def path_stopping(stopping: Stopping) -> Stopping:
     """Return the rules that end the minimisations along a path."""
-    return replace(stopping, tol=max(stopping.tol, PATH.tol))
+    return replace(stopping, tol=max(stopping.tol, PATH_TOL))

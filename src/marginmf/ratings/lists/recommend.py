@@ -21,7 +21,7 @@ from marginmf.ratings.lists.relevance import (
     block_product,
     item_scores,
 )
-from marginmf.ratings.lists.search import Found, Lists, Scorer, best, refused_by, refused_pairs
+from marginmf.ratings.lists.search import Found, Lists, best, refused_by, refused_pairs
 from marginmf.ratings.tables import make_frame
 
 UnknownUsers = Literal["fallback", "raise", "skip"]
@@ -33,12 +33,7 @@ ANSWERS_AT_A_TIME = 2**24
 class ItemScores(Protocol):
     """What lists are ranked by: scores of users, as codes (-1 is unknown), and candidates.
 
-    Attributes
-    ----------
-    cell_bytes : int
-        How much memory one cell of a block takes.
-    tolerance : float
-        How far the scores of blocks may be from those of pairs.
+    Attributes are as those of `Scorer`.
     """
 
     cell_bytes: int
@@ -64,18 +59,8 @@ class KnowsItems(Protocol):
 class Request:
     """Which lists are wanted; see `RatingsEstimator.recommend` for what users may ask.
 
-    Parameters
-    ----------
-    ids, codes : array
-        The users, and their codes in the model; -1 is unknown.
-    n : int
-        The length of the lists.
-    items : array of int, optional
-        The codes of the candidates; by default all items.
-    exclude_seen : bool
-        Whether to leave out what the user has.
-    leave_out : callable or pairs, optional
-        What else to leave out.
+    Users have ids and codes, of which -1 is unknown; items are the codes of the candidates, or None
+    for all.
     """
 
     ids: Array
@@ -179,7 +164,7 @@ class _Search:
         position = self._positions()
         if request.exclude_seen:
             seen = Lists.rated(model.ratings_)
-            self._excluded.append(lambda rows: _among(seen.of(codes[rows]), position))
+            self._excluded.append(lambda rows: seen.of(codes[rows]).among(position))
         if callable(leave_out):
             item_ids = model.items_.ids if self.items is None else model.items_.ids[self.items]
             self._excluded.append(lambda rows: refused_by(leave_out, ids[rows], item_ids))
@@ -207,10 +192,6 @@ class _Search:
         return position
 
 
-def _among(lists: Lists, position: IntArray | None) -> Lists:
-    return lists if position is None else lists.among(position)
-
-
 def similar(model: Any, values: Any, n: int, index: IdIndex, side: str) -> Any:
     """Return the frame of `similar_items` or `similar_users`; ``side`` names the factors."""
     factors = getattr(model, side, None)
@@ -219,20 +200,29 @@ def similar(model: Any, values: Any, n: int, index: IdIndex, side: str) -> Any:
             f"{type(model).__name__} has no factors, so no {index.what} is more similar than "
             "another. Use a method with factors, such as HMF, MMMF or ALS."
         )
-    return similar_by(
-        lambda codes: _Cosines(as_stages(factors), codes, model._arithmetic()),
-        *(values, n, index, model.n_jobs),
-    )
+    cosines = _Cosines(as_stages(factors), model._arithmetic())
+    return similar_by(cosines, values, n, index, model.n_jobs)
 
 
-def similar_by(
-    scorer_of: Callable[[IntArray], Scorer], values: Any, n: int, index: IdIndex, n_jobs: int | None
-) -> Any:
-    """Return the frame of `similar_items` by the scores of some ids (codes) with all others."""
+class PairScores(Protocol):
+    """Scores of rows and columns given as codes, in blocks (float32) or one by one (float64)."""
+
+    #: How far the scores of blocks may be from those of pairs.
+    tolerance: float
+
+    def block(self, codes: IntArray, columns: slice) -> FloatArray:
+        """Return the scores of a block in float32."""
+
+    def pairs(self, codes: IntArray, columns: IntArray) -> Float64Array:
+        """Return the scores of single pairs, independent of what else is asked for."""
+
+
+def similar_by(scores: PairScores, values: Any, n: int, index: IdIndex, n_jobs: int | None) -> Any:
+    """Return the frame of `similar_items` by the scores of some ids with all others."""
     check_length(n)
     ids = as_ids(values, index)
     codes = known_codes(ids, index, f"{index.what}s")
-    found = best(scorer_of(codes), int(n), n_threads(n_jobs))
+    found = best(_Similarities(scores, codes, len(index)), int(n), n_threads(n_jobs))
     return make_frame(
         {
             index.what: ids[found.rows],
@@ -244,34 +234,48 @@ def similar_by(
     )
 
 
-class _Cosines:
-    """Cosines of the factors of some ids (rows) with those of all (columns)."""
+class _Similarities:
+    """The scores of some ids with all others, as a matrix to search."""
 
-    cell_bytes = 4 * 2  # a product and the sum of the stages' products, in float32
+    cell_bytes = 4 * 2  # a score, and a product that it is a sum of, in float32
+
+    def __init__(self, scores: PairScores, codes: IntArray, n_columns: int) -> None:
+        self.scores, self.codes, self.tolerance = scores, codes, scores.tolerance
+        self.n_rows, self.n_columns = len(codes), n_columns
+        self.rows_at_a_time = max(1, self.n_rows)
+
+    def block(self, rows: IntArray, columns: slice) -> tuple[FloatArray, FloatArray]:
+        scores = self.scores.block(self.codes[rows], columns)
+        return scores, scores
+
+    def pairs(self, rows: IntArray, columns: IntArray) -> tuple[Float64Array, Float64Array]:
+        scores = self.scores.pairs(self.codes[rows], columns)
+        return scores, scores
+
+    def excluded(self, rows: IntArray) -> Lists:
+        return Lists(np.arange(len(rows) + 1), self.codes[rows])
+
+
+class _Cosines:
+    """Cosines of factors."""
+
     tolerance = 1e-5
 
-    def __init__(self, factors: FloatArray, codes: IntArray, backend: Backend) -> None:
-        self.factors, self.codes, self.backend = factors, codes, backend
-        self.n_rows, self.n_columns = len(codes), factors.shape[1]
-        self.rows_at_a_time = max(1, self.n_rows)
+    def __init__(self, factors: FloatArray, backend: Backend) -> None:
+        self.factors, self.backend = factors, backend
         squares = np.einsum("qjd,qjd->j", factors, factors, dtype=np.float64)
         # What has no length is similar to nothing: 0, not 0/0.
         with np.errstate(divide="ignore"):
             self.scale = np.where(squares > 0, 1.0 / np.sqrt(squares), 0.0)
 
-    def block(self, rows: IntArray, columns: slice) -> tuple[FloatArray, FloatArray]:
-        codes = self.codes[rows]
+    def block(self, codes: IntArray, columns: slice) -> FloatArray:
         left, right = (self.scale[side, None].astype(np.float32) for side in (codes, columns))
-        cosines = sum(block_product(F[codes] * left, F[columns] * right) for F in self.factors)
-        return cosines, cosines  # type: ignore[return-value]  # there is at least one stage
+        products = (block_product(F[codes] * left, F[columns] * right) for F in self.factors)
+        return sum(products)  # type: ignore[return-value]  # there is at least one stage
 
-    def pairs(self, rows: IntArray, columns: IntArray) -> tuple[Float64Array, Float64Array]:
-        codes = self.codes[rows]
-        products = np.zeros(len(rows))
+    def pairs(self, codes: IntArray, columns: IntArray) -> Float64Array:
+        products = np.zeros(len(codes))
         for stage in self.factors:
             products += self.backend.scores(codes, columns, stage, stage)
-        cosines = np.clip(products * (self.scale[codes] * self.scale[columns]), -1.0, 1.0)
-        return cosines, cosines
-
-    def excluded(self, rows: IntArray) -> Lists:
-        return Lists(np.arange(len(rows) + 1), self.codes[rows])
+        cosines: Float64Array = products * (self.scale[codes] * self.scale[columns])
+        return cosines.clip(-1.0, 1.0)

@@ -33,24 +33,15 @@ GROWTH = 8
 
 
 class Scorer(Protocol):
-    """What is searched: a matrix of scores, row by row or pair by pair.
-
-    Attributes
-    ----------
-    n_rows, n_columns : int
-        The shape of the matrix.
-    cell_bytes : int
-        How much memory one cell of a block takes.
-    rows_at_a_time : int
-        How many rows may be asked for at most, because of what `excluded` holds for them.
-    tolerance : float
-        How far the scores of blocks may be from those of pairs.
-    """
+    """What is searched: a matrix of scores, row by row or pair by pair."""
 
     n_rows: int
     n_columns: int
+    #: How much memory one cell of a block takes.
     cell_bytes: int
+    #: How many rows may be asked for at most, because of what `excluded` holds for them.
     rows_at_a_time: int
+    #: How far the scores of blocks may be from those of pairs.
     tolerance: float
 
     def block(self, rows: IntArray, columns: slice) -> tuple[FloatArray, FloatArray]:
@@ -72,22 +63,15 @@ class Found(NamedTuple):
     scores: Float64Array
 
 
-class Blocks(NamedTuple):
-    """How a matrix is cut for the first look."""
-
-    n_rows: int
-    n_columns: int
-
-    @classmethod
-    def of(cls, scorer: Scorer, n_rows: int, n_threads: int) -> "Blocks":
-        """Cut rows into blocks of bounded memory, with work for every thread."""
-        cells = max(1, BLOCK_BYTES // scorer.cell_bytes)
-        rows = max(BLOCK_ROWS, cells // max(1, scorer.n_columns))
-        rows = max(1, min(rows, -(-n_rows // n_threads), cells))
-        columns = max(1, min(scorer.n_columns, cells // rows))
-        # Columns in parts of one length, instead of a last part that is next to nothing.
-        n_parts = max(1, -(-scorer.n_columns // columns))
-        return cls(rows, max(1, -(-scorer.n_columns // n_parts)))
+def block_shape(scorer: Scorer, n_rows: int, n_threads: int) -> tuple[int, int]:
+    """Return the rows and columns of blocks of bounded memory, with work for every thread."""
+    cells = max(1, BLOCK_BYTES // scorer.cell_bytes)
+    rows = max(BLOCK_ROWS, cells // max(1, scorer.n_columns))
+    rows = max(1, min(rows, -(-n_rows // n_threads), cells))
+    columns = max(1, min(scorer.n_columns, cells // rows))
+    # Columns in blocks of one length, instead of a last block that is next to nothing.
+    n_blocks = max(1, -(-scorer.n_columns // columns))
+    return rows, max(1, -(-scorer.n_columns // n_blocks))
 
 
 def best(scorer: Scorer, n: int, n_threads: int = 1) -> Found:
@@ -107,13 +91,8 @@ def best(scorer: Scorer, n: int, n_threads: int = 1) -> Found:
             for k in range(0, len(rows), at_a_time)
         ]
         rows, kept = np.concatenate(unclear), kept * GROWTH
-    found_rows, places = np.nonzero(columns >= 0)
-    return Found(
-        found_rows.astype(np.int32),
-        columns[found_rows, places],
-        places + 1,
-        scores[found_rows, places],
-    )
+    found, ranks = cells = np.nonzero(columns >= 0)
+    return Found(found.astype(np.int32), columns[cells], ranks + 1, scores[cells])
 
 
 def _search(
@@ -148,18 +127,18 @@ def _search(
 def _first_look(scorer: Scorer, rows: IntArray, kept: int, n_threads: int) -> Best:
     """Return the columns that score best in blocks."""
     best = Best.none_yet(len(rows), kept, np.float32)
-    blocks = Blocks.of(scorer, len(rows), n_threads)
+    n_rows, n_columns = block_shape(scorer, len(rows), n_threads)
     indptr, excluded = scorer.excluded(rows)
 
     def look(start: int, stop: int) -> None:
-        for first in range(0, scorer.n_columns, blocks.n_columns):
-            part = slice(first, min(first + blocks.n_columns, scorer.n_columns))
-            block, ties = scorer.block(rows[start:stop], part)
+        for first in range(0, scorer.n_columns, n_columns):
+            columns = slice(first, min(first + n_columns, scorer.n_columns))
+            block, ties = scorer.block(rows[start:stop], columns)
             left_out = indptr[start : stop + 1]
             top_n(block, ties, left_out, excluded, best.rows(start, stop), first)
 
     with one_blas_thread():
-        run(look, np.append(np.arange(0, len(rows), blocks.n_rows), len(rows)), n_threads)
+        run(look, np.append(np.arange(0, len(rows), n_rows), len(rows)), n_threads)
     return best
 
 
@@ -180,16 +159,16 @@ class Lists(NamedTuple):
 
     def of(self, rows: IntArray) -> "Lists":
         """Return the lists of some rows; those of row -1 are empty."""
-        starts, lengths = self._places(rows)
+        starts, lengths = self._bounds(rows)
         indptr = np.concatenate(([0], np.cumsum(lengths)))
         entries = np.arange(indptr[-1]) + np.repeat(starts - indptr[:-1], lengths)
         return Lists(indptr, self.columns[entries])
 
     def lengths(self, rows: IntArray) -> IntArray:
         """Return how long the lists of some rows are; those of row -1 are empty."""
-        return self._places(rows)[1]
+        return self._bounds(rows)[1]
 
-    def _places(self, rows: IntArray) -> tuple[IntArray, IntArray]:
+    def _bounds(self, rows: IntArray) -> tuple[IntArray, IntArray]:
         """Return where the lists of some rows begin, and how long they are."""
         known = np.maximum(rows, 0)
         # Where nobody is known there may be no row 0 either.
@@ -197,8 +176,10 @@ class Lists(NamedTuple):
         stops = self.indptr[known + 1] if len(self.indptr) > 1 else starts
         return starts, np.where(rows >= 0, stops - starts, 0)
 
-    def among(self, position: IntArray) -> "Lists":
-        """Return the lists with columns numbered by position, without those of position -1."""
+    def among(self, position: IntArray | None) -> "Lists":
+        """Return the lists with columns numbered by position, if any, without those of -1."""
+        if position is None:
+            return self
         columns = position[self.columns]
         kept = columns >= 0
         indptr = np.concatenate(([0], np.cumsum(kept)))[self.indptr]
@@ -255,8 +236,7 @@ def refused_pairs(pairs: Any, users: Array, items: IdIndex, position: IntArray |
     rows, columns = asked.encode(user_ids), items.encode(item_ids)
     known = (rows >= 0) & (columns >= 0)
     rows, columns = row_of[rows[known]], columns[known]
-    lists = Lists.from_pairs(rows, columns, len(users), len(items))
-    return lists if position is None else lists.among(position)
+    return Lists.from_pairs(rows, columns, len(users), len(items)).among(position)
 
 
 def refused_by(keeps: Keeps, users: Array, item_ids: Array) -> Lists:
