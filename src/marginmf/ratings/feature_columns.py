@@ -58,16 +58,9 @@ class FeatureCells:
 @saved
 @dataclass(frozen=True)
 class FeatureColumn:
-    """How one column of a table becomes columns of numbers.
+    """How one column of a table, of a kind among `KINDS`, becomes columns of numbers.
 
-    Parameters
-    ----------
-    name : str
-        Its name in the table.
-    kind : {"number", "category", "categories", "weights"}
-        What its cells are.
-    values : tuple
-        The knots of numbers, ascending; the categories; or how many weights there are.
+    Its values are the knots of numbers, ascending; the categories; or how many weights there are.
     """
 
     _saved: ClassVar[dict[str, Any]] = {"name": str, "kind": str, "values": tuple}
@@ -127,14 +120,9 @@ class FeatureColumn:
 @saved
 @dataclass(frozen=True)
 class Encoder:
-    """How the columns of a table become numbers, for tables to come; see `FeatureTable.encoder`.
+    """How the columns of a table that say something become numbers, for tables to come.
 
-    Parameters
-    ----------
-    columns : tuple of FeatureColumn
-        The columns that say something.
-    left_out : dict
-        Why the others were left out, by name.
+    ``left_out`` tells why the others were left out, by name; see `FeatureTable.encoder`.
     """
 
     _saved: ClassVar[dict[str, Any]] = {"columns": tuple, "left_out": dict}
@@ -168,17 +156,8 @@ class Encoder:
     def encode(self, table: FeatureCells, *, quiet: bool = False) -> sparse.csr_array:
         """Return a row of unit length for each row of a table, old or new.
 
-        Parameters
-        ----------
-        table : FeatureTable
-            It must have the columns that this encoder knows.
-        quiet : bool
-            Do not warn of categories and columns that are not known.
-
-        Raises
-        ------
-        ValueError
-            If a column is missing, or has text where numbers are known.
+        Raises ValueError if a column that this encoder knows is missing, or has text where numbers
+        are known; warns of categories and columns that are not known, unless ``quiet``.
         """
         if self.columns[0].kind == "weights":
             parts = [_Weights(*_stored(table, len(self.columns[0])))]

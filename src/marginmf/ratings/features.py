@@ -136,12 +136,8 @@ class FeatureTable(FeatureCells):
 class Features:
     """Features of all ids of a vocabulary; make them with `Features.of`.
 
-    Parameters
-    ----------
-    matrix : csr_array of shape (n_ids, n_columns)
-        A row of unit length, or an empty one, for each id in the order of the codes.
-    encoder : Encoder
-        What its columns are, and how new rows are made.
+    The matrix has a row of unit length, or an empty one, for each id in the order of the codes; the
+    encoder tells what its columns are, and how new rows are made.
     """
 
     _saved: ClassVar[dict[str, Any]] = {
@@ -153,19 +149,10 @@ class Features:
 
     @classmethod
     def of(cls, source: Any, index: IdIndex, encoder: Encoder | None = None) -> "Features":
-        """Encode features and put them into the order of a vocabulary.
+        """Encode features, from what `FeatureTable.of` takes, in the order of a vocabulary.
 
-        Parameters
-        ----------
-        source : FeatureTable, or what `FeatureTable.of` takes
-            The features; rows of ids that the vocabulary does not have are left out.
-        index : IdIndex
-            The vocabulary; ids without features get empty rows.
-        encoder : Encoder, optional
-            That of features which these have to fit; by default the table's own.
+        Ids without features get empty rows.  Features that have to fit others need their encoder.
 
-        Examples
-        --------
         >>> films = {"item": ["x", "y", "z"], "genre": ["Crime", "Crime", "Drama"]}
         >>> Features.of(films, IdIndex(["w", "x", "z"], "item")).matrix.toarray().round(2)
         array([[0.  , 0.  ],
@@ -210,15 +197,7 @@ class Features:
         other: "Features | None" = None,
         theirs: IdIndex | None = None,
     ) -> "Features":
-        """Return the rows for another vocabulary: the other's where it has them, else our own.
-
-        Parameters
-        ----------
-        index, ours, theirs : IdIndex
-            The vocabularies of the result, of these features and of the others.
-        other : Features, optional
-            Made with the encoder of these.
-        """
+        """Return the rows for a vocabulary: the other's where it has them, else our own."""
         matrix = _spread(self.matrix, index.encode(ours.ids), len(index))
         if other is not None and theirs is not None:
             if other.encoder != self.encoder:

@@ -141,17 +141,17 @@ class HalvingSearch(BaseEstimator):
         errors, rungs = np.full(len(candidates), np.inf), np.zeros(len(candidates), int)
         running, max_iter = list(range(len(candidates))), self.min_iter
         self.rungs_: list[Rung] = []
+
+        def named(k: int) -> Report:
+            return lambda part: report(f"candidate {k + 1} {part}")
+
         with progress_bar(type(self).__name__, len(candidates), bool(self.verbose)) as report:
             while True:
                 self.rungs_.append(Rung(len(running), max_iter))
                 n_kept = -(-len(running) // self.factor)
                 ahead: list[int] = []
                 for k in running:
-                    errors[k] = candidates[k].error_after(
-                        max_iter,
-                        self.metric,
-                        lambda part, k=k: report(f"candidate {k + 1} {part}"),
-                    )
+                    errors[k] = candidates[k].error_after(max_iter, self.metric, named(k))
                     rungs[k] = len(self.rungs_)
                     # Those that are out already need not keep their vectors until the rung ends.
                     ahead = sorted([*ahead, k], key=lambda one: (errors[one], one))

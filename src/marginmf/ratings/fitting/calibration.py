@@ -49,15 +49,9 @@ BLOCK, FITTED = 10_000_000, 3_000_000
 class Calibrator:
     """Logistic functions of features: one for each level but the last.
 
-    Parameters
-    ----------
-    weights : array of shape (n_levels - 1, n_features)
-        What each feature adds to the log-odds of "above the level".
-    intercepts : array of shape (n_levels - 1,)
-        The log-odds where all features are zero.
-    bounds : array of shape (2, n_features)
-        Features are clipped to these, the least and the most that nearly all had when the weights
-        were fitted: margins may be infinite, and weights say nothing of what was not seen.
+    Weights tell what each feature adds to the log-odds of "above the level".  Features are clipped
+    to bounds, the least and the most that nearly all had when the weights were fitted: margins may
+    be infinite, and weights say nothing of what was not seen.
     """
 
     _saved: ClassVar[dict[str, Any]] = {
@@ -77,19 +71,10 @@ class Calibrator:
         n_levels: int,
         noise: Float64Array | None = None,
     ) -> "Calibrator":
-        """Fit to features and to the levels (as codes) that they belong to.
+        """Fit to features of ratings, which they were not learned from, and to their levels.
 
-        Parameters
-        ----------
-        features : array of shape (n_ratings, n_features)
-            Features of ratings that they were not learned from.
-        codes : array of shape (n_ratings,)
-            The levels of these ratings.
-        n_levels : int
-            How many levels there are.
-        noise : array of shape (n_features, n_features), optional
-            The covariance of what makes these features noisier than those that the calibrator
-            will be asked about, as means over fewer members are.  See `without_noise`.
+        The noise is the covariance of what makes these features noisier than those that the
+        calibrator will be asked about, as means over fewer members are; see `without_noise`.
         """
         step = -(-features.size // FITTED)
         features, codes = features[::step].astype(np.float64), codes[::step]
@@ -138,19 +123,9 @@ class Calibrator:
     ) -> Float64Array:
         """Return what `above` gives for the features of pairs of known users and items.
 
-        The features are not made: what a user or an item adds to the log-odds is computed once
-        and looked up.  The answer for a pair does not depend on the other pairs.
-
-        Parameters
-        ----------
-        margins : array of shape (n_pairs, n_margins)
-            The margins, as the first of the features.
-        frequencies : LevelFrequencies
-            Where the other features come from.
-        users, items : array of shape (n_pairs,)
-            Codes.
-        n_threads : int
-            The pairs are shared out to this many threads.
+        Margins are the first of the features.  The others are not made: what a user or an item adds
+        to the log-odds is computed once and looked up.  The answer for a pair does not depend on
+        the other pairs.
         """
         # Here, so that Numba is loaded when it is first needed and not before.
         from marginmf.backends.cpu.probabilities import chances_above

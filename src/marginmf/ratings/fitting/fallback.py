@@ -34,21 +34,8 @@ class LevelFrequencies:
     neither is.  Small counts are drawn towards all ratings, as if `PRIOR_STRENGTH` more ratings
     had been drawn from those.  The prediction that follows is the median.
 
-    Parameters
-    ----------
-    by_user, by_item : array of shape (n_users, n_levels), (n_items, n_levels)
-        How often each user gave, and each item got, each level.
-    overall : array of shape (n_levels,)
-        How often each level was used in all.
-    placed : {"user", "item"}, optional
-        Which side's ids came after training, if one's did: the counts of the other side are then
-        of ratings that are not at hand.
-    mean : float
-        The mean rating.
-    user_biases, item_biases : array of shape (n_users,), (n_items,), optional
-        What each user and each item adds to the mean, damped as the counts are.  Unlike the
-        frequencies, which are of one side alone, they allow for whom the other side consists of.
-        Models that were saved before there were biases have none.
+    Biases are what each user and each item adds to the mean, damped as the counts are.  Unlike the
+    frequencies, which are of one side alone, they allow for whom the other side consists of.
     """
 
     _saved: ClassVar[dict[str, Any]] = {
@@ -62,8 +49,11 @@ class LevelFrequencies:
     by_user: IntArray
     by_item: IntArray
     overall: Float64Array
+    #: Which side's ids were folded in after training, if one's were: the counts of the other side
+    #: are then of ratings that the model does not hold.
     placed: Side | None = None
     mean: float = 0.0
+    #: Models that were saved before there were biases have none.
     user_biases: Float64Array | None = None
     item_biases: Float64Array | None = None
 

@@ -32,7 +32,7 @@ NEIGHBOURS = 100
 #: Items are near when they share many users, divided by this power of the neighbour's own users:
 #: with 1/2, as in the cosine, what everybody has is near to everything.
 DISCOUNT = 0.7
-#: Up to so many items, there is a table of how many users any two share: it takes 256 MB then, and
+#: Up to this many items, a table tells how many users any two share: it takes 256 MB then, and
 #: spares most of the counting.
 MOST_TABLED = 8000
 #: Items that are worked on at a time.
@@ -42,8 +42,7 @@ ITEMS_AT_A_TIME = 256
 STRENGTHS = (10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0)
 USUAL_STRENGTH = 300.0
 #: It is chosen on lists of this length (the first ten alone are few enough for chance to choose),
-#: for at most so many users, of at most so many items (those that most users have), which leaves
-#: its cost bounded.
+#: of bounded numbers of users and of items (those that most users have).
 LENGTH, MOST_USERS, MOST_ITEMS = 50, 2000, 3000
 #: The share of these users' ratings that is held out.
 HELD_OUT = 0.2
@@ -119,21 +118,14 @@ class ItemWeights:
 
 @dataclass(frozen=True, eq=False)
 class Neighbourhoods:
-    """The neighbours of some items, and how many users each shares with the item.
+    """The neighbours of some items, and how many users each shares with the item."""
 
-    Parameters
-    ----------
-    data : Ratings
-        Who has what: every rating counts, however high.
-    near, shared : array of shape (n_targets, n_neighbours)
-        The neighbours in the order of items, -1 behind where there are fewer, and the counts.
-    table : array of shape (n_items, n_items) or (0, 0)
-        How many users any two items share, or nothing where there are too many items.
-    """
-
+    #: Who has what: every rating counts, however high.
     data: Ratings
+    #: The neighbours of each target in the order of items, -1 behind where there are fewer.
     near: IntArray
     shared: IntArray
+    #: How many users any two items share; of shape (0, 0) where there are too many items.
     table: IntArray
 
     @classmethod
@@ -242,17 +234,7 @@ Learn = Callable[[Ratings], Callable[[float], ItemWeights]]
 
 
 def chosen_strength(data: Ratings, rng: np.random.Generator, learn: Learn) -> float:
-    """Return the strength whose lists find most of what was held out, by nDCG.
-
-    Parameters
-    ----------
-    data : Ratings
-        Who has what.
-    rng : Generator
-        Chooses what is held out.
-    learn : callable
-        From who has what to a function of a strength that gives the weights.
-    """
+    """Return the strength whose lists find most of what was held out, by nDCG."""
     popular = np.argsort(-np.diff(data.item_indptr), kind="stable")[:MOST_ITEMS]
     if len(popular) < data.n_items:
         data = restricted(data, "item", IdIndex(data.items.ids[np.sort(popular)], "item"))
@@ -272,15 +254,15 @@ def chosen_strength(data: Ratings, rng: np.random.Generator, learn: Learn) -> fl
     weights_at = learn(train)
 
     @cache
-    def found(place: int) -> float:
-        return _ndcg(weights_at(STRENGTHS[place]), has, wanted, judged)
+    def found(k: int) -> float:
+        return _ndcg(weights_at(STRENGTHS[k]), has, wanted, judged)
 
     # Lists get better up to some strength and worse beyond it: a walk from the usual one finds it.
-    place = STRENGTHS.index(USUAL_STRENGTH)
+    k = STRENGTHS.index(USUAL_STRENGTH)
     for step in (1, -1):
-        while 0 <= place + step < len(STRENGTHS) and found(place + step) > found(place):
-            place += step
-    return STRENGTHS[place]
+        while 0 <= k + step < len(STRENGTHS) and found(k + step) > found(k):
+            k += step
+    return STRENGTHS[k]
 
 
 def _ndcg(weights: ItemWeights, has: Lists, wanted: Lists, users: IntArray) -> float:

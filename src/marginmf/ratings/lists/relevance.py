@@ -66,16 +66,9 @@ def block_product(left: FloatArray, right: FloatArray, out: FloatArray | None = 
 @saved
 @dataclass(frozen=True, eq=False)
 class Exposure:
-    """The chance that users take items, from the items that they have.
+    """The chance that users take items, from the items that they have and their weights.
 
-    Parameters
-    ----------
-    weights : ItemWeights
-        What each item adds to the scores of others.
-    shares : array of shape (n_items,)
-        The share of the users in training who have the item: what is said of users who have none.
-    strength : float
-        The strength of the weights' penalty.
+    Of users who have none, it is the share of the users in training who have the item.
     """
 
     _saved: ClassVar[dict[str, Any]] = {
@@ -157,14 +150,8 @@ def item_shares(data: Ratings) -> Float64Array:
 class ExpectedValues:
     """The expected value of a level, less that of the lowest, of all users and some items.
 
-    Parameters
-    ----------
-    model : RatingsPredictor
-        A fitted model, calibrated.
-    values : array of shape (n_levels,)
-        The value of each level, ascending.
-    items : array of int, optional
-        The items that there are columns for, as codes; by default all.
+    The model is a fitted and calibrated `RatingsPredictor`, values (of each level) are ascending,
+    and items are the codes of the columns, None for all.
     """
 
     def __init__(self, model: Any, values: Float64Array, items: IntArray | None = None) -> None:
@@ -210,15 +197,7 @@ class ExpectedValues:
 
 
 class Relevance:
-    """The chance to take an item times the chance to like it; parameters as in `ExpectedValues`.
-
-    Parameters
-    ----------
-    exposure : Exposure
-        Who takes what.
-    liked : array of bool, of shape (n_levels,)
-        The levels that mean that an item is liked.
-    """
+    """The chance to take an item times the chance to like it, which some of the levels mean."""
 
     def __init__(
         self,
