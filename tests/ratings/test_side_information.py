@@ -284,7 +284,10 @@ def test_same_seed_same_answer_whatever_the_threads(make, monkeypatch):
 @pytest.mark.parametrize(
     ("params", "said"),
     [
-        ({"implicit": "x"}, "implicit='x' is not known. Choose one of None, 'items', 'users', 'both'"),
+        (
+            {"implicit": "x"},
+            "implicit='x' is not known. Choose one of None, 'items', 'users', 'both'",
+        ),
         ({"implicit": True}, "implicit=True is not known"),
         ({"reg_implicit": 0}, "reg_implicit=0 leaves the weights of features undetermined"),
         ({"reg_implicit": -1.0}, "reg_implicit=-1.0 must be"),

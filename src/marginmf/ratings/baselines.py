@@ -266,11 +266,11 @@ class ALS(LeastSquares):
 class AlternatingRows:
     """The solver of `ALS`: one side's rows, then the other's, while the other side stays.
 
-    Half-steps do not go all the way to the minimum, from where the other side will move it anyway:
-    a few preconditioned steps of conjugate gradients from the current rows follow the exact method
-    closely, and with 100 factors take a tenth of its time (Takacs, Pilaszy and Tikk, 2011).  Where
-    factors are built from features, the weights of these follow their side's factors in as many
-    steps.  Every step lowers the objective.
+    Half-steps do not go all the way to a minimum that the other side moves anyway: a few
+    preconditioned steps of conjugate gradients from the current rows follow the exact method
+    closely, and with 100 factors take a tenth of its time (Takacs, Pilaszy and Tikk, 2011).  The
+    weights of features follow their side's factors in as many steps.  Every step lowers the
+    objective.
     """
 
     def steps(self, objective: Any, start: Any, vectors: Vectors) -> Iterator[State]:

@@ -16,12 +16,12 @@ from marginmf.ratings.base import RatingsPredictor
 from marginmf.ratings.data import Ratings
 from marginmf.ratings.fitting import new_rows
 from marginmf.ratings.lists.explain import explain
-from marginmf.ratings.lists.recommend import Request, UnknownUsers, recommend, similar
+from marginmf.ratings.lists.recommend import Request, SimilarByFactors, UnknownUsers, recommend
 from marginmf.ratings.lists.relevance import RankedBy
 from marginmf.ratings.tables import MANY_VALUES
 
 
-class RatingsEstimator(RatingsPredictor):
+class RatingsEstimator(SimilarByFactors, RatingsPredictor):
     """A supervised estimator over (user, item) pairs, with lists, neighbours and new users."""
 
     def fold_in(self, pairs: Any = None, ratings: Any = None, *, user_features: Any = None) -> Self:
@@ -141,10 +141,8 @@ class RatingsEstimator(RatingsPredictor):
 
         Relevance is the chance that the user would take an item times the chance that they would
         like it then.  The first comes from who rated what and is learned when the first lists are
-        asked for (see `fit_exposure`); the second is from the probabilities of the levels.
-
-        Users and items are worked on in blocks of bounded size, ``n_jobs`` of them at a time; the
-        answer does not depend on that.
+        asked for (see `fit_exposure`); the second is from the probabilities of the levels.  Memory
+        is bounded, and the answer does not depend on ``n_jobs``.
 
         Parameters
         ----------
@@ -164,26 +162,22 @@ class RatingsEstimator(RatingsPredictor):
         candidates : ids, optional
             The items to choose from; all of them must have been seen in training.
         filter : callable or pairs, optional
-            What else to leave out.  A function is called with a user's id and the array of the
-            candidates' ids, and returns an array of bool: True for items that may stay.  It
-            should depend on nothing else, because a user may come up again.  Pairs of (user,
-            item), in any form that `predict` takes, are left out; those with ids that nobody asks
-            about change nothing.
+            What else to leave out: (user, item) pairs, in any form that `predict` takes; or a
+            function of a user's id and the array of the candidates' ids that returns an array of
+            bool, True for items that may stay.  It may be called for a user more than once.
         unknown : {"fallback", "raise", "skip"}
             What to do with users that training did not see: recommend what most people take and
-            like (from the item's popularity and level frequencies), raise an error, or leave them
-            out.
+            like, raise an error, or leave them out.
 
         Returns
         -------
         frame
             Columns ``user``, ``item``, ``rank`` (1 is the best), ``score`` (what items are ranked
-            by), ``take`` and ``like`` (the chances whose product relevance is, if that is asked
-            for) and ``rating`` (what `predict` says), by user in the order asked, then by rank.
-            ``take`` is an estimate by regression, which may exceed 1 a little.  Equal scores are
-            ranked by the sum of the margins, then by the order of ``items_``.  The frame is of
-            the library that ``users`` come from; else, of the first of pandas, polars and pyarrow
-            that is installed; else, a dictionary of arrays.
+            by), ``take`` and ``like`` (by relevance: the two chances, of which ``take`` may exceed
+            1 a little) and ``rating`` (what `predict` says), by user in the order asked, then by
+            rank.  Equal scores are ranked by the sum of the margins, then by the order of
+            ``items_``.  The frame is of the library that ``users`` come from; else, of the first
+            of pandas, polars and pyarrow that is installed; else, a dictionary of arrays.
 
         Examples
         --------
@@ -197,52 +191,14 @@ class RatingsEstimator(RatingsPredictor):
         """
         check_is_fitted(self)
         self.fit_calibrator()
-        request = Request.of(self, users, n, exclude_seen, candidates, filter, unknown)
+        request = Request(self, users, n, exclude_seen, candidates, filter, unknown)
         return recommend(self, request, by, level, users)
-
-    def similar_items(self, items: Any, n: int = 10) -> Any:
-        """Return the n items most similar to each of some items, by the cosine of their factors.
-
-        Parameters
-        ----------
-        items : id, sequence of ids, or column of a frame
-            Items seen in training.  Repeats count once.
-        n : int
-            How many; fewer where there are no more.
-
-        Returns
-        -------
-        frame
-            Columns ``item``, ``similar`` (the other item's id), ``rank`` and ``similarity``, by
-            item in the order asked, then by rank; the kind of frame is chosen as in `recommend`.
-            Where a model has several stages, their factors are taken together.
-
-        Examples
-        --------
-        >>> from marginmf.datasets import make_ratings
-        >>> from marginmf.ratings import HMF
-        >>> data = make_ratings(50, 40, n_factors=2, observed=0.5, random_state=0)
-        >>> model = HMF(n_factors=5, reg=1.0, random_state=0).fit(data.pairs, data.ratings)
-        >>> model.similar_items(7, n=3)["rank"].tolist()
-        [1, 2, 3]
-        """
-        check_is_fitted(self)
-        return similar(self, items, n, self.items_, "item_factors_")
-
-    def similar_users(self, users: Any, n: int = 10) -> Any:
-        """Return the n users most similar to each of some users, by the cosine of their factors.
-
-        As `similar_items`, with the columns ``user``, ``similar``, ``rank`` and ``similarity``.
-        """
-        check_is_fitted(self)
-        return similar(self, users, n, self.users_, "user_factors_")
 
     def explain(self, user: Any, item: Any, n: int = 5) -> Any:
         """Return which of the user's own ratings speak for an item, and which against it.
 
-        Given the items' factors, a user's factors are a weighted sum of the factors of the items
-        that the user rated, so the score of any item, which tells how well it would be liked, is
-        a sum over those ratings.  So is the chance that the user takes the item at all; see
+        Given the items' factors, the score of an item, which tells how well it would be liked, is
+        a sum over the user's ratings.  So is the chance that the user takes the item at all; see
         `marginmf.ratings.lists.explain.contributions` for the whole sums and for what is left over.
 
         Parameters

@@ -10,13 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from marginmf._utils.parameters import (
-    check_callbacks,
-    check_choice,
-    check_number,
-    check_option,
-    n_threads,
-)
+from marginmf._utils.parameters import check_callbacks, check_choice, check_number, n_threads
 from marginmf._utils.saved import TRAINING, Optional, floats
 from marginmf._utils.types import Float64Array, FloatArray, IntArray
 from marginmf.backends import BackendLike, get_backend
@@ -26,20 +20,11 @@ from marginmf.metrics import mean_absolute_error
 from marginmf.progress import Report, progress_bar
 from marginmf.ratings.data import Ratings
 from marginmf.ratings.estimator import RatingsEstimator
+from marginmf.ratings.fitting import validation
 from marginmf.ratings.fitting.objective import Parameters, RowObjective, UsualThresholds, solve_rows
 from marginmf.ratings.fitting.priors import IMPLICIT, Implicit, Penalties, Priors
 from marginmf.ratings.fitting.stages import Solution, SolverSettings, Stage, Training
-from marginmf.ratings.fitting.validation import (
-    SHARE,
-    HoldoutTrial,
-    Validated,
-    ValidationSplit,
-    choose_regs,
-    n_calibrations,
-    path_stopping,
-    train_and_stop_early,
-    train_calibrated,
-)
+from marginmf.ratings.fitting.validation import HoldoutTrial, ValidationSplit
 from marginmf.ratings.lists.relevance import Columns, MarginBlock, as_stages, block_product
 from marginmf.solvers import LBFGS, Callback, Solver, Stopping, get_solver
 from marginmf.tuning import USUAL_LENGTH, candidates_below
@@ -139,7 +124,7 @@ class Factoriser(RatingsEstimator):
     max_iter: int = 100
     tol: float = 1e-4
     early_stopping: bool = False
-    validation_fraction: float = SHARE
+    validation_fraction: float = validation.SHARE
     n_iter_no_change: int = 5
     random_state: Any = None
     n_jobs: int | None = None
@@ -193,7 +178,7 @@ class Factoriser(RatingsEstimator):
         rngs = self._journal.generator("random start", self.random_state).spawn(n_stages + 1)
         n_parts = 1 + auto * self.holdouts * USUAL_LENGTH + self.early_stopping
         if self.calibrate and not self.early_stopping:
-            n_parts += n_calibrations(len(data))
+            n_parts += validation.n_calibrations(len(data))
         with progress_bar(type(self).__name__, n_stages * n_parts, bool(self.verbose)) as report:
             regs = self._chosen_regs(data, rngs, report) if auto else self.given_regs(n_stages)
             self.reg_: Any = _shown(training, regs)
@@ -216,10 +201,10 @@ class Factoriser(RatingsEstimator):
             settings = training.settings
             training = training.with_settings(
                 n_factors=min(settings.n_factors, self._path_rank),
-                stopping=path_stopping(settings.stopping),
+                stopping=validation.path_stopping(settings.stopping),
             )
             trials.append(HoldoutTrial(training, split))
-        paths = choose_regs(
+        paths = validation.choose_regs(
             trials, rngs, partial(self._candidate_regs, data), self._selection_metric, report
         )
         self.reg_path_: Any = _shown(trials[0].training, paths)
@@ -231,7 +216,7 @@ class Factoriser(RatingsEstimator):
         regs: Sequence[float],
         rngs: Sequence[np.random.Generator],
         report: Report,
-    ) -> Validated:
+    ) -> validation.Validated:
         """Train the stages, and calibrate them, with some ratings held out."""
         data, share = training.data, self.validation_fraction
         # A copy, so that the same ratings are held out whether reg is chosen or given.
@@ -239,9 +224,11 @@ class Factoriser(RatingsEstimator):
         shared = (regs, rngs, report, self.callbacks)
         if self.early_stopping:
             trial = self.trial(ValidationSplit.at_random(data, rng, share), data)
-            return train_and_stop_early(training, trial, *shared, self.n_iter_no_change)
+            return validation.train_and_stop_early(training, trial, *shared, self.n_iter_no_change)
         splits = ValidationSplit.to_calibrate(data, rng)
-        return train_calibrated(training, (self.trial(split, data) for split in splits), *shared)
+        return validation.train_calibrated(
+            training, (self.trial(split, data) for split in splits), *shared
+        )
 
     def _training(self, data: Ratings) -> Training:
         """Return the stages on some ratings, with this model's settings."""
@@ -384,7 +371,7 @@ class Factoriser(RatingsEstimator):
         self._check_early_stopping()
         self._check_features()
         self._check_reg(data)
-        check_option("dtype", str(self.dtype), ("float32", "float64"))
+        check_choice(self, "dtype", ("float32", "float64"))
         check_callbacks(self)
 
     def _check_early_stopping(self) -> None:

@@ -6,7 +6,7 @@ to "any".  So numbers and categories are the same thing to the methods: membersh
 
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from typing import Any, ClassVar, NamedTuple
@@ -17,6 +17,7 @@ from scipy import sparse
 from marginmf._utils.ids import is_missing
 from marginmf._utils.saved import saved
 from marginmf._utils.types import Array, Float64Array, FloatArray, IntArray
+from marginmf.ratings.tables import listed
 
 #: Numbers get this many knots at most, at the quantiles of the column.
 MOST_KNOTS = 5
@@ -305,8 +306,3 @@ def _warn_of_unknown(unknown: list[str], what: str) -> None:
             UserWarning,
             stacklevel=3,
         )
-
-
-def listed(names: Iterable[str]) -> str:
-    """Return names as messages list them."""
-    return ", ".join(map(repr, names)) or "none"

@@ -22,11 +22,10 @@ from marginmf.ratings.feature_columns import (
     FeatureColumn,
     as_numbers,
     fitted_column,
-    listed,
     n_missing,
 )
 from marginmf.ratings.ids import IdIndex
-from marginmf.ratings.tables import is_frame
+from marginmf.ratings.tables import is_frame, listed
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,10 +184,6 @@ class Features:
             "columns": self.matrix.indices,
             "columns per row": self.matrix.indptr,
         }
-
-    def take(self, codes: IntArray) -> "Features":
-        """Return the features of some rows, in that order."""
-        return Features(self.matrix[codes], self.encoder)
 
     def joined(
         self,

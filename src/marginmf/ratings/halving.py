@@ -57,8 +57,8 @@ class HalvingSearch(BaseEstimator):
     ----------
     estimator : Factoriser
         What to tune, such as ``HMF()``; it keeps the parameters that are not searched.  While
-        searching, the stages of HMF have independent starts, whatever its ``schedule``: a stage
-        that starts from another one's solution would depend on where that was paused.
+        searching, the stages of HMF have independent starts: one that starts from another's
+        solution would depend on where that was paused.
     param_grid : dict or list of dict
         Values to try for each parameter, as in scikit-learn's `GridSearchCV`; or, with
         ``n_candidates``, distributions to draw from.  ``reg`` must be among them, or be a number.

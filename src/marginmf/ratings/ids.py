@@ -191,7 +191,9 @@ def as_ids(values: Any, index: IdIndex) -> Array:
             f"{values.shape}."
         )
     ids = as_id_column(values.reshape(-1), index.what)
-    return ids[_first_positions(ids)]
+    if ids.dtype == np.int64:
+        return ids[np.sort(np.unique(ids, return_index=True)[1])]
+    return as_objects(dict.fromkeys(ids.tolist()))
 
 
 def known_codes(ids: Array, index: IdIndex, role: str) -> IntArray:
@@ -213,10 +215,3 @@ def _knows(index: IdIndex, value: Any) -> bool:
         return bool((index.ids == as_objects([value])).any())
     except (TypeError, ValueError):
         return False
-
-
-def _first_positions(ids: Array) -> IntArray:
-    if ids.dtype == np.int64:
-        return np.sort(np.unique(ids, return_index=True)[1])
-    first = {value: k for k, value in reversed(list(enumerate(ids.tolist())))}
-    return np.sort(np.fromiter(first.values(), np.int64, len(first)))

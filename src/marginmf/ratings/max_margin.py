@@ -81,19 +81,38 @@ class MarginFactoriser(Factoriser):
         super()._fit(data)
 
 
+@dataclass(eq=False, repr=False)
+class TwoLevelFactoriser(MarginFactoriser):
+    """A factoriser whose stages each tell "above a level" from "not above it".
+
+    Parameters
+    ----------
+    threshold : float
+        A stage says "above" where its score is at least this.
+    """
+
+    _: KW_ONLY
+    threshold: float = 0.0
+
+    _decode = staticmethod(first_below)
+    _path_rank = LOW_RANK
+
+    def _user_offsets(self, users: IntArray) -> FloatArray:
+        return np.full((len(users), len(self.levels_) - 1), -self.threshold, self.dtype)
+
+    def _check(self, data: Ratings) -> None:
+        super()._check(data)
+        check_number(self, "threshold", float, -MOST)
+
+
 @method("bmmmf")
 @dataclass(eq=False, repr=False)
-class BMMMF(MarginFactoriser):
+class BMMMF(TwoLevelFactoriser):
     """Bi-level max-margin matrix factorisation, for likes and dislikes.
 
     Minimises ``sum h(y x) + reg/2 (|U|^2 + |V|^2)`` over the observed pairs, where ``x`` is the
     product of the user's and the item's factors and ``y`` is +1 for the upper level and -1 for
     the lower one.
-
-    Parameters
-    ----------
-    threshold : float
-        The upper level is predicted where the score is at least this.
 
     Examples
     --------
@@ -103,21 +122,11 @@ class BMMMF(MarginFactoriser):
     array([1., 0.])
     """
 
-    _: KW_ONLY
-    threshold: float = 0.0
-
-    _decode = staticmethod(first_below)
-    _path_rank = LOW_RANK
-
     def _specs(self, data: Ratings) -> list[Spec]:
         return [TwoLevel(two_level_loss(self.loss))]
 
-    def _user_offsets(self, users: IntArray) -> FloatArray:
-        return np.full((len(users), 1), -self.threshold, self.dtype)
-
     def _check(self, data: Ratings) -> None:
         super()._check(data)
-        check_number(self, "threshold", float, -MOST)
         if data.n_levels != 2:
             raise ValueError(
                 f"BMMMF tells two levels apart, but the ratings have {data.n_levels}. Use HMF, "
@@ -280,7 +289,7 @@ def boundaries(prototypes: FloatArray, counts: IntArray) -> FloatArray:
 
 @method("hmf")
 @dataclass(eq=False, repr=False)
-class HMF(MarginFactoriser):
+class HMF(TwoLevelFactoriser):
     """Hierarchical matrix factorisation (Kumar's thesis, chapter 3).
 
     Stage ``q`` asks of every rating "is it above level q?" and answers with a two-level
@@ -297,8 +306,6 @@ class HMF(MarginFactoriser):
         evenly, outwards, each from its neighbour's solution; that needs the fewest iterations.
         Independent: each from a random start of its own, side by side on ``n_jobs`` threads (the
         parallel form of Kumar's thesis).
-    threshold : float
-        A stage says "above" where its score is at least this.
 
     Attributes
     ----------
@@ -336,12 +343,9 @@ class HMF(MarginFactoriser):
     # Stages are judged by their sign alone, and that settles long before the objective does.
     tol: float = 2e-3
     schedule: str = "warm"
-    threshold: float = 0.0
 
     _learned_for_levels = "factorisations"
-    _decode = staticmethod(first_below)
     _selection_metric = "zero-one error"
-    _path_rank = LOW_RANK
 
     def _specs(self, data: Ratings) -> list[Spec]:
         return [TwoLevel(two_level_loss(self.loss), cut) for cut in range(data.n_levels - 1)]
@@ -373,12 +377,8 @@ class HMF(MarginFactoriser):
         super()._record(training, solutions)
         self.n_iter_ = np.array(self.n_iter_)
 
-    def _user_offsets(self, users: IntArray) -> FloatArray:
-        return np.full((len(users), len(self.levels_) - 1), -self.threshold, self.dtype)
-
     def _check(self, data: Ratings) -> None:
         super()._check(data)
-        check_number(self, "threshold", float, -MOST)
         check_choice(self, "schedule", ("warm", "independent"))
 
     def _check_reg(self, data: Ratings) -> None:

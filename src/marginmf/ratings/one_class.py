@@ -11,7 +11,6 @@ from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from marginmf._utils.parameters import check_number, n_threads
 from marginmf._utils.random import as_generator
@@ -25,7 +24,7 @@ from marginmf.losses import smooth_hinge
 from marginmf.ratings.data import Ratings
 from marginmf.ratings.fitting.objective import RowObjective, solve_rows
 from marginmf.ratings.fitting.stages import START_SCALE
-from marginmf.ratings.lists.recommend import PairScores, similar
+from marginmf.ratings.lists.recommend import PairScores, SimilarByFactors
 from marginmf.ratings.lists.relevance import block_product
 from marginmf.ratings.positive import POSITIVE, ROUNDING, PositiveOnly
 from marginmf.solvers import LBFGS, Stopping, minimise
@@ -148,7 +147,7 @@ def gram(factors: FloatArray) -> Float64Array:
 
 @POSITIVE.register("oneclass")
 @dataclass(eq=False, repr=False)
-class OneClassMMMF(PositiveOnly):
+class OneClassMMMF(SimilarByFactors, PositiveOnly):
     """Max-margin matrix factorisation of who has what.
 
     Minimises ::
@@ -179,12 +178,8 @@ class OneClassMMMF(PositiveOnly):
     ----------
     user_factors_, item_factors_ : array
         The factors, a row for each of ``users_.ids`` and ``items_.ids``.
-    history_ : list of Record
-        Objective, gradient norm, evaluations and seconds after every iteration.
-    n_iter_, n_evaluations_ : int
-        How many iterations were made, and how many gradients they took.
-    stop_reason_ : str
-        Why the solver stopped.
+    history_, n_iter_, n_evaluations_, stop_reason_
+        As for the factorisers.
 
     Examples
     --------
@@ -209,22 +204,6 @@ class OneClassMMMF(PositiveOnly):
         "user_factors_": floats("users", "factors"),
         "item_factors_": floats("items", "factors"),
     }
-
-    def similar_items(self, items: Any, n: int = 10) -> Any:
-        """Return the n items most similar to each of some items, by the cosine of their factors.
-
-        See `PositiveOnly.similar_items`.
-        """
-        check_is_fitted(self)
-        return similar(self, items, n, self.items_, "item_factors_")
-
-    def similar_users(self, users: Any, n: int = 10) -> Any:
-        """Return the n users most similar to each of some users, by the cosine of their factors.
-
-        As `similar_items`, with the columns ``user``, ``similar``, ``rank`` and ``similarity``.
-        """
-        check_is_fitted(self)
-        return similar(self, users, n, self.users_, "user_factors_")
 
     def _fit(self, taken: Ratings) -> None:
         rank = min(int(self.n_factors), taken.n_users, taken.n_items)

@@ -84,16 +84,11 @@ class PositiveOnly(Savable, BaseEstimator, ABC):
         Parameters
         ----------
         pairs : pairs, data frame, sparse matrix or Ratings
-            (user, item) pairs with any hashable ids: an array with two columns, a list, a frame
-            with the columns ``user`` and ``item``, a SciPy sparse matrix whose stored entries are
-            the pairs, or anything else that `Ratings.of` takes.  A pair without a rating that
+            (user, item) pairs with any hashable ids, in any form that `Ratings.of` takes; the
+            stored entries of a SciPy sparse matrix are the pairs.  A pair without a rating that
             occurs again counts once.
         ratings : sequence of float, optional
             The ratings of the pairs, where there are any and ``pairs`` does not hold them.
-
-        Returns
-        -------
-        self
         """
         data = observed(self._read(pairs, ratings))
         # A copy, so that a fit that fails or is interrupted changes nothing.
@@ -149,14 +144,10 @@ class PositiveOnly(Savable, BaseEstimator, ABC):
 
         Parameters
         ----------
-        users : id, sequence of ids, column of a frame, or None
-            Whom to make lists for; None is every user seen in training.  Repeats count once.
-        n : int
-            The length of the lists.  They are shorter where fewer items are left.
+        users, n, candidates, filter
+            As in `RatingsEstimator.recommend`.
         exclude_seen : bool
             Whether to leave out what is known of the user: also what was rated below ``level``.
-        candidates, filter
-            What to choose from, and what else to leave out; as in `RatingsEstimator.recommend`.
         unknown : {"fallback", "raise", "skip"}
             What to do with users that training did not see: recommend what most users have, raise
             an error, or leave them out.  Users who have nothing are recommended that in any case.
@@ -164,11 +155,10 @@ class PositiveOnly(Savable, BaseEstimator, ABC):
         Returns
         -------
         frame
-            Columns ``user``, ``item``, ``rank`` (1 is the best) and ``score``, by user in the
-            order asked, then by rank.  Where there is nothing to go by but popularity, the score
-            is the number of users who have the item.  Equal scores are ranked by that number,
-            then by the order of ``items_``.  The kind of frame is chosen as in
-            `RatingsEstimator.recommend`.
+            As of `RatingsEstimator.recommend`, with the columns ``user``, ``item``, ``rank`` and
+            ``score``.  Where there is nothing to go by but popularity, the score is the number of
+            users who have the item.  Equal scores are ranked by that number, then by the order of
+            ``items_``.
 
         Examples
         --------
@@ -179,15 +169,8 @@ class PositiveOnly(Savable, BaseEstimator, ABC):
         [['ann', 'z', 2.0], ['new', 'x', 2.0]]
         """
         check_is_fitted(self)
-        request = Request.of(self, users, n, exclude_seen, candidates, filter, unknown)
-        found = request.best(self, self._ranked_by(request.items))
-        columns = {
-            "user": request.ids[found.rows],
-            "item": self.items_.ids[request.item_codes(found.columns)],
-            "rank": found.ranks,
-            "score": found.scores,
-        }
-        return make_frame(columns, users)
+        request = Request(self, users, n, exclude_seen, candidates, filter, unknown)
+        return make_frame(request.answers(request.best(self._ranked_by(request.items))), users)
 
     def decision_function(self, pairs: Any) -> Float64Array:
         """Return the scores of (user, item) pairs, as lists are ranked by.
@@ -205,20 +188,8 @@ class PositiveOnly(Savable, BaseEstimator, ABC):
     def similar_items(self, items: Any, n: int = 10) -> Any:
         """Return the n items most similar to each of some items.
 
-        Parameters
-        ----------
-        items : id, sequence of ids, or column of a frame
-            Items seen in training.  Repeats count once.
-        n : int
-            How many; fewer where there are no more.
-
-        Returns
-        -------
-        frame
-            Columns ``item``, ``similar`` (the other item's id), ``rank`` and ``similarity``, by
-            item in the order asked, then by rank; the kind of frame is chosen as in `recommend`.
-            The similarity is what having the item alone adds to the score of the other; of models
-            with factors, it is the cosine of the factors.
+        As `RatingsEstimator.similar_items`; the similarity is what having the item alone adds to
+        the score of the other or, of models with factors, the cosine of the factors.
         """
         check_is_fitted(self)
         raise ValueError(

@@ -47,7 +47,7 @@ def frame_columns(frame: Any, *names: str) -> list[Array]:
     missing = [name for name in names if name not in table.columns]
     if missing:
         raise ValueError(
-            f"The frame has no column {missing[0]!r}; its columns are {_listed(table.columns)}. "
+            f"The frame has no column {missing[0]!r}; its columns are {listed(table.columns)}. "
             "Rename them, or say which is which with user=, item= and rating=."
         )
     return [table.get_column(name).to_numpy() for name in names]
@@ -78,12 +78,12 @@ def split_pairs(pairs: Any) -> tuple[Any, Any]:
             names = ["user", "item"]
         elif len(names) != 2:
             raise ValueError(
-                f"Pairs need two columns, but the frame has {_listed(names)}. Select the user's "
+                f"Pairs need two columns, but the frame has {listed(names)}. Select the user's "
                 "and the item's column, for example frame[['user', 'item']]."
             )
         elif names[0] == "item" or names[1] == "user":
             raise ValueError(
-                f"The columns are {_listed(names)}, but users come first and items second: swap "
+                f"The columns are {listed(names)}, but users come first and items second: swap "
                 "them, or name them 'user' and 'item'."
             )
         users, items = frame_columns(pairs, *names)
@@ -138,7 +138,7 @@ def as_values(values: Any) -> FloatArray:
     if is_frame(values):
         names = nw.from_native(values, eager_only=True).columns
         if len(names) != 1:
-            raise ValueError(f"Ratings must be one column, but the frame has {_listed(names)}.")
+            raise ValueError(f"Ratings must be one column, but the frame has {listed(names)}.")
         (values,) = frame_columns(values, *names)
     if np.ma.isMaskedArray(values):
         raise ValueError("Ratings are a masked array: leave masked pairs out instead.")
@@ -185,7 +185,8 @@ def _is_number(value: Any) -> bool:
     return True
 
 
-def _listed(names: list[str]) -> str:
+def listed(names: Iterable[str]) -> str:
+    """Return names as messages list them."""
     return ", ".join(map(repr, names)) or "none"
 
 
@@ -332,12 +333,16 @@ def make_frame(columns: Mapping[str, Array], like: Any = None) -> Any:
     Where that is none, the first of pandas, polars and pyarrow that is installed; where none is, a
     dictionary of arrays.
     """
-    library = _library_of(like) or _default_library()
+    installed = (name for name in LIBRARIES if importlib.util.find_spec(name) is not None)
+    library = _library_of(like) or next(map(import_module, installed), None)
     if library is None:
         return dict(columns)
     make: Any = getattr(library, "DataFrame", None) or library.table
     # Other libraries guess the type of a list of objects better than that of an array of them.
-    lists = {name: _as_list(column) for name, column in columns.items()}
+    lists = {
+        name: column.tolist() if column.dtype == object else column
+        for name, column in columns.items()
+    }
     try:
         return make(columns if library.__name__ == "pandas" else lists)
     except (TypeError, ValueError) as error:
@@ -345,10 +350,6 @@ def make_frame(columns: Mapping[str, Array], like: Any = None) -> Any:
             f"{library.__name__} cannot hold these ids in one column "
             f"({str(error).partition(chr(10))[0]}). Ask with a series of pandas."
         ) from error
-
-
-def _as_list(column: Array) -> Any:
-    return column.tolist() if column.dtype == object else column
 
 
 def _library_of(values: Any) -> ModuleType | None:
@@ -362,9 +363,3 @@ def _library_of(values: Any) -> ModuleType | None:
 
 def _library_name(values: Any) -> str:
     return type(values).__module__.partition(".")[0]
-
-
-def _default_library() -> ModuleType | None:
-    names = (name for name in LIBRARIES if importlib.util.find_spec(name) is not None)
-    name = next(names, None)
-    return None if name is None else import_module(name)

@@ -39,9 +39,8 @@ LEAST = 1e-4
 #: About what the probabilities of one pair take, in multiplications: mostly exponentials.
 PAIR_WORK = 100
 
-#: The most numbers to hold at once, and the most to fit to: more ratings change the weights less
-#: than they vary by chance.
-BLOCK, FITTED = 10_000_000, 3_000_000
+#: The most numbers to fit to: more ratings change the weights less than they vary by chance.
+FITTED = 3_000_000
 
 
 @saved
@@ -103,15 +102,8 @@ class Calibrator:
 
     def above(self, features: FloatArray) -> Float64Array:
         """Return the probability of a rating above each level, falling from level to level."""
-        n, step = len(features), max(1, BLOCK // max(1, features.shape[1]))
-        probabilities = np.empty((n, len(self.intercepts)))
-        for begin in range(0, n, step):
-            block = np.clip(features[begin : begin + step], *self.bounds)
-            probabilities[begin : begin + step] = falling(
-                # Not a matrix product: BLAS rounds a row by what else is in the block.
-                expit(np.einsum("nk,qk->nq", block, self.weights) + self.intercepts)
-            )
-        return never_certain(probabilities)
+        log_odds = self.part(features, np.arange(features.shape[1])) + self.intercepts
+        return never_certain(falling(expit(log_odds)))
 
     def above_pairs(
         self,
@@ -157,6 +149,7 @@ class Calibrator:
     def part(self, features: FloatArray, columns: IntArray) -> Float64Array:
         """Return what some of the features, alone, add to the log-odds."""
         clipped = np.clip(features, *self.bounds[:, columns])
+        # Not a matrix product: BLAS rounds a row by what else there is.
         added: Float64Array = np.einsum("nk,qk->nq", clipped, self.weights[:, columns])
         return added
 

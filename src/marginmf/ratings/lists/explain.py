@@ -38,45 +38,29 @@ from marginmf.solvers import LBFGS, Stopping, minimise
 
 @dataclass(frozen=True, eq=False)
 class Contributions:
-    """What each of a user's ratings adds to the score of an item.
+    """What each of a user's ratings adds to the score of an item."""
 
-    Attributes
-    ----------
-    items : array
-        The ids of the items that the user rated.
-    ratings : array
-        How the user rated them.
-    contributions : array
-        What each adds to the score.
-    score : float
-        The score of the item: the product of the factors that the model has learned (HMF: the
-        mean over its stages; ALS and PMF: without mean and biases).
-    remainder : float
-        What is left of the score after all contributions and what was expected: zero up to
-        rounding where training went on until the user's factors fitted the items' final ones, and
-        the loss is smooth.  (Thresholds of new users with few ratings are held near usual ones in
-        MMMF, which is part of it too.)
-    sources : dict
-        The contributions that are due to each source of the item's factors, which add up to all:
-        ``"ratings"`` of the item, and, where there are any, its ``"raters"`` and ``"features"``.
-    expected : dict
-        What is in the score before the user's ratings are looked at, by sources of the user's
-        factors: ``"raters"`` is which items they rated, ``"features"`` is side information.
-    to_take : array
-        What each of the rated items adds to the chance that the user takes the item.
-    take, like : float
-        That chance, and the chance that the item is liked then (above the mean rating): their
-        product is the relevance that lists are ranked by.
-    """
-
+    #: The ids of the items that the user rated, how, and what each adds to the score.
     items: Array
     ratings: Float64Array
     contributions: Float64Array
+    #: The product of the factors that the model has learned (HMF: the mean over its stages; ALS and
+    #: PMF: without mean and biases).
     score: float
+    #: What is left of the score after all contributions and what was expected: zero up to rounding
+    #: where training went on until the user's factors fitted the items' final ones, and the loss is
+    #: smooth.  (MMMF draws thresholds of new users to usual ones, which is part of it too.)
     remainder: float
+    #: The contributions that are due to each source of the item's factors, which add up to all:
+    #: its "ratings" and, where there are any, its "raters" and "features".
     sources: dict[str, Float64Array] = field(default_factory=dict)
+    #: What is in the score before the user's ratings are looked at, by sources of the user's
+    #: factors: "raters" is which items they rated, "features" is side information.
     expected: dict[str, float] = field(default_factory=dict)
+    #: What each of the rated items adds to the chance that the user takes the item.
     to_take: Float64Array = field(default_factory=lambda: np.zeros(0))
+    #: That chance, and the chance that the item is liked then (above the mean rating): their
+    #: product is the relevance that lists are ranked by.
     take: float = 0.0
     like: float = 0.0
 

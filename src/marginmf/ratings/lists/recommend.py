@@ -1,16 +1,17 @@
 """Lists: the items that users would like best, and neighbours in the space of factors."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, Literal, Protocol
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from marginmf._utils.ids import shown
 from marginmf._utils.parameters import check_option, n_threads
 from marginmf._utils.types import Array, Float64Array, FloatArray, IntArray
 from marginmf.backends import Backend
+from marginmf.backends.rows import Side
 from marginmf.ratings.data import Ratings
 from marginmf.ratings.fitting.calibration import median
 from marginmf.ratings.ids import IdIndex, as_ids, known_codes
@@ -21,29 +22,13 @@ from marginmf.ratings.lists.relevance import (
     block_product,
     item_scores,
 )
-from marginmf.ratings.lists.search import Found, Lists, best, refused_by, refused_pairs
+from marginmf.ratings.lists.search import Found, ItemScores, Lists, best, refused_by, refused_pairs
 from marginmf.ratings.tables import make_frame
 
 UnknownUsers = Literal["fallback", "raise", "skip"]
 
 #: How many answers of a filter function are in memory at a time.
 ANSWERS_AT_A_TIME = 2**24
-
-
-class ItemScores(Protocol):
-    """What lists are ranked by: scores of users, as codes (-1 is unknown), and candidates.
-
-    Attributes are as those of `Scorer`.
-    """
-
-    cell_bytes: int
-    tolerance: float
-
-    def block(self, users: IntArray, columns: slice) -> tuple[FloatArray, FloatArray]:
-        """Return the scores of a block, and what breaks their ties."""
-
-    def pairs(self, users: IntArray, columns: IntArray) -> tuple[Float64Array, Float64Array]:
-        """Return the scores of single pairs, and what breaks their ties."""
 
 
 class KnowsItems(Protocol):
@@ -55,24 +40,19 @@ class KnowsItems(Protocol):
     n_jobs: int | None
 
 
-@dataclass(frozen=True, eq=False)
 class Request:
-    """Which lists are wanted; see `RatingsEstimator.recommend` for what users may ask.
+    """Which lists are wanted, as a matrix to search: users in rows, candidates in columns.
 
-    Users have ids and codes, of which -1 is unknown; items are the codes of the candidates, or None
-    for all.
+    See `RatingsEstimator.recommend` for what users may ask.  Users have ids and codes, of which -1
+    is unknown; items are the codes of the candidates, or None for all.
     """
 
-    ids: Array
-    codes: IntArray
-    n: int
-    items: IntArray | None
-    exclude_seen: bool
-    leave_out: Any
+    scores: ItemScores
+    cell_bytes: int
+    tolerance: float
 
-    @classmethod
-    def of(
-        cls,
+    def __init__(
+        self,
         model: KnowsItems,
         users: Any,
         n: int,
@@ -80,53 +60,73 @@ class Request:
         candidates: Any,
         leave_out: Any,
         unknown: UnknownUsers,
-    ) -> "Request":
-        """Read and check what was asked of a model."""
+    ) -> None:
         check_length(n)
         ids = model.users_.ids if users is None else as_ids(users, model.users_)
-        ids, codes = _with_unknown(ids, model.users_.encode(ids), unknown)
-        items = None
+        self.ids, self.codes = _with_unknown(ids, model.users_.encode(ids), unknown)
+        self.model, self.n = model, int(n)
+        self.items: IntArray | None = None
+        position, item_ids = None, model.items_.ids
         if candidates is not None:
             found = known_codes(as_ids(candidates, model.items_), model.items_, "candidates")
-            items = np.sort(found)
-        return cls(ids, codes, int(n), items, exclude_seen, leave_out)
+            self.items, position = np.sort(found), np.full(len(item_ids), -1, np.int32)
+            position[self.items] = np.arange(len(self.items))
+            item_ids = item_ids[self.items]
+        self.n_rows, self.n_columns = len(self.codes), len(item_ids)
+        self.rows_at_a_time = max(1, self.n_rows)
+        self._excluded: list[Callable[[IntArray], Lists]] = []
+        if exclude_seen:
+            seen = Lists.rated(model.ratings_)
+            self._excluded.append(lambda rows: seen.of(self.codes[rows]).among(position))
+        if callable(leave_out):
+            self._excluded.append(lambda rows: refused_by(leave_out, self.ids[rows], item_ids))
+            self.rows_at_a_time = max(1, ANSWERS_AT_A_TIME // max(1, self.n_columns))
+        elif leave_out is not None:
+            self._excluded.append(refused_pairs(leave_out, self.ids, model.items_, position).of)
 
-    def best(self, model: KnowsItems, scores: ItemScores) -> Found:
+    def best(self, scores: ItemScores) -> Found:
         """Return the n best of the candidates for every user, as rows and columns of these."""
-        return best(_Search(self, model, scores), self.n, n_threads(model.n_jobs))
+        self.scores, self.cell_bytes, self.tolerance = scores, scores.cell_bytes, scores.tolerance
+        return best(self, self.n, n_threads(self.model.n_jobs))
 
     def item_codes(self, columns: IntArray) -> IntArray:
         """Return the codes of some of the candidates."""
         return columns if self.items is None else self.items[columns]
 
+    def answers(self, found: Found) -> dict[str, Array]:
+        """Return the columns of the frame that all lists have."""
+        return {
+            "user": self.ids[found.rows],
+            "item": self.model.items_.ids[self.item_codes(found.columns)],
+            "rank": found.ranks,
+            "score": found.scores,
+        }
 
-def recommend(
-    model: Any,
-    request: Request,
-    by: RankedBy,
-    level: float | None,
-    like: Any,
-) -> Any:
+    def block(self, rows: IntArray, columns: slice) -> tuple[FloatArray, FloatArray]:
+        """Return the scores of a block; see `Scorer`."""
+        return self.scores.block(self.codes[rows], columns)
+
+    def pairs(self, rows: IntArray, columns: IntArray) -> tuple[Float64Array, Float64Array]:
+        """Return the scores of single pairs."""
+        return self.scores.pairs(self.codes[rows], columns)
+
+    def excluded(self, rows: IntArray) -> Lists:
+        """Return what is left out for some of the users."""
+        lists = [excluded(rows) for excluded in self._excluded]
+        return Lists.union(lists, len(rows), self.n_columns)
+
+
+def recommend(model: Any, request: Request, by: RankedBy, level: float | None, like: Any) -> Any:
     """Return the frame of `RatingsEstimator.recommend`, in the kind of frame that ``like`` is."""
     scores = item_scores(model, by, level, request.items)
-    found = request.best(model, scores)
+    found = request.best(scores)
     users, items = request.codes[found.rows], request.item_codes(found.columns)
-    lowest = model.levels_[0] if by == "expected" else 0.0
-    distribution = model._code_distribution(users, items)
-    factors = {}
+    distribution, columns = model._code_distribution(users, items), request.answers(found)
+    if by == "expected":
+        columns["score"] = model.levels_[0] + found.scores
     if isinstance(scores, Relevance):
-        factors = scores.factors(users, found.columns, distribution)
-    return make_frame(
-        {
-            "user": request.ids[found.rows],
-            "item": model.items_.ids[items],
-            "rank": found.ranks,
-            "score": lowest + found.scores,
-            **factors,
-            "rating": median(distribution, model.levels_),
-        },
-        like,
-    )
+        columns |= scores.factors(users, found.columns, distribution)
+    return make_frame({**columns, "rating": median(distribution, model.levels_)}, like)
 
 
 def check_length(n: Any) -> None:
@@ -149,59 +149,56 @@ def _with_unknown(ids: Array, codes: IntArray, unknown: UnknownUsers) -> tuple[A
     )
 
 
-class _Search:
-    """A request as a matrix to search: users asked for in rows, candidates in columns."""
+class SimilarByFactors:
+    """The lists of similar users and items that a model with factors has."""
 
-    def __init__(self, request: Request, model: KnowsItems, scores: ItemScores) -> None:
-        self.scores, self.codes, self.items = scores, request.codes, request.items
-        self.n_items = len(model.items_)
-        self.n_rows = len(self.codes)
-        self.n_columns = self.n_items if self.items is None else len(self.items)
-        self.cell_bytes, self.tolerance = scores.cell_bytes, scores.tolerance
-        self.rows_at_a_time = max(1, self.n_rows)
-        self._excluded: list[Callable[[IntArray], Lists]] = []
-        ids, codes, leave_out = request.ids, request.codes, request.leave_out
-        position = self._positions()
-        if request.exclude_seen:
-            seen = Lists.rated(model.ratings_)
-            self._excluded.append(lambda rows: seen.of(codes[rows]).among(position))
-        if callable(leave_out):
-            item_ids = model.items_.ids if self.items is None else model.items_.ids[self.items]
-            self._excluded.append(lambda rows: refused_by(leave_out, ids[rows], item_ids))
-            self.rows_at_a_time = max(1, ANSWERS_AT_A_TIME // max(1, self.n_columns))
-        elif leave_out is not None:
-            refused = refused_pairs(leave_out, ids, model.items_, position)
-            self._excluded.append(refused.of)
+    def similar_items(self, items: Any, n: int = 10) -> Any:
+        """Return the n items most similar to each of some items, by the cosine of their factors.
 
-    def block(self, rows: IntArray, columns: slice) -> tuple[FloatArray, FloatArray]:
-        return self.scores.block(self.codes[rows], columns)
+        Parameters
+        ----------
+        items : id, sequence of ids, or column of a frame
+            Items seen in training.  Repeats count once.
+        n : int
+            How many; fewer where there are no more.
 
-    def pairs(self, rows: IntArray, columns: IntArray) -> tuple[Float64Array, Float64Array]:
-        return self.scores.pairs(self.codes[rows], columns)
+        Returns
+        -------
+        frame
+            Columns ``item``, ``similar`` (the other item's id), ``rank`` and ``similarity``, by
+            item in the order asked, then by rank; the kind of frame is chosen as in `recommend`.
+            Where a model has several stages, their factors are taken together.
 
-    def excluded(self, rows: IntArray) -> Lists:
-        lists = [excluded(rows) for excluded in self._excluded]
-        return Lists.union(lists, len(rows), self.n_columns)
+        Examples
+        --------
+        >>> from marginmf.datasets import make_ratings
+        >>> from marginmf.ratings import HMF
+        >>> data = make_ratings(50, 40, n_factors=2, observed=0.5, random_state=0)
+        >>> model = HMF(n_factors=5, reg=1.0, random_state=0).fit(data.pairs, data.ratings)
+        >>> model.similar_items(7, n=3)["rank"].tolist()
+        [1, 2, 3]
+        """
+        return _similar(self, items, n, "item")
 
-    def _positions(self) -> IntArray | None:
-        """Return the index of every item among the candidates, -1 for none; None: all are."""
-        if self.items is None:
-            return None
-        position = np.full(self.n_items, -1, np.int32)
-        position[self.items] = np.arange(len(self.items))
-        return position
+    def similar_users(self, users: Any, n: int = 10) -> Any:
+        """Return the n users most similar to each of some users, by the cosine of their factors.
+
+        As `similar_items`, with the columns ``user``, ``similar``, ``rank`` and ``similarity``.
+        """
+        return _similar(self, users, n, "user")
 
 
-def similar(model: Any, values: Any, n: int, index: IdIndex, side: str) -> Any:
-    """Return the frame of `similar_items` or `similar_users`; ``side`` names the factors."""
-    factors = getattr(model, side, None)
+def _similar(model: Any, values: Any, n: int, side: Side) -> Any:
+    """Return the frame of `similar_items` or `similar_users`."""
+    check_is_fitted(model)
+    factors = getattr(model, f"{side}_factors_", None)
     if factors is None:
         raise ValueError(
-            f"{type(model).__name__} has no factors, so no {index.what} is more similar than "
-            "another. Use a method with factors, such as HMF, MMMF or ALS."
+            f"{type(model).__name__} has no factors, so no {side} is more similar than another. "
+            "Use a method with factors, such as HMF, MMMF or ALS."
         )
     cosines = _Cosines(as_stages(factors), model._arithmetic())
-    return similar_by(cosines, values, n, index, model.n_jobs)
+    return similar_by(cosines, values, n, model.ratings_.index(side), model.n_jobs)
 
 
 class PairScores(Protocol):

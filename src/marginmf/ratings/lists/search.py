@@ -32,15 +32,11 @@ MORE = 6
 GROWTH = 8
 
 
-class Scorer(Protocol):
-    """What is searched: a matrix of scores, row by row or pair by pair."""
+class ItemScores(Protocol):
+    """Scores of rows, or of users given as codes (-1 is unknown), and of columns."""
 
-    n_rows: int
-    n_columns: int
     #: How much memory one cell of a block takes.
     cell_bytes: int
-    #: How many rows may be asked for at most, because of what `excluded` holds for them.
-    rows_at_a_time: int
     #: How far the scores of blocks may be from those of pairs.
     tolerance: float
 
@@ -49,6 +45,15 @@ class Scorer(Protocol):
 
     def pairs(self, rows: IntArray, columns: IntArray) -> tuple[Float64Array, Float64Array]:
         """Return the scores of single pairs, and what breaks their ties."""
+
+
+class Scorer(ItemScores, Protocol):
+    """What is searched: a matrix of scores."""
+
+    n_rows: int
+    n_columns: int
+    #: How many rows may be asked for at most, because of what `excluded` holds for them.
+    rows_at_a_time: int
 
     def excluded(self, rows: IntArray) -> tuple[IntArray, IntArray]:
         """Return the columns that rows leave out, ascending, in compressed form."""
