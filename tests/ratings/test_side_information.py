@@ -304,7 +304,7 @@ def test_faulty_parameters(kind, params, said):
 
 
 def test_faulty_parameters_of_an_ensemble():
-    with pytest.raises(ValueError, match=r"implicit='x' is not known\. Choose 'both', 'items'"):
+    with pytest.raises(ValueError, match=r"implicit='x' is not known\. Choose one of"):
         MarginEnsemble(implicit="x").fit(*DATA.train)
 
 

@@ -1,12 +1,16 @@
-"""BiasOnly: the exact minimum of the penalised squared error, for every penalty."""
+"""BiasOnly, PMF and ALS, against closed forms and least squares."""
 
 from itertools import pairwise
 
 import numpy as np
 import pytest
 
+from marginmf.backends import get_backend
+from marginmf.backends.specs import Real
 from marginmf.datasets import make_ratings
-from marginmf.ratings import BiasOnly, Ratings
+from marginmf.losses import squared
+from marginmf.ratings import ALS, BiasOnly, Ratings
+from marginmf.ratings.baselines import ridge
 
 TABLE = make_ratings(60, 40, n_factors=2, observed=0.2, random_state=3)
 DATA = Ratings.of(TABLE.pairs, TABLE.ratings)
@@ -98,5 +102,73 @@ def test_fit_is_where_fold_in_stays() -> None:
     model = BiasOnly().fit(DATA)
     for side in ("user", "item"):
         np.testing.assert_allclose(
-            biases(model._placed(side, DATA)), biases(model), rtol=1e-5, atol=1e-6
+            biases(model._folded(side, DATA)), biases(model), rtol=1e-5, atol=1e-6
         )
+
+
+LARGER_TABLE = make_ratings(120, 90, n_factors=3, observed=0.3, random_state=1)
+LARGER = Ratings.of(LARGER_TABLE.pairs, LARGER_TABLE.ratings)
+
+
+def alternate(users: np.ndarray, items: np.ndarray, reg: float, n_iter: int) -> list[float]:
+    """Return the objective after every iteration of the exact method."""
+    backend, targets = get_backend("reference"), LARGER.values - LARGER.values.mean()
+    by_user = (LARGER, Real(squared, targets))
+    by_item = (LARGER.by_item, by_user[1].take(LARGER.item_order))
+    objectives = []
+    for _ in range(n_iter):
+        users = backend.solve_rows(*by_user, items, ridge(reg))
+        items = backend.solve_rows(*by_item, users, ridge(reg))
+        error = targets - backend.scores(LARGER.rows, LARGER.indices, users, items)
+        penalty = reg / 2 * ((users**2).sum() + (items**2).sum())
+        objectives.append(float(error @ error + penalty))
+    return objectives
+
+
+def start_of(model: ALS) -> tuple[np.ndarray, np.ndarray]:
+    """Return the users' and the items' factors that a fit of the model starts from."""
+    points = []
+    model.set_params(callbacks=[lambda progress: points.append(progress.point)]).fit(LARGER)
+    shapes = [
+        (LARGER.n_users, model.n_factors),
+        (LARGER.n_items, model.n_factors),
+        (LARGER.n_users, 0),
+    ]
+    users, items, _ = get_backend().layout(shapes, model.dtype).split(points[0])
+    return users, items
+
+
+@pytest.mark.parametrize("reg", [0.5, 4.0, 20.0])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_objective_is_that_of_the_exact_method(reg: float, dtype: str) -> None:
+    model = ALS(6, reg, random_state=0, max_iter=100, dtype=dtype)
+    start = start_of(model)
+    exact = alternate(*(side.astype(np.float64) for side in start), reg, model.n_iter_)
+    assert model.history_[-1].objective == pytest.approx(exact[-1], rel=1e-3)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_objective_falls_at_every_iteration(dtype: str) -> None:
+    model = ALS(20, 0.1, random_state=0, max_iter=60, tol=1e-5, dtype=dtype).fit(LARGER)
+    assert all(b.objective < a.objective for a, b in pairwise(model.history_))
+
+
+def test_stops_where_rows_of_both_sides_are_solved() -> None:
+    model = ALS(3, 5.0, random_state=0, max_iter=2000, tol=0.0, dtype="float64").fit(LARGER)
+    for side in ("user", "item"):
+        folded, name = model._folded(side, LARGER), f"{side}_factors_"
+        np.testing.assert_allclose(getattr(folded, name), getattr(model, name), atol=2e-4)
+
+
+def test_new_users_get_the_exact_solution() -> None:
+    model = ALS(6, 2.0, random_state=0, dtype="float64").fit(LARGER)
+    targets = LARGER.values - model.offsets_.mean_
+    spec = Real(squared, targets)
+    solved = get_backend("reference").solve_rows(LARGER, spec, model.item_factors_, ridge(2.0))
+    np.testing.assert_allclose(model._folded("user", LARGER).user_factors_, solved, atol=1e-9)
+
+
+def test_threads_do_not_change_a_bit() -> None:
+    one, two = (ALS(40, 2.0, random_state=0, n_jobs=n).fit(LARGER) for n in (1, 2))
+    np.testing.assert_array_equal(one.user_factors_, two.user_factors_)
+    np.testing.assert_array_equal(one.item_factors_, two.item_factors_)

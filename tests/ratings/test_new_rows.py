@@ -7,8 +7,19 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from contracts import synthetic
+from marginmf.backends import get_backend
+from marginmf.backends.specs import TwoLevel
+from marginmf.losses import TWO_LEVEL
 from marginmf.ratings import ALS, HMF, MMMF, PMF, PMMMF, BiasOnly, Ratings
+from marginmf.ratings.fitting.objective import (
+    LARGEST_BLOCK,
+    SMALLEST_BLOCK,
+    RowObjective,
+    block_bounds,
+    solve_rows,
+)
 from marginmf.ratings.ids import IdIndex
+from marginmf.solvers import minimise_rows
 from marginmf.thresholds import REACH
 
 LEVELS = np.array([1.0, 2.0, 3.0, 4.0, 5.0])
@@ -58,14 +69,14 @@ def least(function, n):
 
 
 def rows_of(side, model, which):
-    """Return the stars of one newcomer, and the codes of the other side that they belong to."""
+    """Return the stars of one new row, and the codes of the other side that they belong to."""
     data = model.ratings_
     mine = (data.rows if side == "user" else data.indices) == which
     return data.values[mine], (data.indices if side == "user" else data.rows)[mine]
 
 
-def place(model, side):
-    """Return the model with newcomers, who come with the ratings of PAIRS beyond the training."""
+def folded_in(model, side):
+    """Return the model with new rows, which come with the ratings of PAIRS beyond the training."""
     if side == "user":
         return model.fold_in(*NEW)
     known, moved = PAIRS[IS_TRAINED], RATINGS[IS_TRAINED]
@@ -75,10 +86,10 @@ def place(model, side):
 @pytest.mark.parametrize("side", ["user", "item"])
 @pytest.mark.parametrize("which", [0, 3, 7])
 def test_hmf_rows_are_exact(side, which):
-    placed = place(fitted(HMF, reg=[0.5, 1.0, 1.5, 2.0]), side)
-    stars, columns = rows_of(side, placed, which)
+    folded = folded_in(fitted(HMF, reg=[0.5, 1.0, 1.5, 2.0]), side)
+    stars, columns = rows_of(side, folded, which)
     for q in range(4):
-        given, rows = placed.item_factors_[q], placed.user_factors_[q]
+        given, rows = folded.item_factors_[q], folded.user_factors_[q]
         if side == "item":
             given, rows = rows, given
 
@@ -93,7 +104,7 @@ def test_hmf_rows_are_exact(side, which):
 @pytest.mark.parametrize("which", [0, 3, 7])
 def test_mmmf_rows_are_exact(which, threshold):
     model = fitted(MMMF, threshold=threshold)
-    users, items = (place(model, side) for side in ("user", "item"))
+    users, items = (folded_in(model, side) for side in ("user", "item"))
     reach = REACH[threshold]
 
     stars, columns = rows_of("user", users, which)
@@ -125,7 +136,7 @@ def test_mmmf_rows_are_exact(which, threshold):
 @pytest.mark.parametrize("which", [0, 3, 7])
 def test_pmmmf_rows_are_exact(which):
     model = fitted(PMMMF)
-    users, items = (place(model, side) for side in ("user", "item"))
+    users, items = (folded_in(model, side) for side in ("user", "item"))
 
     stars, columns = rows_of("user", users, which)
     given = users.item_factors_[columns]
@@ -154,16 +165,16 @@ def test_pmmmf_rows_are_exact(which):
 @pytest.mark.parametrize("bias", [False, True])
 def test_least_squares_rows_are_ridge_regressions(side, make, bias):
     model = fitted(make, bias=bias)
-    placed = place(model, side)
-    offsets = placed.offsets_
+    folded = folded_in(model, side)
+    offsets = folded.offsets_
     for which in range(3):
-        stars, columns = rows_of(side, placed, which)
+        stars, columns = rows_of(side, folded, which)
         if side == "user":
-            given, row = placed.item_factors_[columns], placed.user_factors_[which]
+            given, row = folded.item_factors_[columns], folded.user_factors_[which]
             left = stars - offsets.mean_ - offsets.item_biases_[columns]
             own = offsets.user_biases_[which]
         else:
-            given, row = placed.user_factors_[columns], placed.item_factors_[which]
+            given, row = folded.user_factors_[columns], folded.item_factors_[which]
             left = stars - offsets.mean_ - offsets.user_biases_[columns]
             own = offsets.item_biases_[which]
         assert own == pytest.approx(left.sum() / (len(stars) + 5) if bias else 0.0)
@@ -171,14 +182,14 @@ def test_least_squares_rows_are_ridge_regressions(side, make, bias):
         np.testing.assert_allclose(row, np.linalg.solve(gram, given.T @ (left - own)), atol=1e-9)
 
 
-def test_pmf_without_a_penalty_places_users_with_fewer_ratings_than_factors():
+def test_pmf_without_a_penalty_learns_users_with_fewer_ratings_than_factors():
     model = fitted(PMF, reg=0.0)
     folded = model.fold_in(NEW[0][:2], NEW[1][:2])
     assert np.isfinite(folded.user_factors_).all()
     np.testing.assert_allclose(folded.predict(NEW[0][:2]), NEW[1][:2])
 
 
-def test_bias_only_newcomers_have_damped_means():
+def test_bias_only_gives_new_rows_damped_means():
     pairs = [("ann", "x"), ("ann", "y"), ("bob", "x"), ("bob", "y")]
     model = BiasOnly(reg=1.0).fit(pairs, [5, 3, 4, 2])
     cy = model.fold_in([("cy", "x"), ("cy", "y")], [2, 2])
@@ -252,18 +263,18 @@ def test_ids_of_other_types_may_join():
     assert model.users_.ids[-1] == "new"
 
 
-def test_frequencies_after_each_way_to_take_newcomers_in():
+def test_frequencies_after_each_way_to_take_new_users_in():
     model = fitted(ALS)
     item = int(NEW[0][0, 1])
-    place = model.items_.encode([item])[0]
-    trained = model._frequencies.by_item[place].copy()
+    code = model.items_.encode([item])[0]
+    trained = model._frequencies.by_item[code].copy()
     folded = model.fold_in(*NEW)
-    np.testing.assert_array_equal(folded._frequencies.by_item[place], trained)
+    np.testing.assert_array_equal(folded._frequencies.by_item[code], trained)
     n_ratings = np.bincount(folded.ratings_.rows)
     np.testing.assert_array_equal(folded._frequencies.by_user.sum(axis=1), n_ratings)
     model.update_users(*NEW)
     gained = np.bincount(NEW[1][NEW[0][:, 1] == item].astype(int) - 1, minlength=5)
-    np.testing.assert_array_equal(model._frequencies.by_item[place], trained + gained)
+    np.testing.assert_array_equal(model._frequencies.by_item[code], trained + gained)
     np.testing.assert_array_equal(model._frequencies.overall, np.bincount(RATINGS.astype(int))[1:])
 
 
@@ -318,3 +329,29 @@ def test_bias_only_treats_unrated_items_as_unknown():
     items = IdIndex(["x", "y", "z"], "item")
     data = Ratings.of([("ann", "x"), ("bob", "y"), ("ann", "y")], [1, 5, 5], items=items)
     assert np.isnan(BiasOnly().fit(data).predict([("ann", "z")], unknown="nan")).all()
+
+
+@given(n_rows=st.integers(0, 10_000), n_threads=st.integers(1, 16))
+def test_blocks_cover_the_rows_and_are_neither_large_nor_small(n_rows, n_threads):
+    bounds = block_bounds(n_rows, n_threads)
+    assert bounds[0] == 0
+    assert bounds[-1] == n_rows
+    lengths = np.diff(bounds)
+    assert lengths.max() <= LARGEST_BLOCK
+    assert len(lengths) == 1 or lengths.min() >= SMALLEST_BLOCK
+
+
+@pytest.mark.parametrize("n_threads", [1, 3])
+def test_blocks_and_threads_do_not_matter(n_threads):
+    n_users = 5 * SMALLEST_BLOCK
+    data = Ratings.of(*synthetic((1, 2, 3), n_users=n_users, n=12 * n_users))
+    items = np.random.default_rng(0).normal(size=(data.n_items, 6)).astype(np.float32)
+    spec = TwoLevel(TWO_LEVEL["smooth_hinge"], cut=1)
+    objective = RowObjective(data, spec, 0.3, items, get_backend())
+    start = np.zeros((data.n_users, 6), np.float32)
+    found, _ = solve_rows(objective, n_threads)
+    np.testing.assert_array_equal(found, minimise_rows(objective, start))
+    last = np.arange(3 * SMALLEST_BLOCK + 1, data.n_users)
+    np.testing.assert_array_equal(found[last], minimise_rows(objective.take(last), start[last]))
+    norms = [np.linalg.norm(objective(points)[1], axis=1) for points in (found, start)]
+    assert (norms[0] <= 1.1e-5 * norms[1]).all()

@@ -1,13 +1,16 @@
-"""PMMMF's boundaries between the levels that a user used."""
+"""The max-margin factorisers: boundaries between prototypes, and their solver."""
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from marginmf.ratings import PMMMF
+from contracts import synthetic
+from marginmf.ratings import MMMF, PMF, PMMMF
+from marginmf.ratings.factoriser import ratings_solver
 from marginmf.ratings.fitting.calibration import count_above
 from marginmf.ratings.max_margin import boundaries
+from marginmf.solvers import LBFGS, ConjugateGradient, GradientDescent
 
 # Other work on the machine must not fail a test.
 patient = settings(deadline=None)
@@ -87,3 +90,24 @@ def test_fitted_model_has_the_prototypes_of_its_own_scores() -> None:
             expected = own.mean() if len(own) else np.nan
             np.testing.assert_allclose(model.prototypes_[i, r], expected)
         np.testing.assert_allclose(model.boundaries_[i], oracle(model.prototypes_[i], counts))
+
+
+DATA = synthetic((1, 2, 3, 4, 5))
+
+
+def test_ratings_ask_for_one_remembered_step_unless_a_solver_is_given():
+    assert ratings_solver("lbfgs") == LBFGS(memory=1)
+    assert ratings_solver("cg") == ConjugateGradient()
+    assert ratings_solver("gd") == GradientDescent()
+    own = LBFGS()
+    assert ratings_solver(own) is own
+    assert own.memory == 5
+
+
+@pytest.mark.parametrize("kind", [MMMF, PMF])
+def test_the_solver_by_its_name_is_the_one_with_one_remembered_step(kind):
+    def factors(solver):
+        return kind(3, 0.5, solver=solver, max_iter=8, random_state=0).fit(*DATA).user_factors_
+
+    np.testing.assert_array_equal(factors("lbfgs"), factors(LBFGS(memory=1)))
+    assert not np.array_equal(factors("lbfgs"), factors(LBFGS()))
