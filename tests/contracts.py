@@ -77,12 +77,14 @@ class RatingsEstimatorContract(NewRowsContract):
         raise NotImplementedError
 
     @pytest.fixture(scope="class")
-    def data(self):
-        return synthetic(self.scale)
+    @classmethod
+    def data(cls):
+        return synthetic(cls.scale)
 
     @pytest.fixture(scope="class")
-    def fitted(self, data):
-        return self.make().fit(*data)
+    @classmethod
+    def fitted(cls, data):
+        return cls().make().fit(*data)
 
     @pytest.fixture
     def model(self, fitted):

@@ -176,7 +176,33 @@ class TestMMMF(MarginContract):
         assert self.make().fit(pairs, ratings).score(pairs, ratings) > -0.2
 
 
-class TestMMMFImmediate(MarginContract):
+class Variant(NewRowsContract):
+    """Another setting of an estimator: what depends on it, beside what new rows are like."""
+
+    scale, UNKNOWN = (1, 2, 3, 4, 5), RatingsEstimatorContract.UNKNOWN
+    histories = RatingsEstimatorContract.histories
+    test_objective_never_rises = RatingsEstimatorContract.test_objective_never_rises
+    test_same_seed = RatingsEstimatorContract.test_same_seed_same_answer_whatever_the_threads
+    test_saved = RatingsEstimatorContract.test_a_saved_and_loaded_model_is_the_same_to_the_last_bit
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def data(cls):
+        return synthetic(cls.scale)
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def fitted(cls, data):
+        return cls().make().fit(*data)
+
+    @pytest.fixture
+    def model(self, fitted):
+        return copy(fitted)
+
+
+class TestMMMFImmediate(Variant):
+    test_every_loss = MarginContract.test_every_loss_with_every_solver
+
     def make(self, **params):
         return MMMF(threshold="immediate", **defaults(params))
 
@@ -231,41 +257,28 @@ class TestALS(FactoriserContract):
             self.make(reg=0).fit(*data)
 
 
-class TestALSWithBiases(FactoriserContract):
+class TestALSWithBiases(Variant):
     def make(self, **params):
         return ALS(bias=True, **defaults(params))
 
 
-class FromRaters(NewRowsContract):
-    """What new rows are like where factors are built from who rated what."""
-
-    scale = (1, 2, 3, 4, 5)
+class TestMMMFFromRaters(Variant):
     built_from_raters = True
 
-    @pytest.fixture(scope="class")
-    def data(self):
-        return synthetic(self.scale)
-
-    @pytest.fixture(scope="class")
-    def fitted(self, data):
-        return self.make(calibrate=False).fit(*data)
-
-    @pytest.fixture
-    def model(self, fitted):
-        return copy(fitted)
-
-
-class TestMMMFFromRaters(FromRaters):
     def make(self, **params):
         return MMMF(implicit="both", **defaults(params))
 
 
-class TestHMFFromRaters(FromRaters):
+class TestHMFFromRaters(Variant):
+    built_from_raters = True
+
     def make(self, **params):
         return HMF(implicit="items", reg_implicit=2.0, **defaults(params))
 
 
-class TestALSFromRaters(FromRaters):
+class TestALSFromRaters(Variant):
+    built_from_raters = True
+
     def make(self, **params):
         return ALS(implicit="both", bias=True, **defaults(params))
 

@@ -22,13 +22,8 @@ from marginmf.backends.threads import SMALLEST_TASK
 from marginmf.checkpoints import CheckpointLike, Journal, open_journal
 from marginmf.metrics import mean_absolute_error
 from marginmf.ratings.data import Ratings, observed
-from marginmf.ratings.fitting.calibration import (
-    ANSWERS,
-    PAIR_WORK,
-    Calibrator,
-    count_above,
-    distribution_of,
-)
+from marginmf.ratings.fitting import calibration
+from marginmf.ratings.fitting.calibration import Calibrator, distribution_of
 from marginmf.ratings.fitting.fallback import LevelFrequencies
 from marginmf.ratings.fitting.new_rows import NewRows, join_arrays
 from marginmf.ratings.fitting.validation import ValidationSplit, calibrated_on, calibration_seed
@@ -58,6 +53,18 @@ class RatingsPredictor(Savable, BaseEstimator, ABC):
     (`_margins`); `RealValued` and `Distributional` ask for less.  They may say how the margins of a
     block are found faster than one by one (`_margin_block`), and how new users or items are learned
     while the others stay (`_fold_in`).
+
+    Parameters
+    ----------
+    calibrate : bool
+        Whether `fit` learns how margins become probabilities, which `predict` answers with: on a
+        tenth of the ratings that a first part of the fit does not see.  With False, the first call
+        that needs probabilities takes about as long as another fit.
+    n_jobs : int or None
+        Threads, as in scikit-learn: None is one, -1 is all.  The result does not depend on it, to
+        the last bit on one machine.
+    verbose : int
+        1 shows a progress bar on standard error.
 
     Attributes
     ----------
@@ -91,7 +98,7 @@ class RatingsPredictor(Savable, BaseEstimator, ABC):
     _item_arrays: ClassVar[tuple[str, ...]] = ()
     #: Whether side information is of any use to the method.
     _takes_features: ClassVar[bool] = False
-    _decode = staticmethod(count_above)
+    _decode = staticmethod(calibration.count_above)
     _calibration_seed: int = 0
     #: What is known of users and items without the method.
     _frequencies: LevelFrequencies
@@ -131,12 +138,7 @@ class RatingsPredictor(Savable, BaseEstimator, ABC):
         checkpoint : path or Checkpoint, optional
             A folder that keeps what was done while the fit runs.  If it is interrupted or killed,
             the same call goes on from there and ends at the same answer, to the last bit on the
-            same machine.  The folder is removed when the fit has succeeded.  See
-            `marginmf.checkpoints.Checkpoint`.
-
-        Returns
-        -------
-        self
+            same machine.  It is removed after the fit; see `marginmf.checkpoints.Checkpoint`.
         """
         data = self._read(pairs, ratings).with_features(user_features, item_features)
         if not self._takes_features and (data.user_features or data.item_features) is not None:
@@ -192,7 +194,7 @@ class RatingsPredictor(Savable, BaseEstimator, ABC):
         """
         check_option("output", output, ("median", "mode", "mean", "rule"))
         if output != "rule":
-            return ANSWERS[output](self.predict_proba(pairs, unknown), self.levels_)
+            return calibration.ANSWERS[output](self.predict_proba(pairs, unknown), self.levels_)
         users, items, known = self._encoded(pairs, unknown)
         predicted = self.levels_[self._decode(self._code_margins(users, items))]
         return np.where(known, predicted, np.nan) if unknown == "nan" else predicted
@@ -202,11 +204,6 @@ class RatingsPredictor(Savable, BaseEstimator, ABC):
 
         The probabilities are calibrated on held-out ratings: of the ratings that are said to be
         at a level with probability 0.7, about 70 % are.  See `fit_calibrator`.
-
-        Parameters
-        ----------
-        pairs, unknown
-            As in `predict`.
 
         Returns
         -------
@@ -293,7 +290,7 @@ class RatingsPredictor(Savable, BaseEstimator, ABC):
         assert calibrator is not None
         margins, threads = (
             self._member_margins(users, items),
-            self._n_threads(PAIR_WORK * len(users)),
+            self._n_threads(calibration.PAIR_WORK * len(users)),
         )
         return calibrator.above_pairs(margins, self._frequencies, users, items, threads)
 

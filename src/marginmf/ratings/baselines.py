@@ -42,15 +42,9 @@ class BiasOnly(RealValued):
     reg : float
         The regularisation strength: as if every user and item had this many more ratings at the
         mean.
-    max_iter : int
-        The most steps of conjugate gradients; ten are usually enough.
-    tol : float
-        Stop when a step lowers the objective by less than this share of it, on the average of the
-        last three.
-    calibrate : bool
-        Whether `fit` learns how estimates become probabilities, which `predict` answers with.
-    n_jobs : int or None
-        Not used: there is too little to do.
+    max_iter, tol
+        When to stop: after this many steps of conjugate gradients, of which ten are usually enough,
+        or when one (on the average of the last three) lowers the objective by less than this share.
 
     Attributes
     ----------

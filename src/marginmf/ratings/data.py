@@ -255,12 +255,7 @@ class Ratings(Rows):
         return self if side == "user" else self.by_item
 
     def subset(self, kept: BoolArray) -> "Ratings":
-        """Return the marked entries as ratings; users, items and levels keep their codes.
-
-        >>> data = Ratings.of([("ann", "x"), ("ann", "y"), ("bob", "x")], [1, 2, 3])
-        >>> data.subset(np.array([True, False, False]))
-        Ratings(1 ratings of 2 items by 2 users, levels 1, 2, 3)
-        """
+        """Return the marked entries as ratings; users, items and levels keep their codes."""
         counts = np.bincount(self.rows[kept], minlength=self.n_users)
         indptr = np.concatenate([[0], counts.cumsum()]).astype(np.int64)
         exact = None if self.exact is None else self.exact[kept]
@@ -383,12 +378,7 @@ def _without_duplicates(
 
 
 def restricted(data: Ratings, side: Side, ids: IdIndex) -> Ratings:
-    """Return the ratings by some users, or of some items, alone; the other side stays whole.
-
-    >>> data = Ratings.of([("ann", "x"), ("bob", "x"), ("bob", "y")], [1, 2, 2])
-    >>> restricted(data, "user", IdIndex(["bob"]))
-    Ratings(2 ratings of 2 items by 1 users, levels 1, 2)
-    """
+    """Return the ratings by some users, or of some items, alone; the other side stays whole."""
     users = ids if side == "user" else data.users
     items = ids if side == "item" else data.items
     rows = users.encode(data.users.ids)[data.rows]

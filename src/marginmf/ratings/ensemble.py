@@ -153,11 +153,6 @@ class MarginEnsemble(RatingsEstimator):
         item has on average, from 16 to 32; without ``implicit`` for every four, from 4 to 32.
     random_state : int, Generator or None
         Seeds the bags and the members.
-    n_jobs : int or None
-        Members that are fitted side by side: None is one, -1 is one for each core.  The result
-        does not depend on it.
-    verbose : int
-        1 shows a progress bar on standard error.
 
     Attributes
     ----------

@@ -214,11 +214,9 @@ class RatingsEstimator(SimilarByFactors, RatingsPredictor):
         frame
             Columns ``item`` (that the user rated), ``rating`` (the user's), ``contribution`` to
             the score (HMF: to the mean of the stages' scores) and ``to_take`` (to the chance that
-            the user takes the item), from most for to most against.
-            Where factors are built from raters or side information, further columns tell how much
-            of a contribution is due to the item's own ratings (``from_ratings``), to who rated it
-            (``from_raters``) and to its side information (``from_features``).
-            Its library is the first of pandas, polars and pyarrow that is installed.
+            the user takes the item), from most for to most against.  Where factors are built from
+            raters or side information, ``from_ratings``, ``from_raters`` and ``from_features`` tell
+            what contributions are due to: the item's own ratings, who rated it, or features.
 
         Examples
         --------

@@ -64,10 +64,6 @@ class Factoriser(RatingsEstimator):
     holdouts : int
         On how many random tenths of the ratings ``reg="auto"`` is chosen.  With more of them the
         choice varies less and takes longer.
-    calibrate : bool
-        Whether `fit` learns how margins become probabilities, which `predict` answers with: on a
-        tenth of the ratings that a first part of the fit does not see.  With False, the first call
-        that needs probabilities takes about as long as another fit.
     max_iter, tol
         When to stop: after this many iterations, or when one of them (on the average of the last
         three) lowers the objective by less than this share of it.
@@ -79,16 +75,11 @@ class Factoriser(RatingsEstimator):
         iterations in a row without a new smallest error to stop.
     random_state : int, Generator or None
         Seeds the start.
-    n_jobs : int or None
-        Threads, as in scikit-learn: None is one, -1 is all.  The result does not depend on it, to
-        the last bit on one machine.
     backend : str or Backend
         Where the arithmetic is done: ``"cpu"``, ``"reference"`` (NumPy: slow, the oracle of the
         tests), or an object; see `marginmf.backends`.
     dtype : {"float32", "float64"}
         Of the factors; sums are made in float64.
-    verbose : int
-        1 shows a progress bar on standard error.
     callbacks : sequence of callable
         Called with a `marginmf.solvers.Progress` after every iteration; returning True stops.
 
@@ -97,20 +88,18 @@ class Factoriser(RatingsEstimator):
     user_factors_, item_factors_ : array
         The factors, a row for each of ``users_.ids`` and ``items_.ids``.
     reg_ : float
-        The regularisation strength that was used.
+        The regularisation strength that was used.  (HMF has one for each stage of this and of all
+        attributes below but ``n_evaluations_``.)
     reg_path_ : RegularisationPath
         The error on held-out ratings along the candidates (with ``reg="auto"``).
     history_ : list of Record
         Objective, gradient norm, evaluations and seconds after every iteration.
-    n_iter_ : int
-        How many iterations were made.
-    n_evaluations_ : int
-        How many gradients they took.
+    n_iter_, n_evaluations_ : int
+        How many iterations were made, and how many gradients they took.
     stop_reason_ : str
         Why the solver stopped.
     validation_errors_ : list of float
-        The error on held-out ratings at the start and after every iteration (with
-        ``early_stopping``).
+        The error on held-out ratings along the iterations (with ``early_stopping``).
     """
 
     n_factors: int | str = "auto"

@@ -32,16 +32,8 @@ from marginmf.ratings.tables import is_frame, listed
 class FeatureTable(FeatureCells):
     """Features of users or items as they were given, checked; make one with `FeatureTable.of`.
 
-    Parameters
-    ----------
-    what : {"user", "item"}
-        Whose features they are.
-    ids : array of shape (n_rows,)
-        Their ids, each once.
-    columns : dict
-        By name, numbers (NaN where missing) or objects (None where missing).
-    weights : csr_array, optional
-        The matrix, if one was given; then there are no columns.
+    Columns are numbers (NaN where missing) or objects (None where missing); there are none if a
+    matrix was given, which is in ``weights`` then.
     """
 
     @classmethod

@@ -50,8 +50,7 @@ class HalvingSearch(BaseEstimator):
     """Find the parameters of a factoriser that predict held-out ratings best, by halving.
 
     All candidates learn from the same ratings for a few iterations.  The better part of them goes
-    on from where it stopped, for ``factor`` times as many iterations, and so on until one is left:
-    most candidates never cost more than their first iterations.
+    on from where it stopped, for ``factor`` times as many iterations, and so on until one is left.
 
     Parameters
     ----------
@@ -67,8 +66,7 @@ class HalvingSearch(BaseEstimator):
     factor : int
         One in ``factor`` candidates goes on, for ``factor`` times as many iterations.
     min_iter : int
-        Iterations of the first rung, for each stage.  Too few favour candidates that learn fast and
-        then learn the noise.
+        Iterations of the first rung.  Too few favour candidates that learn fast and then the noise.
     holdouts : int
         On how many random tenths of the ratings candidates are judged.
     metric : callable

@@ -174,10 +174,6 @@ def as_ids(values: Any, index: IdIndex) -> Array:
     Anything that is not iterable, a string, or something that the vocabulary knows as an id (a
     tuple, say) is one id; a column of a frame, an array, a list or any other iterable holds many.
     A frame is asked for its column of that name, or for its only column.
-
-    >>> index = IdIndex([("ann", 1), ("bob", 2)], "user")
-    >>> as_ids(("bob", 2), index).tolist(), as_ids(("b", "a", "b"), index).tolist()
-    ([('bob', 2)], ['b', 'a'])
     """
     column = column_of(values, index.what)
     if column is not None:

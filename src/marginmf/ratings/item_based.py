@@ -176,9 +176,7 @@ class EASE(ItemBased):
             n_neighbours = None if len(self.items_) <= MOST_ITEMS else NEIGHBOURS
         if n_neighbours is None:
             return lambda strength: closed_form(taken, strength)
-        threads = n_threads(self.n_jobs)
-        near = Neighbourhoods.of(taken, None, int(n_neighbours), threads)
-        return lambda strength: near.weights(strength, threads)
+        return Neighbourhoods.learner(taken, n_threads(self.n_jobs), int(n_neighbours))
 
     def _check(self, data: Ratings) -> None:
         super()._check(data)

@@ -268,9 +268,6 @@ def boundaries(prototypes: FloatArray, counts: IntArray) -> FloatArray:
     the way from one prototype to the other in the ratio of their counts, and the levels in
     between are passed over: their boundaries are the same.  Levels below the lowest used one and
     above the highest are never predicted.
-
-    >>> boundaries(np.array([[0.0, np.nan, 4.0]]), np.array([[3, 0, 1]]))
-    array([[3., 3.]])
     """
     n_users, n_levels = prototypes.shape
     used = counts > 0
@@ -311,18 +308,6 @@ class HMF(TwoLevelFactoriser):
     ----------
     user_factors_, item_factors_ : array of shape (n_levels - 1, n_ids, n_factors)
         The factors of every stage.
-    reg_ : list of float
-        The regularisation strength of every stage.
-    reg_path_ : list of RegularisationPath
-        The error on held-out ratings along the candidates of every stage (``reg="auto"``).
-    history_ : list of list of Record
-        What every iteration of every stage gave.
-    n_iter_ : array of shape (n_levels - 1,)
-        How many iterations every stage took.
-    stop_reason_ : list of str
-        Why the solver stopped, for every stage.
-    validation_errors_ : list of list of float
-        The zero-one errors of every stage along its iterations (with ``early_stopping``).
 
     Examples
     --------

@@ -8,7 +8,7 @@ idea of Hu, Koren and Volinsky, "Collaborative filtering for implicit feedback d
 """
 
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -38,9 +38,6 @@ def row_strengths(reg: float, weight: float, indptr: IntArray, n_columns: int) -
 
     More is known of rows with many pairs, and a penalty of one strength would be too weak for them
     or too strong for the others.
-
-    >>> row_strengths(0.5, 0.1, np.array([0, 3, 18]), 10)
-    array([1., 2.])
     """
     strengths: Float64Array = reg * np.sqrt(np.diff(indptr) + weight * n_columns)
     return strengths
@@ -108,20 +105,16 @@ class NewUsers(RowObjective):
         weight: float,
         strengths: Float64Array,
         backend: Backend,
-        weighted_gram: FloatArray | None = None,
     ) -> None:
         super().__init__(rows, SPEC, 0.0, items, backend)
-        self.weight, self.strengths = weight, strengths
-        if weighted_gram is None:
-            weighted_gram = (weight * gram(items)).astype(items.dtype)
-        self.weighted_gram = weighted_gram
+        self.strengths = strengths
+        self.weighted_gram = (weight * gram(items)).astype(items.dtype)
 
-    def take(self, which: IntArray) -> "NewUsers":
+    def take(self, which: IntArray) -> Self:
         """Return the objective of some rows."""
-        return NewUsers(
-            *(self.data.take(which), self.given, self.weight, self.strengths[which]),
-            *(self.backend, self.weighted_gram),
-        )
+        some = super().take(which)
+        some.strengths = self.strengths[which]
+        return some
 
     def __call__(self, points: FloatArray) -> tuple[Float64Array, FloatArray]:
         """Return the value of every row, and the gradient by every row."""

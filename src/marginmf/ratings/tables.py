@@ -199,21 +199,10 @@ class Coded(NamedTuple):
 
 
 def coded(values: FloatArray, levels: Any = None, n_levels: int | None = None) -> Coded:
-    """Return the scale, found or given, and every rating's index on it.
+    """Return the scale, by default the values that occur, and every rating's index on it.
 
-    Parameters
-    ----------
-    values : array
-        The ratings.
-    levels : sequence of float, optional
-        The scale; by default the values that occur.
-    n_levels : int, optional
-        Bin the values where there are more of them; with ``levels``, put each at the nearest.
-
-    Examples
-    --------
-    >>> coded(np.array([1.0, 2.5, 2.0, 9.0]), n_levels=2).levels
-    array([1.5 , 5.75])
+    With ``n_levels``, values are binned where there are more of them; if there are levels too, each
+    is put at the nearest.
     """
     if n_levels is not None and (isinstance(n_levels, bool) or n_levels < 2):
         raise ValueError(f"n_levels={n_levels!r} must be a whole number >= 2.")

@@ -191,12 +191,6 @@ def without_noise(features: Float64Array, noise: Float64Array) -> tuple[Float64A
     small for ``x``; those fitted to ``E[x | x + e] = mean + (C - D) C^-1 (x + e - mean)`` are not
     (regression calibration).  What remains unknown of ``x`` has covariance
     ``(C - D) - (C - D) C^-1 (C - D)``.
-
-    >>> rng = np.random.default_rng(0)
-    >>> x, e = rng.normal(size=(2, 100_000, 1))
-    >>> guess, left = without_noise(x + e, np.eye(1))
-    >>> round(float(guess.std() / (x + e).std()), 2), left.round(2)
-    (0.5, array([[0.5]]))
     """
     centre = features.mean(axis=0)
     sizes, axes = np.linalg.eigh(np.atleast_2d(np.cov(features, rowvar=False)))
@@ -214,19 +208,12 @@ def falling(above: Float64Array) -> Float64Array:
     """Return the probabilities with those that rise along a row held down.
 
     A rating above a level is above all lower levels too.
-
-    >>> falling(np.array([[0.9, 0.4, 0.6, 0.1]]))
-    array([[0.9, 0.4, 0.4, 0.1]])
     """
     return np.minimum.accumulate(above, axis=1)
 
 
 def distribution_of(above: Float64Array) -> Float64Array:
-    """Return the probability of each level from those of being above each but the last.
-
-    >>> distribution_of(np.array([[0.9, 0.5]])).round(2)
-    array([[0.1, 0.4, 0.5]])
-    """
+    """Return the probability of each level from those of being above each but the last."""
     n_pairs, n_steps = above.shape
     distribution = np.empty((n_pairs, n_steps + 1))
     # Level after level: long columns take NumPy a fraction of the time of many short rows.
@@ -238,11 +225,7 @@ def distribution_of(above: Float64Array) -> Float64Array:
 
 
 def never_certain(above: Float64Array) -> Float64Array:
-    """Return the probabilities drawn a little together, so that no level is impossible.
-
-    >>> bool((distribution_of(never_certain(np.array([[1.0, 0.5, 0.5]]))) > 0).all())
-    True
-    """
+    """Return the probabilities drawn a little together, so that no level is impossible."""
     shrink, shift = certainty(above.shape[1])
     together: Float64Array = shrink * above + shift
     return together
@@ -291,50 +274,31 @@ def count_above(margins: FloatArray) -> IntArray:
     """Return how many levels lie below the score (MMMF, PMMMF, rounding to the nearest level).
 
     Right even where a user's thresholds are out of order.
-
-    >>> count_above(np.array([[2.0, 0.5, -1.0], [0.0, -1.0, -2.0]]))
-    array([2, 0])
     """
     above: IntArray = np.count_nonzero(margins > 0, axis=1)
     return above
 
 
 def first_below(margins: FloatArray) -> IntArray:
-    """Return the first level that the score is not above, the last level if none (HMF).
-
-    >>> first_below(np.array([[2.0, -0.5, 1.0], [0.0, 1.0, 2.0]]))
-    array([1, 3])
-    """
+    """Return the first level that the score is not above, the last level if none (HMF)."""
     below = margins < 0
     first: IntArray = np.where(below.any(axis=1), below.argmax(axis=1), margins.shape[1])
     return first
 
 
 def median(distribution: Float64Array, levels: Float64Array) -> Float64Array:
-    """Return the lowest level that at least half of the probability is at or below.
-
-    >>> median(np.array([[0.3, 0.3, 0.4]]), np.array([1.0, 2.0, 4.0]))
-    array([2.])
-    """
+    """Return the lowest level that at least half of the probability is at or below."""
     below = distribution[:, :-1].cumsum(axis=1) < 0.5
     return _kept_unknown(distribution, levels[np.count_nonzero(below, axis=1)])
 
 
 def mode(distribution: Float64Array, levels: Float64Array) -> Float64Array:
-    """Return the most probable level.
-
-    >>> mode(np.array([[0.3, 0.3, 0.4]]), np.array([1.0, 2.0, 4.0]))
-    array([4.])
-    """
+    """Return the most probable level."""
     return _kept_unknown(distribution, levels[distribution.argmax(axis=1)])
 
 
 def mean(distribution: Float64Array, levels: Float64Array) -> Float64Array:
-    """Return the expected rating.
-
-    >>> mean(np.array([[0.3, 0.3, 0.4]]), np.array([1.0, 2.0, 4.0]))
-    array([2.5])
-    """
+    """Return the expected rating."""
     # Not a matrix product: BLAS rounds a row by what else there is.
     expected: Float64Array = np.einsum("nq,q->n", distribution, levels)
     return expected

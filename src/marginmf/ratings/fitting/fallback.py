@@ -75,14 +75,7 @@ class LevelFrequencies:
         return self.user_biases if side == "user" else self.item_biases
 
     def distribution(self, users: IntArray, items: IntArray) -> Float64Array:
-        """Return the probability of each level for each pair; code -1 means unknown.
-
-        >>> data = Ratings.of([("ann", "x"), ("bob", "x"), ("bob", "y")], [1, 1, 5])
-        >>> frequencies = LevelFrequencies.of(data)
-        >>> frequencies.distribution(np.array([-1, -1]), np.array([-1, 0])).round(2)
-        array([[0.6 , 0.4 ],
-               [0.71, 0.29]])
-        """
+        """Return the probability of each level for each pair; code -1 means unknown."""
         counts = self._pair_counts(users, items)
         distribution: Float64Array = counts / counts.sum(axis=1, keepdims=True)
         return distribution
@@ -101,11 +94,6 @@ class LevelFrequencies:
         """Return a table of `side_features`, and the row that each of the codes has in it.
 
         A row for every id where there are more codes than ids: each is then computed once.
-
-        >>> data = Ratings.of([("ann", "x"), ("bob", "x"), ("bob", "y")], [1, 1, 5])
-        >>> table, rows = LevelFrequencies.of(data).features_table("item", np.array([1, 0, 1]))
-        >>> table[:, 0].round(2), rows
-        (array([-0.92,  0.  ]), array([1, 0, 1]))
         """
         counts, biases = self.counts(side), self.biases(side)
         if len(codes) < len(counts):

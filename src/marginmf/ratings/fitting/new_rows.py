@@ -144,11 +144,6 @@ def updated(data: Ratings, new: Ratings) -> Ratings:
     """Return ratings together with new ones, on the same scale.
 
     A new rating of a pair that has one replaces it.
-
-    >>> old = Ratings.of([("ann", "x"), ("ann", "y")], [1, 2])
-    >>> new = Ratings.of([("bob", "x"), ("ann", "y")], [2, 1])
-    >>> updated(old, new).values
-    array([1., 1., 2.])
     """
     users, items = data.users.union(new.users), data.items.union(new.items)
     parts = (data, new)

@@ -12,7 +12,8 @@ add to it, the other side given, and `solve_rows` minimises it.
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from copy import copy
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -139,13 +140,13 @@ class RowObjective:
         factors, thresholds = points[:, :n_factors], points[:, n_factors:]
         return np.ascontiguousarray(factors), np.ascontiguousarray(thresholds)
 
-    def take(self, which: IntArray) -> "RowObjective":
+    def take(self, which: IntArray) -> Self:
         """Return the objective of some rows."""
-        spec = self.spec.take(self.data.entries_of(which))
-        return RowObjective(
-            *(self.data.take(which), spec, self.reg, self.given, self.backend),
-            *(self.means[which], None if self.usual is None else self.usual.take(which)),
-        )
+        some = copy(self)
+        some.data, some.spec = self.data.take(which), self.spec.take(self.data.entries_of(which))
+        some.means = self.means[which]
+        some.usual = None if self.usual is None else self.usual.take(which)
+        return some
 
     def __call__(self, points: FloatArray) -> tuple[Float64Array, FloatArray]:
         """Return the value of every row, and the gradient by every row."""
@@ -192,11 +193,7 @@ def solve_rows(objective: RowObjective, n_threads: int) -> tuple[FloatArray, Flo
 
 
 def block_bounds(n_rows: int, n_threads: int) -> IntArray:
-    """Divide the rows into blocks of equal length, as many for each thread.
-
-    >>> block_bounds(1040, 2), block_bounds(70, 2)
-    (array([   0,  520, 1040]), array([ 0, 70]))
-    """
+    """Divide the rows into blocks of equal length, as many for each thread."""
     n_blocks = n_threads * math.ceil(n_rows / (n_threads * LARGEST_BLOCK))
     n_blocks = max(1, min(n_blocks, n_rows // SMALLEST_BLOCK))
     return np.linspace(0, n_rows, n_blocks + 1).astype(np.int64)

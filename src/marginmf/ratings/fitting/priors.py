@@ -244,13 +244,7 @@ class Priors(NamedTuple):
 
 
 def raters(data: Ratings, side: Side) -> csr_array:
-    """Return who rated each item, or what each user rated, in rows of unit length.
-
-    >>> data = Ratings.of([("ann", "x"), ("bob", "x"), ("bob", "y")], [1, 2, 2])
-    >>> raters(data, "item").toarray().round(2)
-    array([[0.71, 0.71],
-           [0.  , 1.  ]], dtype=float32)
-    """
+    """Return who rated each item, or what each user rated, in rows of unit length."""
     rows = data.view(side)
     counts = np.diff(rows.indptr)
     lengths = np.repeat(1 / np.sqrt(np.maximum(counts, 1)), counts).astype(np.float32)

@@ -113,11 +113,7 @@ class ValidationSplit:
 
 
 def n_calibrations(n_ratings: int) -> int:
-    """Return how many shares `ValidationSplit.to_calibrate` sets aside.
-
-    >>> n_calibrations(1_000_000), n_calibrations(80_000), n_calibrations(500)
-    (1, 3, 10)
-    """
+    """Return how many shares `ValidationSplit.to_calibrate` sets aside."""
     most = max(1, min(round(1 / SHARE), n_ratings))
     return min(most, math.ceil(ENOUGH / (SHARE * n_ratings)))
 

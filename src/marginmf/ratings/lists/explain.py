@@ -48,19 +48,15 @@ class Contributions:
     #: PMF: without mean and biases).
     score: float
     #: What is left of the score after all contributions and what was expected: zero up to rounding
-    #: where training went on until the user's factors fitted the items' final ones, and the loss is
-    #: smooth.  (MMMF draws thresholds of new users to usual ones, which is part of it too.)
+    #: where the user's factors fit the items' final ones, and the loss is smooth.
     remainder: float
-    #: The contributions that are due to each source of the item's factors, which add up to all:
-    #: its "ratings" and, where there are any, its "raters" and "features".
+    #: The contributions by source of the item's factors: "ratings", "raters" and "features".
     sources: dict[str, Float64Array] = field(default_factory=dict)
-    #: What is in the score before the user's ratings are looked at, by sources of the user's
-    #: factors: "raters" is which items they rated, "features" is side information.
+    #: What is in the score before the user's ratings are looked at, by source of their factors.
     expected: dict[str, float] = field(default_factory=dict)
     #: What each of the rated items adds to the chance that the user takes the item.
     to_take: Float64Array = field(default_factory=lambda: np.zeros(0))
-    #: That chance, and the chance that the item is liked then (above the mean rating): their
-    #: product is the relevance that lists are ranked by.
+    #: That chance, and the chance that the item is liked then: their product is the relevance.
     take: float = 0.0
     like: float = 0.0
 

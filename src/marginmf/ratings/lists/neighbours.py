@@ -2,10 +2,9 @@
 
 The score of an item for a user is the sum of the item's weights over the items that the user has.
 The weights of an item are a ridge regression: of who has it on who has which of its neighbours.
-With all other items for neighbours that is EASE (Steck, "Embarrassingly shallow autoencoders for
-sparse data", WWW 2019), whose closed form inverts a matrix of all items (`closed_form`).  With the
-hundred nearest it says as much, every item is learned by itself, and memory is that of the weights
-(`Neighbourhoods`).
+With all other items for neighbours that is EASE (Steck, 2019), whose closed form inverts a matrix
+of all items (`closed_form`).  With the hundred nearest it says as much, every item is learned by
+itself, and memory is that of the weights (`Neighbourhoods`).
 """
 
 from collections.abc import Callable
@@ -51,13 +50,7 @@ HELD_OUT = 0.2
 @saved
 @dataclass(frozen=True, eq=False)
 class ItemWeights:
-    """Weights of items (columns) in the scores of items (rows), sparse or dense.
-
-    >>> weights = ItemWeights(np.array([[0.0, 0.5], [0.25, 0.0]], np.float32))
-    >>> has = Lists(np.array([0, 1, 3]), np.array([0, 0, 1], np.int32))
-    >>> weights.pairs(has, np.array([0, 1]), np.array([1, 0]))
-    array([0.25, 0.5 ])
-    """
+    """Weights of items (columns) in the scores of items (rows), sparse or dense."""
 
     _saved: ClassVar[dict[str, Any]] = {"matrix": Stored(("items", "items"))}
 
@@ -172,6 +165,14 @@ class Neighbourhoods:
 
         run(task, _parts(len(self.near)), n_threads)
         return self._as_weights(found)
+
+    @classmethod
+    def learner(
+        cls, data: Ratings, n_threads: int, n_neighbours: int = NEIGHBOURS
+    ) -> Callable[[float], ItemWeights]:
+        """Return a function of the strength of the penalty that gives the weights of all items."""
+        near = cls.of(data, None, n_neighbours, n_threads)
+        return lambda strength: near.weights(strength, n_threads)
 
     def similarities(self, scales: Float64Array) -> ItemWeights:
         """Return how many users items share with their neighbours, times the scales of both.

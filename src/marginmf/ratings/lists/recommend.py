@@ -167,7 +167,6 @@ class SimilarByFactors:
         frame
             Columns ``item``, ``similar`` (the other item's id), ``rank`` and ``similarity``, by
             item in the order asked, then by rank; the kind of frame is chosen as in `recommend`.
-            Where a model has several stages, their factors are taken together.
 
         Examples
         --------

@@ -9,8 +9,8 @@ is therefore a model of its own, by item-item weights, and lists need both: an i
 would love but never take is as little use in a list as one that they would take and regret.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
@@ -90,11 +90,7 @@ class Exposure:
         strength: float | None = None,
     ) -> "Exposure":
         """Learn who takes what from ratings, however high; choose the strength unless given."""
-
-        def learn(data: Ratings) -> Callable[[float], ItemWeights]:
-            near = Neighbourhoods.of(data, n_threads=n_threads)
-            return lambda strength: near.weights(strength, n_threads)
-
+        learn = partial(Neighbourhoods.learner, n_threads=n_threads)
         chosen = chosen_strength(data, rng, learn) if strength is None else strength
         return cls(learn(data)(chosen), item_shares(data), chosen)
 
@@ -299,10 +295,6 @@ def expected_block(
 
 
 def sum_of_margins(margins: FloatArray) -> Float64Array:
-    """Return what breaks ties of expected ratings; infinite margins say nothing about items.
-
-    >>> sum_of_margins(np.array([[np.inf, 0.5, -1.0]]))
-    array([-0.5])
-    """
+    """Return what breaks ties of expected ratings; infinite margins say nothing about items."""
     total: Float64Array = np.where(np.isfinite(margins), margins, 0.0).sum(axis=1)
     return total
