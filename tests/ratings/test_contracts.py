@@ -1,13 +1,15 @@
 """Every ratings estimator keeps the contract."""
 
+import re
 from copy import copy
+from inspect import signature
 
 import numpy as np
 import pytest
 
 from contracts import RatingsEstimatorContract, assert_same_fit, synthetic
 from marginmf.losses import TWO_LEVEL
-from marginmf.ratings import ALS, BMMMF, HMF, MMMF, PMF, PMMMF, BiasOnly
+from marginmf.ratings import ALS, BMMMF, HMF, METHODS, MMMF, PMF, PMMMF, POSITIVE, BiasOnly
 from marginmf.ratings.lists.explain import contributions
 from new_row_contracts import NewRowsContract
 
@@ -286,3 +288,10 @@ class TestALSFromRaters(Variant):
 class TestBiasOnly(RatingsEstimatorContract):
     def make(self, **params):
         return BiasOnly(**params)
+
+
+@pytest.mark.parametrize("method", [*METHODS.values(), *POSITIVE.values()])
+def test_every_parameter_is_described_in_the_order_of_the_constructor(method):
+    section = re.search(r"^Parameters\n-+\n(.*?)\n\n\w", method.__doc__, re.S | re.M)[1]
+    described = [names.split(" :")[0].split(", ") for names in re.findall(r"^\w.*$", section, re.M)]
+    assert [name for names in described for name in names] == list(signature(method).parameters)

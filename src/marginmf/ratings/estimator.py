@@ -60,15 +60,6 @@ class RatingsEstimator(SimilarByFactors, RatingsPredictor):
         """Return a model for new items: their rows are learned, the users stay as they are.
 
         As `fold_in`, with items for users and users for items.
-
-        Examples
-        --------
-        >>> from marginmf.ratings import BiasOnly
-        >>> pairs = [("ann", "x"), ("ann", "y"), ("bob", "x"), ("bob", "y")]
-        >>> model = BiasOnly(reg=0.1).fit(pairs, [5, 3, 4, 2])
-        >>> folded = model.fold_in_items([("ann", "new")], [4])
-        >>> folded.predict([("ann", "new"), ("bob", "new")], output="rule")
-        array([4., 3.])
         """
         folded: Self = new_rows.fold_in(self, "item", pairs, ratings, item_features)
         return folded
@@ -112,15 +103,6 @@ class RatingsEstimator(SimilarByFactors, RatingsPredictor):
         """Take in new ratings, of items known or new, and learn those items' rows again.
 
         As `update_users`, with items for users and users for items.
-
-        Examples
-        --------
-        >>> from marginmf.ratings import BiasOnly
-        >>> pairs = [("ann", "x"), ("ann", "y"), ("bob", "x"), ("bob", "y")]
-        >>> model = BiasOnly(reg=0.1).fit(pairs, [5, 3, 4, 2])
-        >>> model = model.update_items([("ann", "new")], [4])
-        >>> model.predict([("bob", "new"), ("bob", "y")], output="rule")
-        array([3., 2.])
         """
         new_rows.update(self, "item", pairs, ratings, item_features)
         return self
