@@ -16,26 +16,14 @@ def inherit_docs(kind: Kind) -> Kind:
     Examples
     --------
     >>> class Base:
-    ...     '''A base.
-    ...
-    ...     Parameters
-    ...     ----------
-    ...     reg : float
-    ...         The strength.
-    ...     '''
+    ...     "A base.\\n\\nParameters\\n----------\\nreg : float\\n    The strength."
     >>> @inherit_docs
     ... class Method(Base):
     ...     "A method."
     ...
     ...     def __init__(self, reg): ...
-    >>> print(Method.__doc__)
-    A method.
-    <BLANKLINE>
-
-    Parameters
-    ----------
-    reg : float
-        The strength.
+    >>> Method.__doc__.splitlines()[-2:]
+    ['reg : float', '    The strength.']
     """
     text = inspect.cleandoc(kind.__doc__ or "")
     order = {name: k for k, name in enumerate(inspect.signature(kind).parameters)}
