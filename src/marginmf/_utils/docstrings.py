@@ -8,7 +8,7 @@ Kind = TypeVar("Kind", bound=type[Any])
 
 
 def inherit_docs(kind: Kind) -> Kind:
-    """Add the parameters and attributes that the docstrings of its bases describe to a class.
+    r"""Add the parameters and attributes that the docstrings of its bases describe to a class.
 
     What a class says of a parameter replaces what its bases say.  Parameters are in the order of
     the constructor.  For classes that users see: `help` and the API reference then show them all.
@@ -16,7 +16,7 @@ def inherit_docs(kind: Kind) -> Kind:
     Examples
     --------
     >>> class Base:
-    ...     "A base.\\n\\nParameters\\n----------\\nreg : float\\n    The strength."
+    ...     "A base.\n\nParameters\n----------\nreg : float\n    The strength."
     >>> @inherit_docs
     ... class Method(Base):
     ...     "A method."

@@ -37,10 +37,8 @@ METHODS = Methods("ratings")
 method = METHODS.register
 Unknown = Literal["fallback", "raise", "nan"]
 Output = Literal["median", "mode", "mean", "rule"]
-
 #: What is learned and private, beside the attributes that end in an underscore.
 LEARNED_IN_PRIVATE = ("_calibration_seed", "_calibrator", "_exposure", "_frequencies", "_origin")
-
 #: A lock for each model that is being calibrated; not in the model, which is copied and saved.
 _locks: "WeakKeyDictionary[RatingsPredictor, Any]" = WeakKeyDictionary()
 _locks_lock = Lock()

@@ -23,6 +23,7 @@ from marginmf.ratings.lists.relevance import Columns, MarginBlock
 from marginmf.solvers import Counted, Monitor, Solver, State, Stopping, StopReason, Vectors
 from marginmf.solvers.vectors import norm
 
+# The weight of ridge regressions is half of reg: the squared loss has no 1/2, but the penalty has.
 #: Steps of conjugate gradients in each half of an iteration of ALS.  With three, the
 #: objective on MovieLens 1M (100 factors, reg 10) is within a thousandth of that of exact halves
 #: from the seventh iteration on.  A far weaker reg with many factors would need more of them.
@@ -201,7 +202,7 @@ class LeastSquares(Factoriser, Numbers):
         backend, spec = self._arithmetic(), Real(spec.loss, spec.targets.astype(given.dtype))
         if means is not None:
             spec = beyond(backend, rows, spec, means, given)
-        solved = backend.solve_rows(rows, spec, given, ridge(reg))
+        solved = backend.solve_rows(rows, spec, given, reg / 2)
         return solved if means is None else solved + means, np.empty((rows.n_rows, 0))
 
     def _margins(self, users: IntArray, items: IntArray) -> FloatArray:
@@ -295,15 +296,13 @@ class AlternatingRows:
         for own, (rows, spec) in enumerate(sides):
             given, backend, start = factors[1 - own], objective.backend, factors[own]
             if objective.priors is None:
-                factors[own] = backend.improve_rows(
-                    rows, spec, given, ridge(reg), start, HALF_STEPS
-                )
+                factors[own] = backend.improve_rows(rows, spec, given, reg / 2, start, HALF_STEPS)
                 continue
             prior = objective.priors[own]
             means = prior.means(weights[own])
             left = beyond(backend, rows, spec, means, given)
             factors[own] = means + backend.improve_rows(
-                rows, left, given, ridge(reg), start - means, HALF_STEPS
+                rows, left, given, reg / 2, start - means, HALF_STEPS
             )
             weights[own] = prior.improved(weights[own], factors[own], reg, HALF_STEPS)
             unrated = prior.counts == 0
@@ -317,11 +316,3 @@ def beyond(backend: Backend, rows: Rows, spec: Real, means: FloatArray, given: F
     """Return what is left to fit when rows' factors are these means."""
     scores = backend.scores(rows.rows, rows.indices, means, given)
     return Real(spec.loss, (spec.targets - scores).astype(spec.targets.dtype))
-
-
-def ridge(reg: float) -> float:
-    """Return the weight of a ridge regression: half of reg.
-
-    The squared loss has no 1/2 but the penalty has.
-    """
-    return reg / 2

@@ -290,12 +290,12 @@ def _with_features(data: Ratings, side: Side, source: Any) -> Ratings:
             f"None of the {len(index)} {side}s that have ratings is among those with features: "
             f"ids are like {shown(index.ids[0])} there and like {shown(described.ids[0])} here."
         )
-    warn_of_ids_without_features(missing, side, stacklevel=6)
+    warn_of_missing_features(missing, side, stacklevel=6)
     data = with_ids(data, side, described)
     return data.described(side, Features.of(table, data.index(side)))
 
 
-def warn_of_ids_without_features(missing: BoolArray, side: Side, stacklevel: int) -> None:
+def warn_of_missing_features(missing: BoolArray, side: Side, stacklevel: int) -> None:
     """Warn of users or items, if any, that have no features where others have."""
     if missing.any():
         warnings.warn(

@@ -52,7 +52,6 @@ MEMBERS: Mapping[str, MemberKind] = {
 
 #: The penalty of raters' weights, in members given by name.
 REG_IMPLICIT = 30.0
-
 #: Ratings are dealt into this many parts, again and again; each bag leaves one of them out.
 FOLDS = 10
 
@@ -66,13 +65,11 @@ class Ranks(NamedTuple):
 
 
 BUILT, PLAIN = Ranks(2, 16, 32), Ranks(4, 4, 32)
-
 #: ``n_estimators="auto"``: the most for few ratings on a scale of five levels; for more ratings or
 #: levels fewer, by a root of how much longer a member takes.
 MOST_MEMBERS, FEWEST_MEMBERS, FEW_RATINGS, ROOT = 30, 4, 100_000, 8
 
 Members = list[list[RatingsEstimator]]
-
 #: From ratings, the row and the column of a seed, and a scope to a fitted member.
 FitMember = Callable[[Ratings, int, int, str], RatingsEstimator]
 

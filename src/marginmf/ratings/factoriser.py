@@ -32,7 +32,6 @@ from marginmf.tuning import USUAL_LENGTH, candidates_below
 #: Solutions of two-level and of least-squares problems have lower ranks than this at every useful
 #: penalty, which keeps the sum of the singular values small.
 LOW_RANK = 32
-
 #: ``n_factors="auto"``: this many, unless there are fewer users or items.  The penalty keeps the
 #: rank of solutions low; fewer factors for few ratings cost accuracy and save time.  The second
 #: number is for factors that are built from features: more are no better then.

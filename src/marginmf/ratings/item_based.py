@@ -14,18 +14,13 @@ from marginmf._utils.parameters import check_number, n_threads
 from marginmf._utils.random import as_generator
 from marginmf._utils.types import Float64Array, FloatArray, IntArray
 from marginmf.ratings.data import Ratings
-from marginmf.ratings.lists.neighbours import (
-    NEIGHBOURS,
-    ItemWeights,
-    Neighbourhoods,
-    chosen_strength,
-    closed_form,
-)
+from marginmf.ratings.lists import neighbours
+from marginmf.ratings.lists.neighbours import ItemWeights, Neighbourhoods
 from marginmf.ratings.lists.recommend import PairScores, similar_by
 from marginmf.ratings.lists.search import Lists
 from marginmf.ratings.positive import POSITIVE, ROUNDING, PositiveOnly
 
-#: Up to so many items EASE inverts a matrix of them all ...
+#: Up to this many items EASE inverts a matrix of them all ...
 MOST_ITEMS = 20_000
 #: ... and it does not do so, even when told to, where that matrix takes more memory than this.
 MOST_BYTES = 4 << 30
@@ -94,7 +89,7 @@ class ItemKNN(ItemBased):
     [1.0]
     """
 
-    n_neighbours: int = NEIGHBOURS
+    n_neighbours: int = neighbours.NEIGHBOURS
     _: KW_ONLY
     shrinkage: float = 50.0
     level: float | None = None
@@ -164,7 +159,7 @@ class EASE(ItemBased):
     def _fit(self, taken: Ratings) -> None:
         if self.reg == "auto":
             rng = as_generator(self.random_state)
-            self.reg_ = chosen_strength(taken, rng, self._learn)
+            self.reg_ = neighbours.chosen_strength(taken, rng, self._learn)
         else:
             self.reg_ = float(self.reg)
         self.weights_ = self._learn(taken)(self.reg_)
@@ -173,9 +168,9 @@ class EASE(ItemBased):
         """Return a function of the regularisation strength that gives the weights."""
         n_neighbours = self.n_neighbours
         if n_neighbours == "auto":
-            n_neighbours = None if len(self.items_) <= MOST_ITEMS else NEIGHBOURS
+            n_neighbours = None if len(self.items_) <= MOST_ITEMS else neighbours.NEIGHBOURS
         if n_neighbours is None:
-            return lambda strength: closed_form(taken, strength)
+            return lambda strength: neighbours.closed_form(taken, strength)
         return Neighbourhoods.learner(taken, n_threads(self.n_jobs), int(n_neighbours))
 
     def _check(self, data: Ratings) -> None:

@@ -37,7 +37,6 @@ from marginmf.ratings.tables import (
 
 #: Every method for who has what by its name on the command line.
 POSITIVE = Methods("positive-only")
-
 #: Sums in float32 are as far as this from those in float64, as a share of the largest score.
 ROUNDING = 1e-5
 

@@ -19,13 +19,10 @@ from marginmf.backends.rows import BLOCK
 
 #: Libraries of frames, the first one installed is used where the question names none.
 LIBRARIES = ("pandas", "polars", "pyarrow")
-
 #: The type of levels' codes.
 CODE = np.int16
-
 #: As many levels as codes can tell apart; what they cost in memory is another matter.
 MAX_LEVELS = int(np.iinfo(CODE).max)
-
 #: Methods that estimate a number bin more distinct values than this into as many levels, for the
 #: sake of probabilities; what they learn from are the values themselves.
 MANY_VALUES = 50

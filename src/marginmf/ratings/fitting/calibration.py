@@ -22,23 +22,17 @@ from marginmf.ratings.fitting.fallback import LevelFrequencies
 
 #: The ridge penalty on the weights, of features scaled to unit variance.
 RIDGE = 10.0
-
 #: Features that vary less than this share of the one that varies most are not magnified further.
 HARDLY = 0.02
-
 #: This share of the features' values, on either side, is not told apart.
 RARE = 0.001
-
 #: With more levels than this, a level looks at its own margin and at the means of those below and
 #: above it, not at every margin: there would be too many weights.
 MANY_LEVELS = 16
-
 #: No level is ever impossible.
 LEAST = 1e-4
-
 #: About what the probabilities of one pair take, in multiplications: mostly exponentials.
 PAIR_WORK = 100
-
 #: The most numbers to fit to: more ratings change the weights less than they vary by chance.
 FITTED = 3_000_000
 
@@ -64,11 +58,7 @@ class Calibrator:
 
     @classmethod
     def fit(
-        cls,
-        features: FloatArray,
-        codes: IntArray,
-        n_levels: int,
-        noise: Float64Array | None = None,
+        cls, features: FloatArray, codes: IntArray, n_levels: int, noise: Float64Array | None = None
     ) -> "Calibrator":
         """Fit to features of ratings, which they were not learned from, and to their levels.
 

@@ -13,13 +13,10 @@ from marginmf.ratings.data import Ratings
 from marginmf.ratings.ids import IdIndex
 
 AnyArray = TypeVar("AnyArray", IntArray, Float64Array)
-
 #: This many ratings drawn from all ratings are added to those of one user or item.
 PRIOR_STRENGTH = 5.0
-
 #: The share of the first gradient's norm at which biases are exact for every purpose.
 GRADIENT_TOL = 1e-9
-
 #: The share at which `fit_biases` ends, and its most steps: for features, six digits will do.
 FEATURE_TOL, MAX_STEPS = 1e-6, 50
 
@@ -125,7 +122,7 @@ class LevelFrequencies:
         return replace(self, **own, placed=side)
 
     def changed(self, before: Ratings, after: Ratings) -> "LevelFrequencies":
-        """Return the frequencies when the ratings at hand change; what is not at hand stays."""
+        """Return the frequencies when the ratings that the model holds change; all others stay."""
         new = LevelFrequencies.of(after)
         if self.user_biases is None:  # as the calibrator expects it
             new = replace(new, mean=0.0, user_biases=None, item_biases=None)

@@ -16,13 +16,7 @@ from marginmf._utils.ids import shown
 from marginmf._utils.types import Array, BoolArray, Float64Array, FloatArray, IntArray
 from marginmf.backends.rows import SIDES, Side
 from marginmf.backends.threads import one_blas_thread
-from marginmf.ratings.data import (
-    Ratings,
-    assemble,
-    restricted,
-    warn_of_ids_without_features,
-    with_ids,
-)
+from marginmf.ratings.data import Ratings, assemble, restricted, warn_of_missing_features, with_ids
 from marginmf.ratings.features import Features, FeatureTable
 from marginmf.ratings.fitting.priors import Penalties, Prior, regression_weights
 from marginmf.ratings.ids import IdIndex
@@ -207,7 +201,7 @@ def _described(data: Ratings, side: Side, features: Any, known: Ratings) -> Rati
             own = own.joined(index, index, Features.of(table, index, like.encoder), index)
         data = data.described(each, own)
         if each == side:
-            warn_of_ids_without_features(np.diff(own.matrix.indptr) == 0, side, stacklevel=6)
+            warn_of_missing_features(np.diff(own.matrix.indptr) == 0, side, stacklevel=6)
     return data
 
 

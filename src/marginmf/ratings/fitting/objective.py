@@ -28,7 +28,6 @@ from marginmf.solvers import minimise_rows
 #: The most rows that are solved together, because of their memory, and the fewest, because a round
 #: of few rows costs as much as one of many.
 LARGEST_BLOCK, SMALLEST_BLOCK = 1024, 64
-
 #: How strongly the thresholds of new users are drawn to those that users have on average: a
 #: handful of ratings says little of four thresholds.  With `ENOUGH_RATINGS` they no longer are.
 THRESHOLD_STRENGTH = 2.0

@@ -30,23 +30,18 @@ from marginmf.ratings.data import Ratings
 #: Whose factors are built from who rated what.
 Implicit = Literal["items", "users", "both"] | None
 IMPLICIT: tuple[Any, ...] = (None, "items", "users", "both")
-
 #: Penalties that are not given, in units of ``reg``, found on ratings held out of training data.
 #: Raters: from a half to twice as much is as good.  What many rows share, such as a genre, has a
 #: larger part in the loss, and with the penalty of a single row's factors it is fitted too closely.
 TIED = {"raters": 1.0, "features": 5.0}
-
 #: Of the singular values that make coordinates: how many iterations, and the strongest damping.
 POWER_ITERATIONS, LEAST_DAMPING = 8, 0.01
-
 #: Of regressions on features: how exact, or where a solver's steps depend on them, and how many
 #: steps at most.
 TOLERANCE, EXACT, MOST_STEPS = 1e-6, 1e-12, 300
-
 #: What speaks against what the ratings of rows with the same side information say.
 FEW_RATINGS = 10.0
-
-#: With so many ratings, a new row is taken as it is.
+#: With this many ratings, a new row is taken as it is.
 ENOUGH_RATINGS = 20
 
 TINY = 1e-30

@@ -25,7 +25,6 @@ from marginmf.ratings.fitting.priors import Priors
 from marginmf.solvers import Callback, EarlyStopping, Result, Solver, Stopping
 
 Work = TypeVar("Work")
-
 #: The standard deviation of random factors.  Zero is a saddle point, and large factors start in
 #: the flat parts of the losses; in between, the choice hardly matters.
 START_SCALE = 0.1

@@ -31,7 +31,6 @@ from marginmf.tuning import RegularisationPath, follow_path
 
 #: Which share of the ratings is set aside.
 SHARE = 0.1
-
 #: Calibrators are fitted to this many ratings, or to all there are: with fewer, their weights are
 #: uncertain enough to cost accuracy.
 ENOUGH = 20_000
@@ -48,7 +47,6 @@ PATH_BEGIN = 0.15
 POWER_ITERATIONS = 20
 #: How much stronger penalties are of use where factors are built from features.
 WITH_PRIORS = 3.0
-
 #: How many iterations with all ratings come last after early stopping.
 FINISHING = 3
 

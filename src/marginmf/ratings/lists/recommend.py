@@ -26,7 +26,6 @@ from marginmf.ratings.lists.search import Found, ItemScores, Lists, best, refuse
 from marginmf.ratings.tables import make_frame
 
 UnknownUsers = Literal["fallback", "raise", "skip"]
-
 #: How many answers of a filter function are in memory at a time.
 ANSWERS_AT_A_TIME = 2**24
 

@@ -31,10 +31,8 @@ from marginmf.ratings.tables import lowest_liked
 #: Codes of items, or a range of them.
 Columns = IntArray | slice
 RankedBy = Literal["relevance", "expected", "chance"]
-
 #: So much of the range of scores blocks and pairs may differ: far more than rounding in float32.
 TOLERANCE = 2e-5
-
 #: How much of its popularity is added to the score of an item, for users who have any.  It ranks
 #: what the items that a user has say nothing of.
 BASE = 0.01

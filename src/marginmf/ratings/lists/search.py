@@ -26,7 +26,7 @@ BLOCK_BYTES = 8 * 2**20
 BLOCK_ROWS = 256
 #: How many pairs of the second look are in memory at a time.
 PAIRS_AT_A_TIME = 2**18
-#: So many more than asked for are kept by the first look ...
+#: This many more than asked for are kept by the first look ...
 MORE = 6
 #: ... and this many times more when that was not enough.
 GROWTH = 8
