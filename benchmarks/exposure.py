@@ -24,8 +24,8 @@ from benchmarks.rating_problems import split_rows, table_of
 from benchmarks.tables import print_header, print_row
 from marginmf.protocols import ListRule, judge_lists
 from marginmf.ratings import EASE, MarginEnsemble, MostPopular, Ratings
-from marginmf.ratings.exposure import Exposure, item_shares
-from marginmf.ratings.neighbours import ItemWeights
+from marginmf.ratings.lists.neighbours import ItemWeights
+from marginmf.ratings.lists.relevance import Exposure, item_shares
 
 SECTIONS = ("forms", "large", "new-users")
 NEIGHBOURS = (25, 50, 100, 200)

@@ -21,7 +21,7 @@ from marginmf.metrics import (
     zero_one_error,
 )
 from marginmf.protocols import WeakGeneralisation
-from marginmf.ratings.calibration import ANSWERS
+from marginmf.ratings.fitting.calibration import ANSWERS
 
 SPLITS = ("weak", "80/20")
 #: The five folds that come with MovieLens 100K; the seed is the number of the fold.

@@ -10,7 +10,7 @@ from marginmf.backends import get_backend
 from marginmf.backends.specs import Proximal, Spec, Thresholds, TwoLevel
 from marginmf.losses import smooth_hinge
 from marginmf.ratings.data import Ratings
-from marginmf.ratings.objective import FactorObjective, Parameters, first_thresholds
+from marginmf.ratings.fitting.objective import FactorObjective, Parameters, first_thresholds
 from marginmf.solvers import LBFGS, Stopping, minimise
 
 #: What each method asks of a user's scores; HMF asks it of every stage, here of the middle one.

@@ -28,18 +28,14 @@ GUILTY = {
     "the ratings as given": "input",
     "_ids.py": "data container",
     "ratings/ids.py": "data container",
-    "ratings/columns.py": "data container",
+    "ratings/tables.py": "data container",
     "ratings/data.py": "data container",
-    "ratings/rows.py": "data container",
-    "ratings/changes.py": "data container",
-    "ratings/fallback.py": "data container",
+    "ratings/fitting/fallback.py": "data container",
     "solvers/": "solver vectors",
-    "ratings/objective.py": "solver vectors",
+    "ratings/fitting/objective.py": "solver vectors",
     "backends/": "scratch",
     "ratings/factoriser.py": "model",
-    "ratings/hmf.py": "model",
-    "ratings/mmmf.py": "model",
-    "ratings/pmmmf.py": "model",
+    "ratings/max_margin.py": "model",
 }
 
 

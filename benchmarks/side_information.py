@@ -29,7 +29,7 @@ from marginmf.metrics import chance_error
 from marginmf.protocols import StrongGeneralisation
 from marginmf.ratings import ALS, HMF, MMMF, PMF, BiasOnly, MarginEnsemble, Ratings
 from marginmf.ratings.features import FeatureTable
-from marginmf.ratings.priors import raters
+from marginmf.ratings.fitting.priors import raters
 
 #: The seeds of splits, those of `benchmarks.accuracy`.
 SEEDS = (1, 2, 3)
@@ -134,7 +134,7 @@ def measure(
     table, runs = table_of("ml-100k"), []
     context: AbstractContextManager[Any] = nullcontext()
     if wanted == "random":
-        context = patch("marginmf.ratings.priors.raters", random_raters)
+        context = patch("marginmf.ratings.fitting.priors.raters", random_raters)
     with context:
         for train, test in splits:
             if not runs:  # nobody is charged for compilation

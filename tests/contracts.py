@@ -5,6 +5,7 @@ Subclass `RatingsEstimatorContract` in a test module, define `make`, and the who
 
 import dataclasses
 import pickle
+from copy import copy
 
 import numpy as np
 import pandas as pd
@@ -16,7 +17,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 
 import marginmf
 from marginmf.ratings import Ratings
-from newcomer_contracts import NewcomersContract
+from new_row_contracts import NewRowsContract
 
 
 def synthetic(scale, n_users=40, n_items=30, n=700, seed=0):
@@ -65,7 +66,7 @@ def without_seconds(history):
     return [record._replace(seconds=None) for record in history]
 
 
-class RatingsEstimatorContract(NewcomersContract):
+class RatingsEstimatorContract(NewRowsContract):
     """What a user may rely on, whichever estimator it is."""
 
     scale = (1, 2, 3, 4, 5)
@@ -75,13 +76,20 @@ class RatingsEstimatorContract(NewcomersContract):
         """Return an unfitted estimator that is quick to fit and has a fixed seed."""
         raise NotImplementedError
 
-    @pytest.fixture
-    def data(self):
-        return synthetic(self.scale)
+    @pytest.fixture(scope="class")
+    @classmethod
+    def data(cls):
+        return synthetic(cls.scale)
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def fitted(cls, data):
+        return cls().make().fit(*data)
 
     @pytest.fixture
-    def model(self, data):
-        return self.make().fit(*data)
+    def model(self, fitted):
+        """Return a fitted estimator that a test may change: fits are what takes time here."""
+        return copy(fitted)
 
     # --- predictions ---------------------------------------------------------------------------
 
@@ -162,12 +170,12 @@ class RatingsEstimatorContract(NewcomersContract):
         for output in ("median", "mode", "mean"):
             assert np.isnan(model.predict(mixed, "nan", output)[5:]).all()
 
-    def test_probabilities_of_new_users(self, data):
+    def test_probabilities_of_new_users(self, model, data):
         # Calibrated before or after the new users have come makes no difference.
         pairs, ratings = data
         moved = pairs + np.array([1000, 0])
-        late = self.make().fit(*data).fold_in(moved, ratings).predict_proba(moved)
-        soon = self.make().fit(*data).fit_calibrator().fold_in(moved, ratings).predict_proba(moved)
+        late = model.fold_in(moved, ratings).predict_proba(moved)
+        soon = model.fit_calibrator().fold_in(moved, ratings).predict_proba(moved)
         np.testing.assert_array_equal(late, soon)
         np.testing.assert_allclose(late.sum(axis=1), 1.0)
 
@@ -212,15 +220,15 @@ class RatingsEstimatorContract(NewcomersContract):
         other = self.make().fit(named, ratings)
         np.testing.assert_array_equal(other.predict(named), model.predict(pairs))
 
-    @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
-    def test_frames_give_the_same_model(self, model, data, frame):
+    def test_frames_give_the_same_model(self, model, data):
         pairs, ratings = data
-        table = frame({"user": pairs[:, 0], "item": pairs[:, 1], "rating": ratings})
-        whole = self.make().fit(table)
-        parts = self.make().fit(table[["user", "item"]], table["rating"])
+        columns = {"user": pairs[:, 0], "item": pairs[:, 1], "rating": ratings}
+        whole, parts = pd.DataFrame(columns), pl.DataFrame(columns)
+        one = self.make().fit(whole)
+        other = self.make().fit(parts[["user", "item"]], parts["rating"])
         expected = model.predict(pairs)
-        np.testing.assert_array_equal(whole.predict(table[["user", "item"]]), expected)
-        np.testing.assert_array_equal(parts.predict(table), expected)
+        np.testing.assert_array_equal(one.predict(parts[["user", "item"]]), expected)
+        np.testing.assert_array_equal(other.predict(whole), expected)
 
     def test_ratings_container_gives_the_same_model(self, model, data):
         other = self.make().fit(Ratings.of(*data))
@@ -250,11 +258,12 @@ class RatingsEstimatorContract(NewcomersContract):
 
     # --- reproducibility -----------------------------------------------------------------------
 
-    def test_same_seed_same_answer_whatever_the_threads(self, data):
+    def test_same_seed_same_answer_whatever_the_threads(self, model, data):
         pairs, _ = data
-        margins = [self.make(n_jobs=n).fit(*data).decision_function(pairs) for n in (1, 2, 1)]
-        np.testing.assert_array_equal(margins[0], margins[1])
-        np.testing.assert_array_equal(margins[0], margins[2])
+        other = self.make(n_jobs=2).fit(*data)
+        np.testing.assert_array_equal(
+            other.decision_function(pairs), model.decision_function(pairs)
+        )
 
     def test_refit_forgets_what_was_learned(self, model, data):
         other = synthetic(self.scale, n_users=25, n_items=20, n=300, seed=7)
@@ -278,34 +287,34 @@ class RatingsEstimatorContract(NewcomersContract):
         pickle.dumps(other)
 
     def test_clone_is_unfitted_and_equal(self, model, data):
-        copy = clone(model)
-        assert copy.get_params() == model.get_params()
-        assert not hasattr(copy, "levels_")
-        np.testing.assert_array_equal(copy.fit(*data).predict(data[0]), model.predict(data[0]))
+        cloned = clone(model)
+        assert cloned.get_params() == model.get_params()
+        assert not hasattr(cloned, "levels_")
+        np.testing.assert_array_equal(cloned.fit(*data).predict(data[0]), model.predict(data[0]))
 
     def test_pickle_round_trip(self, model, data):
-        copy = pickle.loads(pickle.dumps(model))
+        again = pickle.loads(pickle.dumps(model))
         pairs = np.vstack([data[0], self.UNKNOWN])
-        np.testing.assert_array_equal(copy.predict(pairs), model.predict(pairs))
+        np.testing.assert_array_equal(again.predict(pairs), model.predict(pairs))
 
     def test_a_saved_and_loaded_model_is_the_same_to_the_last_bit(self, model, data, tmp_path):
         path, again = tmp_path / "model.marginmf", tmp_path / "again.marginmf"
         model.save(path)
-        copy = marginmf.load(path)
-        assert type(copy) is type(model)
-        assert repr(copy) == repr(model)
+        loaded = marginmf.load(path)
+        assert type(loaded) is type(model)
+        assert repr(loaded) == repr(model)
         # By their names: estimators inside are equal to nothing but themselves.
-        assert repr(copy.get_params()) == repr(model.get_params())
-        assert list(vars(copy)) == list(vars(model))
+        assert repr(loaded.get_params()) == repr(model.get_params())
+        assert list(vars(loaded)) == list(vars(model))
         pairs = np.vstack([data[0], self.UNKNOWN])
-        folded, folded_copy = model.fold_in(*data), copy.fold_in(*data)
-        for one, other in ((model, copy), (folded, folded_copy)):
+        folded, folded_loaded = model.fold_in(*data), loaded.fold_in(*data)
+        for one, other in ((model, loaded), (folded, folded_loaded)):
             np.testing.assert_array_equal(other.predict(pairs), one.predict(pairs))
             margins, expected = other.decision_function(pairs), one.decision_function(pairs)
             assert margins.dtype == expected.dtype
             assert margins.tobytes() == expected.tobytes()
-        np.testing.assert_array_equal(clone(copy).fit(*data).predict(pairs), model.predict(pairs))
-        copy.save(again)
+        np.testing.assert_array_equal(clone(loaded).fit(*data).predict(pairs), model.predict(pairs))
+        loaded.save(again)
         assert again.read_bytes() == path.read_bytes()
 
     # --- how it was learned --------------------------------------------------------------------
@@ -329,13 +338,13 @@ class RatingsEstimatorContract(NewcomersContract):
 
     def test_cross_val_score_and_grid_search(self, data):
         pairs, ratings = data
-        scores = cross_val_score(self.make(), pairs, ratings, cv=3)
-        assert scores.shape == (3,)
+        scores = cross_val_score(self.make(), pairs, ratings, cv=2)
+        assert scores.shape == (2,)
         assert (scores <= 0).all()
         search = GridSearchCV(
-            self.make(), {"reg": [0.5, 5.0]}, scoring="neg_mean_absolute_error", cv=2
+            self.make(), {"reg": [5.0]}, scoring="neg_mean_absolute_error", cv=2
         ).fit(pairs, ratings)
-        assert search.best_params_["reg"] in (0.5, 5.0)
+        assert search.best_params_["reg"] == 5.0
         assert search.predict(pairs).shape == ratings.shape
 
     # --- lists ---------------------------------------------------------------------------------
@@ -392,8 +401,8 @@ class RatingsEstimatorContract(NewcomersContract):
             pd.testing.assert_frame_equal(alone, of_user)
 
     def test_recommendations_survive_a_pickle(self, model):
-        copy = pickle.loads(pickle.dumps(model))
-        pd.testing.assert_frame_equal(copy.recommend(n=3), model.recommend(n=3))
+        again = pickle.loads(pickle.dumps(model))
+        pd.testing.assert_frame_equal(again.recommend(n=3), model.recommend(n=3))
 
     def test_recommendations_for_new_users(self, model, data):
         pairs, ratings = data
@@ -433,7 +442,7 @@ class RatingsEstimatorContract(NewcomersContract):
         with pytest.raises(ValueError, match="reg=-1"):
             model.set_params(reg=-1).fit(*other)
         np.testing.assert_array_equal(model.predict(data[0]), before)
-        for method in self.NEWCOMER_METHODS:
+        for method in self.NEW_ROW_METHODS:
             with pytest.raises(ValueError, match="reg=-1"):
                 getattr(model, method)(*data)
         np.testing.assert_array_equal(model.predict(data[0]), before)

@@ -9,7 +9,7 @@ from benchmarks.roofline_gradient import ROW_LOSSES
 from benchmarks.roofline_loops import Loops, NoCompiler, PlainGradient
 from marginmf.backends import get_backend
 from marginmf.ratings.data import Ratings
-from marginmf.ratings.objective import FactorObjective, Parameters
+from marginmf.ratings.fitting.objective import FactorObjective, Parameters
 
 
 @pytest.mark.parametrize("form", ["one_pass", "three_passes"])

@@ -76,7 +76,7 @@ def test_other_data_is_refused(interrupted, path, change, parts):
 
 
 def test_another_class_is_refused(interrupted, path):
-    with pytest.raises(ValueError, match=r"another class \(marginmf\.ratings\.hmf\.HMF\)"):
+    with pytest.raises(ValueError, match=r"another class \(marginmf\.ratings\.max_margin\.HMF\)"):
         MMMF(**FEW).fit(PAIRS, RATINGS, checkpoint=path)
 
 

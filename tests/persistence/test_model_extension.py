@@ -50,8 +50,8 @@ class Committee(RatingsEstimator):
         self.curve_ = Curve([1.0, 2.0], np.array([0.5, 0.25]))
         self.calibration_ = Calibration(np.ones(data.n_levels - 1))
 
-    def _place(self, side, data):
-        self.members_ = [member._placed(side, data) for member in self.members_]
+    def _fold_in(self, side, data):
+        self.members_ = [member._folded(side, data) for member in self.members_]
 
     def _margins(self, users, items):
         return np.mean([member._margins(users, items) for member in self.members_], axis=0)

@@ -1,13 +1,17 @@
 """Every ratings estimator keeps the contract."""
 
+import re
+from copy import copy
+from inspect import signature
+
 import numpy as np
 import pytest
 
 from contracts import RatingsEstimatorContract, assert_same_fit, synthetic
 from marginmf.losses import TWO_LEVEL
-from marginmf.ratings import ALS, BMMMF, HMF, MMMF, PMF, PMMMF, BiasOnly
-from marginmf.ratings.explain import contributions
-from newcomer_contracts import NewcomersContract
+from marginmf.ratings import ALS, BMMMF, HMF, METHODS, MMMF, PMF, PMMMF, POSITIVE, BiasOnly
+from marginmf.ratings.lists.explain import contributions
+from new_row_contracts import NewRowsContract
 
 
 class FactoriserContract(RatingsEstimatorContract):
@@ -16,7 +20,7 @@ class FactoriserContract(RatingsEstimatorContract):
     def test_float32_is_close_to_float64(self, data):
         pairs, _ = data
         single, double = (
-            self.make(dtype=dtype, max_iter=5, tol=0.0).fit(*data)
+            self.make(dtype=dtype, max_iter=5, tol=0.0, calibrate=False).fit(*data)
             for dtype in ("float32", "float64")
         )
         assert single.user_factors_.dtype == np.float32
@@ -70,7 +74,7 @@ class FactoriserContract(RatingsEstimatorContract):
         with pytest.raises(KeyboardInterrupt):
             model.set_params(callbacks=[interrupt]).fit(*other)
         np.testing.assert_array_equal(model.predict(data[0]), before)
-        # Callbacks watch fits; placing new users is none of their business.
+        # Callbacks watch fits, not new users who are folded in.
         model.fold_in(*data)
 
     @pytest.mark.parametrize("iterations", [1, 4, 11])
@@ -126,9 +130,10 @@ class MarginContract(FactoriserContract):
     @pytest.mark.parametrize("solver", ["lbfgs", "cg", "gd"])
     def test_every_loss_with_every_solver(self, data, loss, solver):
         pairs, ratings = data
-        model = self.make(loss=loss, solver=solver, max_iter=30).fit(pairs, ratings)
+        params = {"loss": loss, "solver": solver, "max_iter": 30, "calibrate": False}
+        predicted = self.make(**params).fit(pairs, ratings).predict(pairs, output="rule")
         chance = np.abs(np.median(ratings) - ratings).mean()
-        assert np.abs(model.predict(pairs) - ratings).mean() < 0.8 * chance
+        assert np.abs(predicted - ratings).mean() < 0.8 * chance
 
     def test_unknown_loss_or_solver_gets_a_sentence(self, data):
         with pytest.raises(ValueError, match="loss='zero_one' cannot be minimised"):
@@ -154,7 +159,7 @@ class TestBMMMF(MarginContract):
     def test_threshold_moves_the_decision(self, data):
         pairs, _ = data
         shares = [
-            self.make(threshold=t).fit(*data).predict(pairs, output="rule").mean()
+            self.make(threshold=t, calibrate=False).fit(*data).predict(pairs, output="rule").mean()
             for t in (-1, 0, 1)
         ]
         assert shares[0] > shares[1] > shares[2]
@@ -173,7 +178,33 @@ class TestMMMF(MarginContract):
         assert self.make().fit(pairs, ratings).score(pairs, ratings) > -0.2
 
 
-class TestMMMFImmediate(MarginContract):
+class Variant(NewRowsContract):
+    """Another setting of an estimator: what depends on it, beside what new rows are like."""
+
+    scale, UNKNOWN = (1, 2, 3, 4, 5), RatingsEstimatorContract.UNKNOWN
+    histories = RatingsEstimatorContract.histories
+    test_objective_never_rises = RatingsEstimatorContract.test_objective_never_rises
+    test_same_seed = RatingsEstimatorContract.test_same_seed_same_answer_whatever_the_threads
+    test_saved = RatingsEstimatorContract.test_a_saved_and_loaded_model_is_the_same_to_the_last_bit
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def data(cls):
+        return synthetic(cls.scale)
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def fitted(cls, data):
+        return cls().make().fit(*data)
+
+    @pytest.fixture
+    def model(self, fitted):
+        return copy(fitted)
+
+
+class TestMMMFImmediate(Variant):
+    test_every_loss = MarginContract.test_every_loss_with_every_solver
+
     def make(self, **params):
         return MMMF(threshold="immediate", **defaults(params))
 
@@ -228,37 +259,28 @@ class TestALS(FactoriserContract):
             self.make(reg=0).fit(*data)
 
 
-class TestALSWithBiases(FactoriserContract):
+class TestALSWithBiases(Variant):
     def make(self, **params):
         return ALS(bias=True, **defaults(params))
 
 
-class FromRaters(NewcomersContract):
-    """What new rows are like where factors are built from who rated what."""
-
-    scale = (1, 2, 3, 4, 5)
+class TestMMMFFromRaters(Variant):
     built_from_raters = True
 
-    @pytest.fixture
-    def data(self):
-        return synthetic(self.scale)
-
-    @pytest.fixture
-    def model(self, data):
-        return self.make(calibrate=False).fit(*data)
-
-
-class TestMMMFFromRaters(FromRaters):
     def make(self, **params):
         return MMMF(implicit="both", **defaults(params))
 
 
-class TestHMFFromRaters(FromRaters):
+class TestHMFFromRaters(Variant):
+    built_from_raters = True
+
     def make(self, **params):
         return HMF(implicit="items", reg_implicit=2.0, **defaults(params))
 
 
-class TestALSFromRaters(FromRaters):
+class TestALSFromRaters(Variant):
+    built_from_raters = True
+
     def make(self, **params):
         return ALS(implicit="both", bias=True, **defaults(params))
 
@@ -266,3 +288,10 @@ class TestALSFromRaters(FromRaters):
 class TestBiasOnly(RatingsEstimatorContract):
     def make(self, **params):
         return BiasOnly(**params)
+
+
+@pytest.mark.parametrize("method", [*METHODS.values(), *POSITIVE.values()])
+def test_every_parameter_is_described_in_the_order_of_the_constructor(method):
+    section = re.search(r"^Parameters\n-+\n(.*?)\n\n\w", method.__doc__, re.S | re.M)[1]
+    described = [names.split(" :")[0].split(", ") for names in re.findall(r"^\w.*$", section, re.M)]
+    assert [name for names in described for name in names] == list(signature(method).parameters)

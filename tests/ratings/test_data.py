@@ -1,7 +1,8 @@
-"""`Ratings` and `IdIndex`: whatever comes in, the same entries come out, or a clear sentence."""
+"""Ratings: built from whatever holds them, their views, and their changes."""
 
 import pickle
 from datetime import datetime
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,11 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from marginmf._utils.ids import as_id_column
+from marginmf.backends.cpu.gradients import RatingBlocks
+from marginmf.backends.rows import Rows
 from marginmf.ratings import Ratings
+from marginmf.ratings.data import observed, restricted
+from marginmf.ratings.fitting.new_rows import updated
 from marginmf.ratings.ids import IdIndex
 
 USERS, ITEMS, STARS = ["bob", "ann", "bob", "cy"], [10, 20, 30, 10], [4, 2, 5, 2]
@@ -322,3 +327,137 @@ def test_times_stay_times() -> None:
     index = IdIndex(days)
     assert index.encode([datetime(2020, 1, 1)]).tolist() == [0]
     assert index.encode(days).tolist() == [1, 0]
+
+
+LEVELS = [1.0, 2.0, 3.0]
+NUMBERS, NAMES = st.integers(-3, 6), st.sampled_from(["ann", "bob", "cy", ("d", 1)])
+
+
+def tables(ids):
+    return st.dictionaries(st.tuples(ids, ids), st.sampled_from(LEVELS), min_size=1)
+
+
+def ratings(table):
+    return Ratings.of(list(table), list(table.values()), levels=LEVELS)
+
+
+def table_of(data):
+    """Return a dictionary of the ratings, after checking that the container is as it should be."""
+    assert data.indptr.dtype == np.int64
+    assert (data.indices.dtype, data.codes.dtype) == (np.int32, np.int16)
+    assert len(data.indptr) == data.n_users + 1
+    pairs = data.rows.astype(np.int64) * data.n_items + data.indices
+    assert (np.diff(pairs) > 0).all()
+    users, items = data.users.ids[data.rows].tolist(), data.items.ids[data.indices].tolist()
+    return dict(zip(zip(users, items, strict=True), data.values.tolist(), strict=True))
+
+
+@pytest.mark.filterwarnings("ignore:None of the")
+@given(old=st.one_of(tables(NUMBERS), tables(NAMES)), new=st.one_of(tables(NUMBERS), tables(NAMES)))
+def test_new_ratings_are_added_and_replace_old_ones(old, new):
+    data = updated(ratings(old), ratings(new))
+    assert table_of(data) == {**old, **new}
+    assert data.users.ids.tolist() == ratings({**old, **new}).users.ids.tolist()
+
+
+def test_vocabularies_without_news_stay_the_same_objects():
+    data = Ratings.of([(1, 10), (2, 20)], [1, 2])
+    after = updated(data, Ratings.of([(1, 20), (2, 10)], [2, 1]))
+    assert after.users is data.users
+    assert after.items is data.items
+
+
+@given(table=tables(NUMBERS), ids=st.sets(NUMBERS), side=st.sampled_from(["user", "item"]))
+def test_restricted_ratings_are_those_of_the_ids(table, ids, side):
+    data = ratings(table)
+    part = restricted(data, side, IdIndex(sorted(ids)))
+    which = 0 if side == "user" else 1
+    assert table_of(part) == {pair: value for pair, value in table.items() if pair[which] in ids}
+    assert (part.items if side == "user" else part.users) is (
+        data.items if side == "user" else data.users
+    )
+
+
+def test_restricted_ratings_keep_to_ids_that_sort_otherwise_among_themselves():
+    # All together cannot be compared and are sorted by how they are written; these two can.
+    ids = [(1, "a"), (10, 2), (9, 2)]
+    data = Ratings.of([(user, "x") for user in ids] + [(ids[1], "y")], [1, 2, 3, 3])
+    part = restricted(data, "user", IdIndex(ids[1:]))
+    assert table_of(part) == {((10, 2), "x"): 2, ((10, 2), "y"): 3, ((9, 2), "x"): 3}
+
+
+def test_observed_ratings_know_only_ids_with_ratings():
+    items = IdIndex(["a", "b", "c"], "item")
+    data = Ratings.of([(1, "a"), (2, "c")], [1, 2], items=items)
+    assert data.n_items == 3
+    seen = observed(data)
+    assert seen.items.ids.tolist() == ["a", "c"]
+    assert table_of(seen) == {(1, "a"): 1, (2, "c"): 2}
+    assert observed(seen) is seen
+
+
+def test_union_of_vocabularies():
+    index = IdIndex([5, 3], "user")
+    assert index.union(IdIndex([3])) is index
+    assert index.union(IdIndex([4])).ids.tolist() == [3, 4, 5]
+    assert index.union(IdIndex([])) is index
+    with pytest.warns(UserWarning, match="ids are of another type"):
+        mixed = index.union(IdIndex(["x"]))
+    assert mixed.ids.tolist() == [3, 5, "x"]
+    assert mixed.encode([5, "x", "5"]).tolist() == [1, 2, -1]
+    assert mixed.what == "user"
+
+
+ROW_PAIRS = st.dictionaries(
+    st.tuples(st.integers(0, 5), st.integers(0, 6)), st.sampled_from([1.0, 2.0, 3.5]), min_size=1
+)
+
+
+def rows_of(pairs):
+    return Ratings.of(list(pairs), list(pairs.values()), levels=[1.0, 2.0, 3.5])
+
+
+def contents(rows: Rows):
+    """Return the (column, rating) pairs of every row, by loops."""
+    return [
+        [(int(rows.indices[k]), rows.levels[rows.codes[k]]) for k in range(start, stop)]
+        for start, stop in zip(rows.indptr[:-1], rows.indptr[1:], strict=True)
+    ]
+
+
+@given(pairs=ROW_PAIRS, data=st.data())
+def test_taken_rows_have_their_entries_in_order(pairs, data):
+    rows = rows_of(pairs)
+    which = np.array(data.draw(st.lists(st.integers(0, rows.n_rows - 1))), int)
+    taken = rows.take(which)
+    assert contents(taken) == [contents(rows)[i] for i in which]
+    assert len(taken) == len(taken.rows) == len(rows.entries_of(which))
+    np.testing.assert_array_equal(taken.values, rows.values[rows.entries_of(which)])
+
+
+@given(pairs=ROW_PAIRS)
+def test_the_view_by_item_holds_the_same_ratings(pairs):
+    data = rows_of(pairs)
+    seen = [
+        ((data.users.ids[i], data.items.ids[j]), value)
+        for j, row in enumerate(contents(data.by_item))
+        for i, value in row
+    ]
+    assert dict(seen) == pairs
+    assert data.by_item.n_rows == data.n_items
+
+
+@given(pairs=ROW_PAIRS, n_blocks=st.integers(1, 7))
+def test_blocks_of_columns_hold_each_entry_once(pairs, n_blocks):
+    rows = rows_of(pairs)
+    dealt = RatingBlocks.of(rows, rows.n_items, n_blocks)
+    codes = dealt.deal(rows, rows.codes)
+    blocks = [contents(Rows(rows.levels, indptr, dealt.indices, codes)) for indptr in dealt.indptr]
+    last = -1
+    for block in blocks:
+        columns = [column for row in block for column, _ in row]
+        assert all(column > last for column in columns)
+        last = max(columns, default=last)
+    joined = [list(chain(*parts)) for parts in zip(*blocks, strict=True)]
+    assert joined == contents(rows)
+    np.testing.assert_array_equal(np.diff(dealt.row_ends), np.diff(rows.indptr))

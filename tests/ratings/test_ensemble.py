@@ -7,7 +7,7 @@ from sklearn.base import clone
 
 from contracts import RatingsEstimatorContract, synthetic
 from marginmf.ratings import ALS, HMF, MMMF, PMMMF, BiasOnly, MarginEnsemble, Ratings
-from marginmf.ratings.ensemble import FOLDS, LeftOut, Unseen
+from marginmf.ratings.ensemble import FOLDS, LeftOut
 
 
 class EnsembleContract(RatingsEstimatorContract):
@@ -161,7 +161,7 @@ def test_noise_of_means_over_few_bags_is_estimated():
         draws = signal.copy()
         draws[:, :2] += rng.normal(size=(n, 2)) @ root.T
         draws[:, 2] += rng.normal(size=n)
-        left_out.add(Unseen(np.arange(n), draws))
+        left_out.add(np.arange(n), draws)
     expected = np.zeros((4, 4))
     expected[:2, :2], expected[2, 2] = root @ root.T, 1.0
     noise = left_out.noise([2, 1], n_bags)
@@ -173,6 +173,6 @@ def test_noise_of_means_over_few_bags_is_estimated():
 
 def test_a_single_draw_says_nothing_about_noise():
     left_out = LeftOut(5)
-    left_out.add(Unseen(np.array([1, 3]), np.ones((2, 4))))
+    left_out.add(np.array([1, 3]), np.ones((2, 4)))
     assert left_out.noise([2], 10) is None
     assert left_out.means()[0].tolist() == [1, 3]

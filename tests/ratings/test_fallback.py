@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from marginmf.ratings import Ratings
-from marginmf.ratings.fallback import PRIOR_STRENGTH, LevelFrequencies
-from marginmf.ratings.new_rows import updated
+from marginmf.ratings.fitting.fallback import PRIOR_STRENGTH, LevelFrequencies
+from marginmf.ratings.fitting.new_rows import updated
 
 # ann: 1, 1, 1; bob: 3; x: 1; y: 1; z: 1, 3.
 DATA = Ratings.of([("ann", "x"), ("ann", "y"), ("ann", "z"), ("bob", "z")], [1, 1, 1, 3])
@@ -84,16 +84,16 @@ def test_changed_frequencies_are_those_of_the_new_ratings():
 def test_ratings_that_are_not_at_hand_stay_counted():
     # As after fold_in: the users are new, the items' counts are those of training.
     new = Ratings.of([("cy", "z")], [3], levels=[1, 3], items=DATA.items)
-    placed = LevelFrequencies.of(DATA).placing("user", new)
-    np.testing.assert_array_equal(placed.by_user, [[0, 1]])
-    np.testing.assert_array_equal(placed.by_item, [[1, 0], [1, 0], [1, 1]])
-    np.testing.assert_array_equal(placed.overall, [3, 1])
+    folded = LevelFrequencies.of(DATA).for_new_rows("user", new)
+    np.testing.assert_array_equal(folded.by_user, [[0, 1]])
+    np.testing.assert_array_equal(folded.by_item, [[1, 0], [1, 0], [1, 1]])
+    np.testing.assert_array_equal(folded.overall, [3, 1])
     after = updated(new, Ratings.of([("cy", "x")], [3], levels=[1, 3]))
-    changed = placed.changed(new, after)
+    changed = folded.changed(new, after)
     np.testing.assert_array_equal(changed.by_user, [[0, 2]])
-    # Newcomers never count among what their items got in training, before or after.
-    np.testing.assert_array_equal(changed.by_item, placed.by_item)
-    np.testing.assert_array_equal(changed.overall, placed.overall)
+    # New users never count among what their items got in training, before or after.
+    np.testing.assert_array_equal(changed.by_item, folded.by_item)
+    np.testing.assert_array_equal(changed.overall, folded.overall)
     assert changed.placed == "user"
 
 
@@ -114,20 +114,20 @@ def test_biases_solve_their_penalised_least_squares():
 def test_biases_of_new_users_build_on_the_items_of_training():
     frequencies = LevelFrequencies.of(DATA)
     new = Ratings.of([("cy", "z")], [3], levels=[1, 3], items=DATA.items)
-    placed = frequencies.placing("user", new)
-    np.testing.assert_array_equal(placed.item_biases, frequencies.item_biases)
+    folded = frequencies.for_new_rows("user", new)
+    np.testing.assert_array_equal(folded.item_biases, frequencies.item_biases)
     left = 3 - frequencies.mean - frequencies.item_biases[DATA.items.encode(["z"])]
-    np.testing.assert_allclose(placed.user_biases, left / (1 + PRIOR_STRENGTH))
+    np.testing.assert_allclose(folded.user_biases, left / (1 + PRIOR_STRENGTH))
     after = updated(new, Ratings.of([("cy", "x")], [3], levels=[1, 3]))
-    changed = placed.changed(new, after)
+    changed = folded.changed(new, after)
     np.testing.assert_array_equal(changed.item_biases, frequencies.item_biases)
-    assert changed.user_biases[0] > placed.user_biases[0]
+    assert changed.user_biases[0] > folded.user_biases[0]
 
 
 def test_frequencies_saved_without_biases_stay_without():
     old = LevelFrequencies(*(getattr(LevelFrequencies.of(DATA), name) for name in COUNTS))
     new = Ratings.of([("cy", "z")], [3], levels=[1, 3], items=DATA.items)
-    for later in (old.changed(DATA, DATA), old.placing("user", new)):
+    for later in (old.changed(DATA, DATA), old.for_new_rows("user", new)):
         assert later.user_biases is None
         assert later.item_biases is None
         assert later.side_features("item", np.array([0])).shape == (1, 1)

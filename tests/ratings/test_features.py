@@ -291,8 +291,6 @@ def test_rows_are_in_the_order_of_the_codes():
     rows = table.encoder().encode(table, quiet=True).toarray()
     np.testing.assert_array_equal(features.matrix.toarray(), [rows[1], 0 * rows[0], rows[0]])
     assert features.names == table.encoder().names
-    taken = features.take(np.array([2, 0]))
-    np.testing.assert_array_equal(taken.matrix.toarray(), [rows[0], rows[1]])
 
 
 def test_two_are_joined_and_the_new_rows_win():
@@ -383,7 +381,7 @@ def restored(features):
 def test_features_come_back_from_a_model_file(source):
     features = Features.of(source, IdIndex([3, 4, 7], "item"))
     joined = features.joined(index := IdIndex([1, 3, 7], "item"), IdIndex([3, 4, 7]), features)
-    for one in (features, features.take(np.array([2, 1])), joined):
+    for one in (features, joined):
         copy = restored(one)
         ModelChecker().check(copy, "features", None)
         assert copy.encoder == one.encoder

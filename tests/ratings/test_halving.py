@@ -9,9 +9,9 @@ from sklearn.base import clone
 from contracts import synthetic
 from marginmf.metrics import zero_one_error
 from marginmf.ratings import ALS, BMMMF, HMF, MMMF, PMF, PMMMF, BiasOnly, HalvingSearch, Ratings
+from marginmf.ratings.fitting.stages import Training
+from marginmf.ratings.fitting.validation import ValidationSplit
 from marginmf.ratings.halving import HalvingCandidate
-from marginmf.ratings.stages import Training
-from marginmf.ratings.validation import ValidationSplit
 from marginmf.solvers import LBFGS, State
 
 REGS = [0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0]

@@ -1,4 +1,4 @@
-"""Features together: newcomers, probabilities, files, ensembles and odd data."""
+"""Features together: new users, probabilities, files, ensembles and odd data."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -27,18 +27,18 @@ def test_margins_that_hardly_vary_do_not_mislead(data, model):
     assert log_loss(ratings, distribution, SCALE) < log_loss(ratings, plain, SCALE)
 
 
-def test_new_ratings_of_newcomers_do_not_count_twice(data):
+def test_new_ratings_of_new_users_do_not_count_twice(data):
     model = MMMF(5, 1.0, random_state=0).fit(*data).fit_calibrator()
-    newcomers = [(f"n{k}", 0) for k in range(8)]
-    folded = model.fold_in(newcomers, [1.0] * 8)
+    new = [(f"n{k}", 0) for k in range(8)]
+    folded = model.fold_in(new, [1.0] * 8)
     by_item = folded._frequencies.by_item.copy()
-    folded.update_users(newcomers, [3.0] * 8)
+    folded.update_users(new, [3.0] * 8)
     np.testing.assert_array_equal(folded._frequencies.by_item, by_item)
     np.testing.assert_array_equal(folded._frequencies.by_user.sum(axis=0), [0, 0, 8, 0, 0])
-    assert np.isfinite(folded.predict_proba(newcomers)).all()
+    assert np.isfinite(folded.predict_proba(new)).all()
 
 
-def test_newcomers_keep_to_the_model_that_they_came_to(data):
+def test_new_users_keep_to_the_model_that_they_came_to(data):
     pairs, ratings = data
     model = MMMF(5, 1.0, random_state=0).fit(pairs, ratings)
     folded = model.fold_in([("q", 1), ("q", 2)], [1, 1])

@@ -86,7 +86,7 @@ def test_held_out_items_that_are_recommended_are_liked(split, model):
     assert test_ratings[hits].mean() > test_ratings.mean() + 0.6
 
 
-def test_new_items_are_placed_nearly_as_well_as_by_a_refit(movielens):
+def test_new_items_are_learned_nearly_as_well_as_by_a_refit(movielens):
     pairs, ratings = movielens
     rng = np.random.default_rng(1)
     items, counts = np.unique(pairs[:, 1], return_counts=True)

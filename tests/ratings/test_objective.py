@@ -9,7 +9,7 @@ from marginmf.backends import get_backend
 from marginmf.backends.specs import Anchored, Proximal, Real, Spec, Thresholds, TwoLevel
 from marginmf.losses import REAL, TWO_LEVEL, beta_divergence
 from marginmf.ratings.data import Ratings
-from marginmf.ratings.objective import FactorObjective, Parameters, RowObjective
+from marginmf.ratings.fitting.objective import FactorObjective, Parameters, RowObjective
 from marginmf.thresholds import REACH, ProximalLoss, ThresholdLoss
 
 N_USERS, N_ITEMS, N_LEVELS, N_FACTORS, REG = 6, 8, 4, 3, 0.7

@@ -136,7 +136,7 @@ def test_ease_is_the_closed_form(data, reg):
 
 def test_the_closed_form_is_found_in_parts(data, monkeypatch):
     whole = EASE(reg=5.0).fit(data[0]).weights_.matrix
-    monkeypatch.setattr("marginmf.ratings.neighbours.ITEMS_AT_A_TIME", 7)
+    monkeypatch.setattr("marginmf.ratings.lists.neighbours.ITEMS_AT_A_TIME", 7)
     np.testing.assert_allclose(EASE(reg=5.0).fit(data[0]).weights_.matrix, whole, rtol=1e-6)
 
 

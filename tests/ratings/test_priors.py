@@ -11,11 +11,12 @@ from marginmf.backends import get_backend
 from marginmf.backends.specs import Thresholds
 from marginmf.losses import smooth_hinge
 from marginmf.ratings import ALS, HMF, MMMF, PMF, Ratings
-from marginmf.ratings.objective import FactorObjective, Parameters
-from marginmf.ratings.priors import (
+from marginmf.ratings.features import Features
+from marginmf.ratings.fitting.new_rows import NewRows
+from marginmf.ratings.fitting.objective import FactorObjective, Parameters
+from marginmf.ratings.fitting.priors import (
     FEW_RATINGS,
     TIED,
-    Newcomers,
     Penalties,
     Prior,
     Priors,
@@ -256,20 +257,20 @@ def test_means_of_new_rows_are_the_dense_ridge_formula(reg, penalties):
     known, rng = make_data(6, features="item"), np.random.default_rng(1)
     pairs = [(user, 1000 + k) for k in range(80) for user in rng.choice(N_USERS, 5, replace=False)]
     new = Ratings.of(pairs, np.full(len(pairs), 3.0), levels=known.levels, users=known.users)
-    drawn = known.item_features.take(rng.integers(N_ITEMS, size=new.n_items))
-    new = new.described("item", drawn)
+    features, drawn = known.item_features, rng.integers(N_ITEMS, size=new.n_items)
+    new = new.described("item", Features(features.matrix[drawn], features.encoder))
     factors = rng.normal(size=(N_ITEMS, 3))
-    newcomers = Newcomers("item", known, new)
-    assert newcomers.fresh.all()
-    newcomers.fresh[:] = False  # their raters are what they are
-    means = newcomers.means(penalties, reg, factors)
+    new_rows = NewRows("item", known, new)
+    assert new_rows.fresh.all()
+    new_rows.fresh[:] = False  # their raters are what they are
+    means = new_rows.means(penalties, reg, factors)
     prior, own = (Prior.of(data, "item", penalties) for data in (known, new))
     squares = prior.scales(reg) ** 2
     B, b = prior.matrix.toarray().astype(float), own.matrix.toarray().astype(float)
     K = np.linalg.solve(B * squares @ B.T + np.eye(N_ITEMS), B * squares @ b.T)
     np.testing.assert_allclose(means, K.T @ factors, atol=1e-5)
     # What is kept for the next member does not depend on the factors.
-    np.testing.assert_allclose(newcomers.means(penalties, reg, -factors), -means, atol=1e-12)
+    np.testing.assert_allclose(new_rows.means(penalties, reg, -factors), -means, atol=1e-12)
 
 
 def test_raters_to_come_are_between_those_that_came_and_those_expected():
@@ -310,8 +311,8 @@ def test_the_threads_of_blas_do_not_change_means(features):
     found = []
     for n_threads in (1, 2):
         with threadpool_limits(n_threads, "blas"):
-            newcomers = Newcomers("item", known, new)
-            found.append([prior.means(weights), newcomers.means(prior.penalties, 3.0, factors)])
+            new_rows = NewRows("item", known, new)
+            found.append([prior.means(weights), new_rows.means(prior.penalties, 3.0, factors)])
     for one, two in zip(*found, strict=True):
         np.testing.assert_array_equal(one, two)
 

@@ -10,10 +10,11 @@ from scipy.sparse import csr_array
 
 from contracts import synthetic
 from marginmf.protocols import evaluate
-from marginmf.ratings import HMF, MMMF, PMF, MarginEnsemble, Ratings, priors
+from marginmf.ratings import HMF, MMMF, PMF, MarginEnsemble, Ratings
 from marginmf.ratings.factoriser import Factoriser
-from marginmf.ratings.priors import Penalties, Priors, raters
-from marginmf.ratings.validation import ValidationSplit
+from marginmf.ratings.fitting import priors
+from marginmf.ratings.fitting.priors import Penalties, Priors, raters
+from marginmf.ratings.fitting.validation import ValidationSplit
 
 sample = settings(max_examples=30, deadline=None)
 

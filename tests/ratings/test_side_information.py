@@ -284,7 +284,10 @@ def test_same_seed_same_answer_whatever_the_threads(make, monkeypatch):
 @pytest.mark.parametrize(
     ("params", "said"),
     [
-        ({"implicit": "x"}, "implicit='x' is not known. Choose None, 'items', 'users' or 'both'"),
+        (
+            {"implicit": "x"},
+            "implicit='x' is not known. Choose one of None, 'items', 'users', 'both'",
+        ),
         ({"implicit": True}, "implicit=True is not known"),
         ({"reg_implicit": 0}, "reg_implicit=0 leaves the weights of features undetermined"),
         ({"reg_implicit": -1.0}, "reg_implicit=-1.0 must be"),
@@ -301,7 +304,7 @@ def test_faulty_parameters(kind, params, said):
 
 
 def test_faulty_parameters_of_an_ensemble():
-    with pytest.raises(ValueError, match=r"implicit='x' is not known\. Choose 'both', 'items'"):
+    with pytest.raises(ValueError, match=r"implicit='x' is not known\. Choose one of"):
         MarginEnsemble(implicit="x").fit(*DATA.train)
 
 
@@ -345,7 +348,7 @@ def test_unknown_categories_of_new_items_are_counted():
 def test_new_items_without_features_are_counted():
     model = quick().fit(*DATA.train, **DATA.features(WARM))
     pairs = [(0, 900), (1, 900), (2, 901)]
-    with pytest.warns(UserWarning, match="1 of 2 items have no features, which the model was"):
+    with pytest.warns(UserWarning, match="1 of 2 items have no features: they are learned"):
         model.fold_in_items(pairs, [1, 2, 3], item_features={"item": [900], "kind": ["k0"]})
 
 

@@ -41,8 +41,12 @@ def check_callbacks(estimator: Any) -> None:
 
 
 def check_choice(estimator: Any, name: str, known: Collection[str]) -> None:
-    """Raise ValueError unless a parameter is one of those known."""
-    value = getattr(estimator, name)
+    """Raise ValueError unless a parameter of an estimator is one of those known."""
+    check_option(name, getattr(estimator, name), known)
+
+
+def check_option(name: str, value: Any, known: Collection[Any]) -> None:
+    """Raise ValueError unless an argument is one of those known."""
     if value not in known:
         raise ValueError(
             f"{name}={value!r} is not known. Choose one of {', '.join(map(repr, known))}."

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from marginmf._utils.docstrings import inherit_docs
 from marginmf._utils.types import Array, BoolArray
 
 Kind = TypeVar("Kind", bound=type[Any])
@@ -64,14 +65,15 @@ class Methods(dict[str, type[Any]]):
         Parameters
         ----------
         name : str
-            What the command line calls it.  The first line of the docstring is its ``summary``.
+            What the command line calls it.  The first line of the docstring is its ``summary``;
+            parameters that its bases describe are added to the docstring.
         """
 
         def add(kind: Kind) -> Kind:
             if self.setdefault(name, kind) is not kind:
                 raise ValueError(f"There is another {self.family} method that is called {name!r}.")
             kind.command_name, kind.summary = name, (kind.__doc__ or "").partition("\n")[0]
-            return saved(kind)
+            return saved(inherit_docs(kind))
 
         return add
 

@@ -131,9 +131,9 @@ def _cores() -> Answer:
 
 
 def _numba_cache() -> Answer:
-    from marginmf.backends.cpu import sums
+    from marginmf.backends.cpu import linear_algebra
 
-    folder = Path(str(sums.scores.stats.cache_path))
+    folder = Path(str(linear_algebra.scores.stats.cache_path))
     advice = "set NUMBA_CACHE_DIR to a folder that can be written to"
     try:
         folder.mkdir(parents=True, exist_ok=True)

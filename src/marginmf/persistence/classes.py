@@ -73,7 +73,7 @@ def class_named(name: str) -> type[Any] | None:
     """Return the class of that name, or None if it is not one that a file may name.
 
     >>> class_named("HMF"), class_named("Popen")
-    (<class 'marginmf.ratings.hmf.HMF'>, None)
+    (<class 'marginmf.ratings.max_margin.HMF'>, None)
     """
     if name in FOREIGN:
         found: type[Any] = getattr(import_module(FOREIGN[name][0]), name)

@@ -17,11 +17,9 @@ from marginmf.metrics import LIST_METRICS, metric
 from marginmf.metrics.lists import check_k, exposure
 from marginmf.ratings.data import Ratings
 from marginmf.ratings.estimator import RatingsEstimator
-from marginmf.ratings.exposure import item_shares
 from marginmf.ratings.ids import IdIndex, id_column
-from marginmf.ratings.relevance import RankedBy
-from marginmf.ratings.scales import lowest_liked
-from marginmf.ratings.tables import as_values, frame_columns, is_frame, split_pairs
+from marginmf.ratings.lists.relevance import RankedBy, item_shares
+from marginmf.ratings.tables import as_values, frame_columns, is_frame, lowest_liked, split_pairs
 from marginmf.stats import bootstrap_interval
 
 #: How many entries of lists are in memory at a time.

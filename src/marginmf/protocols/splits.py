@@ -23,8 +23,14 @@ from marginmf.ratings.data import Ratings
 from marginmf.ratings.features import FeatureTable
 from marginmf.ratings.ids import IdIndex, id_column
 from marginmf.ratings.positive import PositiveOnly
-from marginmf.ratings.scales import levels_of
-from marginmf.ratings.tables import as_values, frame_columns, is_frame, split_pairs, take_rows
+from marginmf.ratings.tables import (
+    as_values,
+    frame_columns,
+    is_frame,
+    levels_of,
+    split_pairs,
+    take_rows,
+)
 
 #: With fewer ratings there is nothing to hold out; as many rows are enough to compile kernels.
 FEWEST = 20

@@ -5,15 +5,12 @@ And, where there are no stars, methods that learn from who has what.
 
 from marginmf.ratings.base import METHODS
 from marginmf.ratings.baselines import ALS, PMF, BiasOnly
-from marginmf.ratings.bmmmf import BMMMF
 from marginmf.ratings.data import Ratings
 from marginmf.ratings.ensemble import MarginEnsemble
 from marginmf.ratings.halving import HalvingSearch
-from marginmf.ratings.hmf import HMF
 from marginmf.ratings.item_based import EASE, ItemKNN
-from marginmf.ratings.mmmf import MMMF
+from marginmf.ratings.max_margin import BMMMF, HMF, MMMF, PMMMF
 from marginmf.ratings.one_class import OneClassMMMF
-from marginmf.ratings.pmmmf import PMMMF
 from marginmf.ratings.positive import POSITIVE, MostPopular
 
 __all__ = [

@@ -3,7 +3,6 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from copy import copy
-from numbers import Integral
 from threading import Lock, RLock
 from typing import Any, ClassVar, Literal, Self
 from weakref import WeakKeyDictionary
@@ -13,7 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from marginmf._utils.ids import shown
-from marginmf._utils.parameters import check_n_jobs, n_threads, unfitted
+from marginmf._utils.parameters import check_n_jobs, check_option, n_threads, unfitted
 from marginmf._utils.saved import Methods, Optional, Scale, Sized
 from marginmf._utils.types import BoolArray, Float64Array, FloatArray, IntArray
 from marginmf.backends import Backend, get_backend
@@ -22,34 +21,24 @@ from marginmf.backends.threads import SMALLEST_TASK
 from marginmf.checkpoints import CheckpointLike, Journal, open_journal
 from marginmf.metrics import mean_absolute_error
 from marginmf.persistence import Counts, Savable
-from marginmf.ratings import new_rows
-from marginmf.ratings.calibration import (
-    ANSWERS,
-    PAIR_WORK,
-    Calibrator,
-    count_above,
-    distribution_of,
-)
 from marginmf.ratings.data import Ratings, observed
-from marginmf.ratings.exposure import Exposure
-from marginmf.ratings.fallback import LevelFrequencies
+from marginmf.ratings.fitting import calibration
+from marginmf.ratings.fitting.calibration import Calibrator, distribution_of
+from marginmf.ratings.fitting.fallback import LevelFrequencies
+from marginmf.ratings.fitting.new_rows import NewRows, join_arrays
+from marginmf.ratings.fitting.validation import ValidationSplit, calibrated_on, calibration_seed
 from marginmf.ratings.ids import IdIndex
-from marginmf.ratings.priors import Newcomers
-from marginmf.ratings.relevance import Columns, MarginBlock
+from marginmf.ratings.lists.relevance import Columns, Exposure, MarginBlock
 from marginmf.ratings.tables import as_values, split_pairs
-from marginmf.ratings.validation import ValidationSplit, calibrated_on
 
 #: Every ratings method by its name on the command line.
 METHODS = Methods("ratings")
 #: Registers a ratings method: model files and the command line know it from then on.
 method = METHODS.register
-
 Unknown = Literal["fallback", "raise", "nan"]
 Output = Literal["median", "mode", "mean", "rule"]
-
 #: What is learned and private, beside the attributes that end in an underscore.
 LEARNED_IN_PRIVATE = ("_calibration_seed", "_calibrator", "_exposure", "_frequencies", "_origin")
-
 #: A lock for each model that is being calibrated; not in the model, which is copied and saved.
 _locks: "WeakKeyDictionary[RatingsPredictor, Any]" = WeakKeyDictionary()
 _locks_lock = Lock()
@@ -61,7 +50,28 @@ class RatingsPredictor(Savable, BaseEstimator, ABC):
     Subclasses say how to learn from ratings (`_fit`) and how far a pair's score is above each level
     (`_margins`); `RealValued` and `Distributional` ask for less.  They may say how the margins of a
     block are found faster than one by one (`_margin_block`), and how new users or items are learned
-    while the others stay (`_place`).
+    while the others stay (`_fold_in`).
+
+    Parameters
+    ----------
+    calibrate : bool
+        Whether `fit` learns how margins become probabilities, which `predict` answers with: on a
+        tenth of the ratings that a first part of the fit does not see.  With False, the first call
+        that needs probabilities takes about as long as another fit.
+    n_jobs : int or None
+        Threads, as in scikit-learn: None is one, -1 is all.  The result does not depend on it, to
+        the last bit on one machine.
+    verbose : int
+        1 shows a progress bar on standard error.
+
+    Attributes
+    ----------
+    users_, items_ : IdIndex
+        The ids seen in training, and their codes.
+    levels_ : array
+        The scale seen in training, ascending.
+    ratings_ : Ratings
+        What the users were learned from.
     """
 
     n_jobs: int | None
@@ -87,7 +97,7 @@ class RatingsPredictor(Savable, BaseEstimator, ABC):
     _item_arrays: ClassVar[tuple[str, ...]] = ()
     #: Whether side information is of any use to the method.
     _takes_features: ClassVar[bool] = False
-    _decode = staticmethod(count_above)
+    _decode = staticmethod(calibration.count_above)
     _calibration_seed: int = 0
     #: What is known of users and items without the method.
     _frequencies: LevelFrequencies
@@ -99,8 +109,8 @@ class RatingsPredictor(Savable, BaseEstimator, ABC):
     _origin: "RatingsPredictor | None" = None
     #: Runs the minimisations of `_fit`; one that keeps what was done is there during a fit only.
     _journal = Journal()
-    #: What new rows should be like, while they are placed.
-    _newcomers: Newcomers
+    #: What new rows should be like before their ratings are looked at, while they are folded in.
+    _new_rows: NewRows
 
     def fit(
         self,
@@ -127,12 +137,7 @@ class RatingsPredictor(Savable, BaseEstimator, ABC):
         checkpoint : path or Checkpoint, optional
             A folder that keeps what was done while the fit runs.  If it is interrupted or killed,
             the same call goes on from there and ends at the same answer, to the last bit on the
-            same machine.  The folder is removed when the fit has succeeded.  See
-            `marginmf.checkpoints.Checkpoint`.
-
-        Returns
-        -------
-        self
+            same machine.  It is removed after the fit; see `marginmf.checkpoints.Checkpoint`.
         """
         data = self._read(pairs, ratings).with_features(user_features, item_features)
         if not self._takes_features and (data.user_features or data.item_features) is not None:
@@ -177,21 +182,18 @@ class RatingsPredictor(Savable, BaseEstimator, ABC):
         pairs : pairs
             (user, item) pairs.
         unknown : {"fallback", "raise", "nan"}
-            What to do with users or items that training did not see: predict the median of the
-            level frequencies of the half that is known (see
-            `marginmf.ratings.fallback.LevelFrequencies`), raise an error, or answer NaN.
+            What to do with users or items that training did not see: predict the median of how
+            often each level was used by the user, or for the item, that is known; raise an error;
+            or answer NaN.
         output : {"median", "mode", "mean", "rule"}
             Which answer.  From the probabilities of the levels (see `predict_proba`): the median,
             which is best for the mean absolute error, the mode, best for the zero-one error, or
             the mean, best for the squared error, which may lie between levels.  Or by the
             method's own rule, as in the literature.
         """
-        if output not in ("median", "mode", "mean", "rule"):
-            raise ValueError(
-                f"output={output!r} is not known. Choose 'median', 'mode', 'mean' or 'rule'."
-            )
+        check_option("output", output, ("median", "mode", "mean", "rule"))
         if output != "rule":
-            return ANSWERS[output](self.predict_proba(pairs, unknown), self.levels_)
+            return calibration.ANSWERS[output](self.predict_proba(pairs, unknown), self.levels_)
         users, items, known = self._encoded(pairs, unknown)
         predicted = self.levels_[self._decode(self._code_margins(users, items))]
         return np.where(known, predicted, np.nan) if unknown == "nan" else predicted
@@ -201,11 +203,6 @@ class RatingsPredictor(Savable, BaseEstimator, ABC):
 
         The probabilities are calibrated on held-out ratings: of the ratings that are said to be
         at a level with probability 0.7, about 70 % are.  See `fit_calibrator`.
-
-        Parameters
-        ----------
-        pairs, unknown
-            As in `predict`.
 
         Returns
         -------
@@ -230,63 +227,49 @@ class RatingsPredictor(Savable, BaseEstimator, ABC):
     def fit_calibrator(self) -> Self:
         """Learn how margins become probabilities, unless that is known.
 
-        `fit` does it, unless it was told not to (``calibrate=False``).  Then the first call of
-        `predict_proba`, or of anything that needs it, does it: a tenth of the ratings are held
-        out and a copy of the model is fitted to the rest, which takes about as long as `fit`.
-        With fewer than 200,000 ratings other tenths follow, until 20,000 ratings were held out.
-        Call this to have it done at a time of your choosing.
-
-        Returns
-        -------
-        self
+        `fit` does it unless ``calibrate=False``; else the first call that needs probabilities.  A
+        tenth of the ratings are held out and a copy of the model is fitted to the rest, which takes
+        about as long as `fit`.  With fewer than 200,000 ratings other tenths follow, until 20,000
+        ratings were held out.  Call this to have it done at a time of your choosing.
         """
-        return self._learn_once("_calibrator", self._learn_calibrator)
+        return self._learn_once("_calibrator", RatingsPredictor._learn_calibrator)
 
     def fit_exposure(self) -> Self:
         """Learn who takes what, which lists by relevance need, unless that is known.
 
         The first call of `recommend` by relevance, or of `explain`, does it: a ridge regression
-        for each item, whose strength is chosen on held-out lists (see
-        `marginmf.ratings.exposure`).  Call this to have it done at a time of your choosing, such
-        as before the model is saved.
-
-        Returns
-        -------
-        self
+        for each item, whose strength is chosen on held-out lists (see `Exposure` in
+        `marginmf.ratings.lists.relevance`).  Call this to have it done at a time of your choosing,
+        such as before the model is saved.
         """
-        return self._learn_once("_exposure", self._learn_exposure)
+        check_is_fitted(self)
+        if self._exposure is None and self._frequencies.placed == "item":
+            raise ValueError(
+                "This model was made by fold_in_items and does not hold what its users have: use "
+                "update_items on the model that it was made from, or rank by='expected' or "
+                "by='chance'."
+            )
+        return self._learn_once("_exposure", RatingsPredictor._learn_exposure)
 
-    def _learn_once(self, name: str, learn: Callable[[], Any]) -> Self:
+    def _learn_once(self, name: str, learn: Callable[["RatingsPredictor"], Any]) -> Self:
         """Set an attribute to what is learned, unless that is known."""
         check_is_fitted(self)
         if getattr(self, name) is None:
             with _locks_lock:
                 lock = _locks.setdefault(self, RLock())
             with lock:  # several threads may be the first to ask
-                if getattr(self, name) is None:
-                    setattr(self, name, learn())
+                if getattr(self, name) is None and self._origin is not None:
+                    # Folded in: what is known of all the others holds for new users too.
+                    setattr(self, name, getattr(self._origin._learn_once(name, learn), name))
+                elif getattr(self, name) is None:
+                    setattr(self, name, learn(self))
         return self
 
     def _learn_exposure(self) -> Exposure:
-        if self._frequencies.placed == "item":
-            raise ValueError(
-                "This model was made by fold_in_items and does not hold what its users have: use "
-                "update_items on the model that it was made from, or rank by='expected' or "
-                "by='chance'."
-            )
-        if self._origin is not None:
-            exposure = self._origin.fit_exposure()._exposure
-            assert exposure is not None
-            return exposure
         rng = np.random.default_rng(self._calibration_seed)
         return Exposure.fit(self.ratings_, rng, n_threads(self.n_jobs))
 
     def _learn_calibrator(self) -> Calibrator:
-        if self._origin is not None:
-            # Folded in: what the margins of new users mean is known from all the others.
-            calibrator = self._origin.fit_calibrator()._calibrator
-            assert calibrator is not None
-            return calibrator
         if self._frequencies.user_biases is None:  # saved before there were biases
             self._frequencies = LevelFrequencies.of(self.ratings_)
         rng = np.random.default_rng(self._calibration_seed)
@@ -304,10 +287,11 @@ class RatingsPredictor(Savable, BaseEstimator, ABC):
         """Return the probability of a rating above each level, for known users and items."""
         calibrator = self.fit_calibrator()._calibrator
         assert calibrator is not None
-        margins = self._margins(users, items)
-        return calibrator.above_pairs(
-            margins, self._frequencies, users, items, self._n_threads(PAIR_WORK * len(users))
+        margins, threads = (
+            self._member_margins(users, items),
+            self._n_threads(calibration.PAIR_WORK * len(users)),
         )
+        return calibrator.above_pairs(margins, self._frequencies, users, items, threads)
 
     def decision_function(self, pairs: Any, unknown: Unknown = "fallback") -> FloatArray:
         """Return how far each pair's score is above each level but the last.
@@ -353,6 +337,10 @@ class RatingsPredictor(Savable, BaseEstimator, ABC):
     def _margins(self, users: IntArray, items: IntArray) -> FloatArray:
         """Return the margins of known users and items, given as codes."""
 
+    def _member_margins(self, users: IntArray, items: IntArray) -> FloatArray:
+        """Return the margins that the calibrator takes: those of all members of an ensemble."""
+        return self._margins(users, items)
+
     def _margin_block(self, users: IntArray, items: Columns) -> MarginBlock:
         """Return the margins of all of some users and items; several threads call this at once."""
         numbers = np.arange(len(self.items_))[items]
@@ -361,35 +349,32 @@ class RatingsPredictor(Savable, BaseEstimator, ABC):
         scores = margins.T.reshape(-1, *shape).astype(np.float32)
         return MarginBlock(scores, np.zeros((shape[0], len(scores))))
 
-    def _place(self, side: Side, data: Ratings) -> None:
+    def _fold_in(self, side: Side, data: Ratings) -> None:
         """Learn one side's part alone, with the other side's part as it is."""
         raise ValueError(
             f"{type(self).__name__} cannot learn new {side}s while the rest stays as it is: fit it "
             "again with all ratings."
         )
 
-    def _placed(self, side: Side, data: Ratings, newcomers: Newcomers | None = None) -> Self:
-        """Return a model for the users (or items) of some ratings, whose other side is ours.
-
-        ``newcomers`` tell what their rows should be like before their ratings are looked at.
-        """
-        placed = copy(self)
-        placed._check(data)
-        placed._set_data(data, self._frequencies.placing(side, data))
-        placed._newcomers = newcomers or Newcomers(side, self.ratings_, data)
+    def _folded(self, side: Side, data: Ratings, new_rows: NewRows | None = None) -> Self:
+        """Return a model for the users (or items) of some ratings, whose other side is ours."""
+        folded = copy(self)
+        folded._check(data)
+        folded._set_data(data, self._frequencies.for_new_rows(side, data))
+        folded._new_rows = new_rows or NewRows(side, self.ratings_, data)
         if side == "item":
-            placed._exposure = None  # what the users have is not at hand
-        placed._place(side, data)
-        del placed._newcomers
-        return placed
+            folded._exposure = None  # the model does not hold what its users have
+        folded._fold_in(side, data)
+        del folded._new_rows
+        return folded
 
-    def _joined(self, placed: Self, side: Side, data: Ratings) -> Self:
+    def _joined(self, folded: Self, side: Side, data: Ratings) -> Self:
         """Return a model of all the data, with the rows of another where that has them."""
         joined = copy(self)
         joined._set_data(data, self._frequencies.changed(self.ratings_, data))
-        new_rows.join_arrays(joined, self, placed, side)
+        join_arrays(joined, self, folded, side)
         if side == "item" and self._exposure is not None:
-            joined._exposure = self._exposure.updated(data, self.items_, placed.items_)
+            joined._exposure = self._exposure.updated(data, self.items_, folded.items_)
         return joined
 
     def _check(self, data: Ratings) -> None:
@@ -406,10 +391,7 @@ class RatingsPredictor(Savable, BaseEstimator, ABC):
     def _encoded(self, pairs: Any, unknown: Unknown) -> tuple[IntArray, IntArray, BoolArray]:
         """Return the codes of users and items, and which pairs have both."""
         check_is_fitted(self)
-        if unknown not in ("fallback", "raise", "nan"):
-            raise ValueError(
-                f"unknown={unknown!r} is not known. Choose 'fallback', 'raise' or 'nan'."
-            )
+        check_option("unknown", unknown, ("fallback", "raise", "nan"))
         user_ids, item_ids = split_pairs(pairs)
         users, items = self.users_.encode(user_ids), self.items_.encode(item_ids)
         known = (users >= 0) & (items >= 0)
@@ -428,33 +410,24 @@ class RatingsPredictor(Savable, BaseEstimator, ABC):
 
     def _code_margins(self, users: IntArray, items: IntArray) -> FloatArray:
         """Return the margins of codes; unknown ones have log-odds from level frequencies."""
-        known = (users >= 0) & (items >= 0)
-        if known.all():
-            return self._margins(users, items)
-        margins = np.empty((len(users), len(self.levels_) - 1))
-        margins[known] = self._margins(users[known], items[known])
-        margins[~known] = self._frequencies.log_odds(users[~known], items[~known])
-        return margins
+        answers: FloatArray = _answers(self._margins, self._frequencies.log_odds, users, items)
+        return answers
 
     def _code_distribution(self, users: IntArray, items: IntArray) -> Float64Array:
         """Return the distributions of codes; unknown ones have those of level frequencies."""
-        known = (users >= 0) & (items >= 0)
-        if known.all():
-            return distribution_of(self._above(users, items))
-        distribution = np.empty((len(users), len(self.levels_)))
-        distribution[known] = distribution_of(self._above(users[known], items[known]))
-        distribution[~known] = self._frequencies.distribution(users[~known], items[~known])
-        return distribution
+        answers: Float64Array = _answers(
+            lambda *known: distribution_of(self._above(*known)),
+            *(self._frequencies.distribution, users, items),
+        )
+        return answers
 
     def _arithmetic(self, work: float = np.inf) -> Backend:
         """Return the backend, with the threads that this model may use for this much work."""
         return get_backend(getattr(self, "backend", "cpu"), self._n_threads(work))
 
     def _n_threads(self, work: float = np.inf) -> int:
-        """Return how many threads to use for this much work, in multiplications.
-
-        Cores are not counted for little work, which one thread does in less time than that.
-        """
+        """Return how many threads to use for this much work, in multiplications."""
+        # Little work is done in less time than cores are counted.
         return n_threads(self.n_jobs) if work > SMALLEST_TASK else 1
 
     def __sklearn_tags__(self) -> Any:
@@ -467,9 +440,14 @@ class RatingsPredictor(Savable, BaseEstimator, ABC):
         return tags
 
 
-def calibration_seed(random_state: Any) -> int:
-    """Return a number to seed the hold-out with, also where the user gave none."""
-    if isinstance(random_state, Integral):
-        return int(random_state)
-    generator = np.random.default_rng(random_state if random_state is None else 0)
-    return int(generator.integers(2**31))
+def _answers(
+    of_known: Callable[..., Any], of_unknown: Callable[..., Any], users: IntArray, items: IntArray
+) -> Any:
+    """Return the answers of two functions: for pairs of known ids, and for all others."""
+    known = (users >= 0) & (items >= 0)
+    if known.all():
+        return of_known(users, items)
+    others = of_unknown(users[~known], items[~known])
+    answers = np.empty((len(users), others.shape[1]))
+    answers[known], answers[~known] = of_known(users[known], items[known]), others
+    return answers

@@ -11,6 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from marginmf._utils.ids import shown
+from marginmf._utils.parameters import check_option
 from marginmf._utils.saved import (
     Optional,
     Scale,
@@ -22,13 +23,21 @@ from marginmf._utils.saved import (
     floats,
     saved,
 )
-from marginmf._utils.types import Array, BoolArray, Float64Array, FloatArray, IntArray
+from marginmf._utils.types import Array, BoolArray, Float64Array, IntArray
 from marginmf.backends.rows import SIDES, Rows, Side
 from marginmf.backends.threads import row_parts
 from marginmf.ratings.features import Features, FeatureTable
 from marginmf.ratings.ids import IdIndex, id_column
-from marginmf.ratings.scales import CODE, coded
-from marginmf.ratings.tables import as_values, frame_columns, is_frame, split_pairs
+from marginmf.ratings.tables import (
+    CODE,
+    as_values,
+    coded,
+    frame_columns,
+    is_frame,
+    nearest_codes,
+    split_pairs,
+    stored_entries,
+)
 
 #: What tables with a column for each level may take.
 MOST_BYTES = 2 << 30
@@ -41,17 +50,16 @@ Duplicates = Literal["raise", "last", "mean"]
 class Ratings(Rows):
     """Observed ratings on an ordered scale, by user and by item; absent means unobserved.
 
-    Make one with `Ratings.of`.  Entry ``k`` is a rating by user ``rows[k]`` of item
-    ``indices[k]`` at level ``codes[k]``; entries are sorted by user, then item, and user ``i``
-    owns the entries ``indptr[i]:indptr[i + 1]``.  The view by item shares the same entries:
-    item ``j`` owns ``item_order[item_indptr[j]:item_indptr[j + 1]]``.
+    Make one with `Ratings.of`.  Entry ``k`` is a rating by user ``rows[k]`` of item ``indices[k]``
+    at level ``codes[k]``; entries are sorted by user, then item.  User ``i`` owns the entries
+    ``indptr[i]:indptr[i + 1]``, item ``j`` ``item_order[item_indptr[j]:item_indptr[j + 1]]``.
 
     Parameters
     ----------
     levels : array of shape (n_levels,)
         The scale, ascending.
     indptr, indices, codes : array
-        The view by user; codes are places in ``levels``.
+        The view by user; codes are indices into ``levels``.
     users, items : IdIndex
         The ids, both ways.
     exact : array, optional
@@ -141,59 +149,14 @@ class Ratings(Rows):
         >>> data.levels[data.codes]
         array([4., 5., 2.])
         """
-        if duplicates not in ("raise", "last", "mean"):
-            raise ValueError(
-                f"duplicates={duplicates!r} is not known. Choose 'raise', 'last' or 'mean'."
-            )
-        user_ids: Any
-        item_ids: Any
-        if isinstance(data, Ratings):
-            _refuse_values(values, "A Ratings object")
-            if levels is None and n_levels is None and users is None and items is None:
-                return data.with_features(user_features, item_features)
-            user_ids, item_ids = data.users.ids[data.rows], data.items.ids[data.indices]
-            values = data.values
-        elif sparse.issparse(data):
-            _refuse_values(values, "A sparse matrix")
-            if data.format == "bsr":
-                raise ValueError(
-                    "A block sparse matrix stores zeros that are not ratings: convert it to "
-                    "another format and remove them first."
-                )
-            if data.ndim != 2:
-                raise ValueError(
-                    f"A sparse array must have rows and columns: its shape is {data.shape}."
-                )
-            matrix = data.tocoo()
-            user_ids, item_ids, values = matrix.row, matrix.col, matrix.data
-        elif values is None and is_frame(data):
-            user_ids, item_ids, values = frame_columns(data, user, item, rating)
-        elif values is None:
-            raise ValueError("The ratings are missing: give the pairs and, second, their ratings.")
-        else:
-            user_ids, item_ids = split_pairs(data)
-        built = cls._build(
-            id_column(user_ids, "user"),
-            id_column(item_ids, "item"),
-            as_values(values),
-            duplicates,
-            (levels, n_levels),
-            users,
-            items,
-        )
-        return built.with_features(user_features, item_features)
-
-    @classmethod
-    def _build(
-        cls,
-        user_ids: Array,
-        item_ids: Array,
-        values: FloatArray,
-        duplicates: Duplicates,
-        scale: tuple[Any, int | None],
-        users: IdIndex | None,
-        items: IdIndex | None,
-    ) -> "Ratings":
+        check_option("duplicates", duplicates, ("raise", "last", "mean"))
+        _check_values(data, values)
+        as_it_is = all(given is None for given in (levels, n_levels, users, items))
+        if isinstance(data, Ratings) and as_it_is:
+            return data.with_features(user_features, item_features)
+        user_ids, item_ids, values = _columns(data, values, (user, item, rating))
+        user_ids, item_ids = id_column(user_ids, "user"), id_column(item_ids, "item")
+        values = as_values(values)
         if len(user_ids) != len(values):
             raise ValueError(
                 f"There are {len(user_ids)} pairs but {len(values)} ratings: one rating belongs "
@@ -201,39 +164,33 @@ class Ratings(Rows):
             )
         if len(values) == 0:
             raise ValueError("There are no ratings at all: nothing can be learned from them.")
-        levels, codes, exact = coded(values, *scale)
-        if users is not None or items is not None:
-            known = np.ones(len(codes), bool)
-            if users is not None:
-                known &= users.encode(user_ids) >= 0
-            if items is not None:
-                known &= items.encode(item_ids) >= 0
+        scale, codes, exact = coded(values, levels, n_levels)
+        known = np.ones(len(codes), bool)
+        for given, ids in ((users, user_ids), (items, item_ids)):
+            if given is not None:
+                known &= given.encode(ids) >= 0
+        if not known.all():
             user_ids, item_ids, codes = user_ids[known], item_ids[known], codes[known]
             exact = None if exact is None else exact[known]
         users = IdIndex(user_ids, "user") if users is None else users
         items = IdIndex(item_ids, "item") if items is None else items
-        _check_memory(len(users) + len(items), len(levels))
+        _check_memory(len(users) + len(items), len(scale))
         rows, columns = users.encode(user_ids), items.encode(item_ids)
 
-        matrix = _in_rows(rows, columns, codes, len(users), len(items))
+        matrix = _in_rows(rows, columns, codes, (len(users), len(items)))
         if matrix.nnz < len(codes):  # SciPy has added equal pairs up.
-            kept, codes = _without_duplicates(
-                rows, columns, codes, levels, duplicates, users, items
+            kept, codes, exact = _without_duplicates(
+                *(rows, columns, codes, exact, scale, duplicates, users, items)
             )
-            if exact is not None:
-                cells = rows.astype(np.int64) * len(items) + columns
-                exact = _group_means(cells, exact) if duplicates == "mean" else exact[kept]
             rows, columns = rows[kept], columns[kept]
-            matrix = _in_rows(rows, columns, codes, len(users), len(items))
-        return cls(
-            users=users,
-            items=items,
-            levels=levels,
-            indptr=matrix.indptr.astype(np.int64),
-            indices=matrix.indices.astype(np.int32, copy=False),
-            codes=matrix.data,
-            exact=None if exact is None else exact[np.lexsort((columns, rows))],
+            matrix = _in_rows(rows, columns, codes, (len(users), len(items)))
+        exact = None if exact is None else exact[np.lexsort((columns, rows))]
+        indptr, indices = (
+            matrix.indptr.astype(np.int64),
+            matrix.indices.astype(np.int32, copy=False),
         )
+        built = cls(scale, indptr, indices, matrix.data, users, items, exact)
+        return built.with_features(user_features, item_features)
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{level:g}" for level in self.levels[:12])
@@ -262,9 +219,8 @@ class Ratings(Rows):
 
     def described(self, side: Side, features: Features | None) -> "Ratings":
         """Return the same ratings with other side information of users, or of items."""
-        if side == "user":
-            return replace(self, user_features=features)
-        return replace(self, item_features=features)
+        changed: Any = {f"{side}_features": features}
+        return replace(self, **changed)
 
     def index(self, side: Side) -> IdIndex:
         """Return the vocabulary of users, or of items."""
@@ -299,18 +255,13 @@ class Ratings(Rows):
 
     @cached_property
     def _by_item(self) -> tuple[IntArray, IntArray, IntArray]:
-        """Where each item's entries begin, their users, and their places in the view by user."""
+        """Where each item's entries begin, their users, and their indices in the view by user."""
         narrow = np.int32 if len(self) < 2**31 else np.int64
-        order = np.arange(len(self), dtype=narrow)
-        shape = (self.n_users, self.n_items)
         # SciPy takes one type for both index arrays: the narrow one, or it would make wide copies.
-        rows = sparse.csr_array((order, self.indices, self.indptr.astype(narrow)), shape=shape)
-        columns = rows.tocsc()
-        return (
-            columns.indptr.astype(np.int64),
-            columns.indices.astype(np.int32, copy=False),
-            columns.data,
-        )
+        entries = (np.arange(len(self), dtype=narrow), self.indices, self.indptr.astype(narrow))
+        columns = sparse.csr_array(entries, shape=(self.n_users, self.n_items)).tocsc()
+        users = columns.indices.astype(np.int32, copy=False)
+        return columns.indptr.astype(np.int64), users, columns.data
 
     @property
     def item_indptr(self) -> IntArray:
@@ -324,7 +275,7 @@ class Ratings(Rows):
 
     @property
     def item_order(self) -> IntArray:
-        """For every entry in the view by item, its place in the view by user."""
+        """For every entry in the view by item, its index in the view by user."""
         return self._by_item[2]
 
     @cached_property
@@ -338,12 +289,7 @@ class Ratings(Rows):
         return self if side == "user" else self.by_item
 
     def subset(self, kept: BoolArray) -> "Ratings":
-        """Return the marked entries as ratings; users, items and levels keep their codes.
-
-        >>> data = Ratings.of([("ann", "x"), ("ann", "y"), ("bob", "x")], [1, 2, 3])
-        >>> data.subset(np.array([True, False, False]))
-        Ratings(1 ratings of 2 items by 2 users, levels 1, 2, 3)
-        """
+        """Return the marked entries as ratings; users, items and levels keep their codes."""
         counts = np.bincount(self.rows[kept], minlength=self.n_users)
         indptr = np.concatenate([[0], counts.cumsum()]).astype(np.int64)
         exact = None if self.exact is None else self.exact[kept]
@@ -358,11 +304,9 @@ class Ratings(Rows):
         # Many rows at a time, but not all: the numbers of their cells are wide.
         for first, last in pairwise(row_parts(self.indptr, self._n_parts)):
             entries = self._of_rows(slice(first, last))
-            owner = (
-                np.repeat(np.arange(first, last), np.diff(self.indptr[first : last + 1]))
-                if side == "user"
-                else self.indices[entries].astype(np.int64)
-            )
+            owner = self.indices[entries].astype(np.int64)
+            if side == "user":
+                owner = np.repeat(np.arange(first, last), np.diff(self.indptr[first : last + 1]))
             cells = owner * self.n_levels + self.codes[entries]
             low = int(cells.min(initial=0)) if side == "item" else int(first) * self.n_levels
             found = np.bincount(cells - low)
@@ -380,19 +324,40 @@ def _with_features(data: Ratings, side: Side, source: Any) -> Ratings:
             f"None of the {len(index)} {side}s that have ratings is among those with features: "
             f"ids are like {shown(index.ids[0])} there and like {shown(described.ids[0])} here."
         )
-    if missing.any():
-        warnings.warn(
-            f"{int(missing.sum())} of {len(index)} {side}s have no features: they are learned from "
-            "their ratings alone.",
-            UserWarning,
-            stacklevel=5,
-        )
-    data = restricted(data, side, index.union(described))
+    warn_of_missing_features(missing, side, stacklevel=6)
+    data = with_ids(data, side, described)
     return data.described(side, Features.of(table, data.index(side)))
 
 
-def _refuse_values(values: Any, what: str) -> None:
+def warn_of_missing_features(missing: BoolArray, side: Side, stacklevel: int) -> None:
+    """Warn of users or items, if any, that have no features where others have."""
+    if missing.any():
+        warnings.warn(
+            f"{int(missing.sum())} of {len(missing)} {side}s have no features: they are learned "
+            "from their ratings alone.",
+            UserWarning,
+            stacklevel=stacklevel,
+        )
+
+
+def _columns(data: Any, values: Any, names: tuple[str, str, str]) -> tuple[Any, Any, Any]:
+    """Return users, items and ratings, from columns of these names where ``data`` is a frame."""
+    if isinstance(data, Ratings):
+        return data.users.ids[data.rows], data.items.ids[data.indices], data.values
+    if sparse.issparse(data):
+        return stored_entries(data)
     if values is not None:
+        return *split_pairs(data), values
+    if is_frame(data):
+        users, items, values = frame_columns(data, *names)
+        return users, items, values
+    raise ValueError("The ratings are missing: give the pairs and, second, their ratings.")
+
+
+def _check_values(data: Any, values: Any) -> None:
+    """Raise ValueError if there are ratings beside data that hold their own."""
+    if values is not None and (isinstance(data, Ratings) or sparse.issparse(data)):
+        what = "A Ratings object" if isinstance(data, Ratings) else "A sparse matrix"
         raise ValueError(f"{what} holds its own ratings: leave the second argument out.")
 
 
@@ -406,30 +371,22 @@ def _check_memory(n_ids: int, n_levels: int) -> None:
         )
 
 
-def _group_means(groups: IntArray, values: Float64Array) -> Float64Array:
-    """Return the mean value of each group, in their order."""
-    _, group = np.unique(groups, return_inverse=True)
-    means: Float64Array = np.bincount(group, values) / np.bincount(group)
-    return means
-
-
-def _in_rows(
-    rows: IntArray, columns: IntArray, codes: IntArray, n_rows: int, n_columns: int
-) -> Any:
+def _in_rows(rows: IntArray, columns: IntArray, codes: IntArray, shape: tuple[int, int]) -> Any:
     """Return a sparse matrix of codes in compressed rows, columns ascending in each."""
-    return sparse.coo_array((codes, (rows, columns)), shape=(n_rows, n_columns)).tocsr()
+    return sparse.coo_array((codes, (rows, columns)), shape=shape).tocsr()
 
 
 def _without_duplicates(
     rows: IntArray,
     columns: IntArray,
     codes: IntArray,
+    exact: Float64Array | None,
     scale: Float64Array,
     duplicates: Duplicates,
     users: IdIndex,
     items: IdIndex,
-) -> tuple[IntArray, IntArray]:
-    """Return one entry for each pair, and their codes, by the rule for duplicates."""
+) -> tuple[IntArray, IntArray, Float64Array | None]:
+    """Return one entry for each pair, their codes and exact ratings, by the rule for duplicates."""
     pairs = rows.astype(np.int64) * len(items) + columns
     distinct, group = np.unique(pairs, return_inverse=True)
     counts = np.bincount(group)
@@ -447,21 +404,15 @@ def _without_duplicates(
     if duplicates == "last":
         last = np.zeros(len(distinct), np.int64)
         last[group] = np.arange(len(codes))  # a later entry overwrites an earlier one
-        return last, codes[last]
+        return last, codes[last], None if exact is None else exact[last]
     first = np.zeros(len(distinct), np.int64)
     first[group[::-1]] = np.arange(len(codes))[::-1]
-    mean = np.bincount(group, weights=scale[codes]) / counts
-    midpoints = (scale[1:] + scale[:-1]) / 2
-    return first, np.searchsorted(midpoints, mean).astype(CODE)
+    codes = nearest_codes(np.bincount(group, weights=scale[codes]) / counts, scale)
+    return first, codes, None if exact is None else np.bincount(group, exact) / counts
 
 
 def restricted(data: Ratings, side: Side, ids: IdIndex) -> Ratings:
-    """Return the ratings by some users, or of some items, alone; the other side stays whole.
-
-    >>> data = Ratings.of([("ann", "x"), ("bob", "x"), ("bob", "y")], [1, 2, 2])
-    >>> restricted(data, "user", IdIndex(["bob"]))
-    Ratings(2 ratings of 2 items by 1 users, levels 1, 2)
-    """
+    """Return the ratings by some users, or of some items, alone; the other side stays whole."""
     users = ids if side == "user" else data.users
     items = ids if side == "item" else data.items
     rows = users.encode(data.users.ids)[data.rows]
@@ -471,6 +422,11 @@ def restricted(data: Ratings, side: Side, ids: IdIndex) -> Ratings:
     kept = kept[np.lexsort((columns[kept], rows[kept]))]
     exact = None if data.exact is None else data.exact[kept]
     return assemble(data, users, items, rows[kept], columns[kept], data.codes[kept], exact)
+
+
+def with_ids(data: Ratings, side: Side, ids: IdIndex) -> Ratings:
+    """Return ratings that know further users, or items."""
+    return restricted(data, side, data.index(side).union(ids))
 
 
 def observed(data: Ratings) -> Ratings:
@@ -503,21 +459,11 @@ def assemble(
 ) -> Ratings:
     """Make ratings of entries that are in order, with the features that others have."""
     counts = np.bincount(rows, minlength=len(users))
-    features = [
-        own if own is None or index is known else own.joined(index, known)
-        for own, index, known in (
-            (like.user_features, users, like.users),
-            (like.item_features, items, like.items),
-        )
-    ]
-    return Ratings(
-        users=users,
-        items=items,
-        levels=like.levels,
-        indptr=np.concatenate(([0], np.cumsum(counts))).astype(np.int64),
-        indices=columns.astype(np.int32, copy=False),
-        codes=codes.astype(CODE, copy=False),
-        exact=exact,
-        user_features=features[0],
-        item_features=features[1],
-    )
+    indptr = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
+    entries = columns.astype(np.int32, copy=False), codes.astype(CODE, copy=False)
+    data = Ratings(like.levels, indptr, *entries, users, items, exact)
+    for side in SIDES:
+        own, index, known = like.features(side), data.index(side), like.index(side)
+        if own is not None:
+            data = data.described(side, own if index is known else own.joined(index, known))
+    return data

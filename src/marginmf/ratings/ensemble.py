@@ -1,6 +1,6 @@
 """MarginEnsemble: many small factorisations, and one distribution over the levels from them all."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from itertools import chain
 from typing import Any, ClassVar, Literal, NamedTuple, Self
@@ -10,27 +10,24 @@ from scipy.linalg import block_diag
 from scipy.special import logit
 from sklearn.base import clone
 
-from marginmf._utils.parameters import check_number, n_threads
+from marginmf._utils.parameters import check_choice, check_number, n_threads
 from marginmf._utils.saved import ListOf
 from marginmf._utils.types import BoolArray, Float64Array, FloatArray, IntArray
 from marginmf.backends.rows import Side
 from marginmf.progress import Report, progress_bar
 from marginmf.ratings.base import method
 from marginmf.ratings.baselines import ALS, PMF, BiasOnly
-from marginmf.ratings.calibration import PAIR_WORK, Calibrator
 from marginmf.ratings.data import Ratings
 from marginmf.ratings.estimator import RatingsEstimator
 from marginmf.ratings.factoriser import Factoriser
-from marginmf.ratings.hmf import HMF
-from marginmf.ratings.lists import as_stages
-from marginmf.ratings.mmmf import MMMF
-from marginmf.ratings.pmmmf import PMMMF
-from marginmf.ratings.priors import IMPLICIT, Implicit
-from marginmf.ratings.relevance import Columns, MarginBlock
-from marginmf.ratings.validation import ValidationSplit
+from marginmf.ratings.fitting.calibration import Calibrator
+from marginmf.ratings.fitting.priors import IMPLICIT, Implicit
+from marginmf.ratings.fitting.validation import ValidationSplit
+from marginmf.ratings.lists.relevance import Columns, MarginBlock, as_stages
+from marginmf.ratings.max_margin import HMF, MMMF, PMMMF
 
 
-class Kind(NamedTuple):
+class MemberKind(NamedTuple):
     """A member by name: its class, and settings where factors are built from raters, and not.
 
     Averaging does most of what a strong penalty does for one factorisation alone, so members are
@@ -42,20 +39,19 @@ class Kind(NamedTuple):
     plain: dict[str, Any]
 
 
-MEMBERS: Mapping[str, Kind] = {
-    "mmmf": Kind(MMMF, {"reg": 25.0, "tol": 1e-3}, {"reg": 3.0, "tol": 3e-3}),
-    "hmf": Kind(HMF, {"reg": 12.0}, {"reg": 5.0}),
-    "pmmmf": Kind(PMMMF, {"reg": 40.0, "tol": 1e-3}, {"reg": 20.0, "tol": 3e-3}),
-    "als": Kind(ALS, {"reg": 25.0, "bias": True}, {"reg": 10.0, "bias": True}),
-    "pmf": Kind(
+MEMBERS: Mapping[str, MemberKind] = {
+    "mmmf": MemberKind(MMMF, {"reg": 25.0, "tol": 1e-3}, {"reg": 3.0, "tol": 3e-3}),
+    "hmf": MemberKind(HMF, {"reg": 12.0}, {"reg": 5.0}),
+    "pmmmf": MemberKind(PMMMF, {"reg": 40.0, "tol": 1e-3}, {"reg": 20.0, "tol": 3e-3}),
+    "als": MemberKind(ALS, {"reg": 25.0, "bias": True}, {"reg": 10.0, "bias": True}),
+    "pmf": MemberKind(
         PMF, {"reg": 25.0, "bias": True, "tol": 1e-3}, {"reg": 10.0, "bias": True, "tol": 3e-3}
     ),
-    "bias": Kind(BiasOnly, {}, {}),
+    "bias": MemberKind(BiasOnly, {}, {}),
 }
 
 #: The penalty of raters' weights, in members given by name.
 REG_IMPLICIT = 30.0
-
 #: Ratings are dealt into this many parts, again and again; each bag leaves one of them out.
 FOLDS = 10
 
@@ -69,38 +65,25 @@ class Ranks(NamedTuple):
 
 
 BUILT, PLAIN = Ranks(2, 16, 32), Ranks(4, 4, 32)
-
-#: ``n_estimators="auto"``: so many for up to so many ratings on a scale of five levels; for more
-#: ratings or levels fewer, by a root of how much longer a member takes.
+#: ``n_estimators="auto"``: the most for few ratings on a scale of five levels; for more ratings or
+#: levels fewer, by a root of how much longer a member takes.
 MOST_MEMBERS, FEWEST_MEMBERS, FEW_RATINGS, ROOT = 30, 4, 100_000, 8
 
 Members = list[list[RatingsEstimator]]
-
-
-class Unseen(NamedTuple):
-    """Features of ratings by a member of every kind that has not seen them."""
-
-    entries: IntArray
-    features: FloatArray
+#: From ratings, the row and the column of a seed, and a scope to a fitted member.
+FitMember = Callable[[Ratings, int, int, str], RatingsEstimator]
 
 
 class LeftOut:
-    """Features of ratings, averaged over the bags that left them out, and how far these differ.
-
-    Parameters
-    ----------
-    n_ratings : int
-        How many ratings there are.
-    """
+    """Features of ratings, averaged over the bags that left them out, and how far these differ."""
 
     def __init__(self, n_ratings: int) -> None:
         self._times = np.zeros(n_ratings, np.int64)
         self._sums: Float64Array = np.zeros((n_ratings, 0))
         self._products: Float64Array = np.zeros((0, 0))
 
-    def add(self, unseen: Unseen) -> None:
-        """Add what one bag says of the ratings that it left out."""
-        entries, features = unseen
+    def add(self, entries: IntArray, features: FloatArray) -> None:
+        """Add the features that one bag's members give the ratings that it left out."""
         if not self._sums.shape[1]:
             self._sums = np.zeros((len(self._times), features.shape[1]))
             self._products = np.zeros((features.shape[1],) * 2)
@@ -119,14 +102,8 @@ class LeftOut:
         A rating that k bags left out has the mean of k draws, whose noise has covariance N / k.
         The mean over all n bags is asked of new ratings, with N / n.  N is the covariance of
         draws around their mean, where there are two or more; if there never are, None.
-
-        Parameters
-        ----------
-        widths : sequence of int
-            How many features the members of every kind have.  They come first, and kinds have
-            nothing to do with one another; all other features do not depend on members.
-        n_bags : int
-            How many bags there are.
+        ``widths`` are the numbers of features of each kind of members, which come first and have
+        nothing to do with one another; all other features do not depend on members.
         """
         times = self._times[self._times > 0]
         spare = int((times - 1).sum())
@@ -173,18 +150,11 @@ class MarginEnsemble(RatingsEstimator):
         item has on average, from 16 to 32; without ``implicit`` for every four, from 4 to 32.
     random_state : int, Generator or None
         Seeds the bags and the members.
-    n_jobs : int or None
-        Members that are fitted side by side: None is one, -1 is one for each core.  The result
-        does not depend on it.
-    verbose : int
-        1 shows a progress bar on standard error.
 
     Attributes
     ----------
     members_ : list of list of estimator
         The fitted members of every kind.
-    users_, items_, levels_, ratings_
-        As for the factorisers.
 
     Examples
     --------
@@ -216,85 +186,61 @@ class MarginEnsemble(RatingsEstimator):
         seeds = rng.integers(2**31, size=(self._n_members(data), len(kinds)))
         n_fits = seeds.size * (2 - (self.ensemble == "bagging"))
         with progress_bar(type(self).__name__, n_fits, bool(self.verbose)) as report:
-            if self.ensemble == "bagging":
-                self._fit_bags(data, kinds, seeds, rng, report)
-            else:
-                self._fit_seeds(data, kinds, seeds, rng, report)
+
+            def fit_member(data: Ratings, row: int, k: int, scope: str) -> RatingsEstimator:
+                return self._member(data, kinds[k], int(seeds[row, k]), k, report, scope)
+
+            fit = self._fit_bags if self.ensemble == "bagging" else self._fit_seeds
+            fit(data, seeds.shape, fit_member, rng)
 
     def _fit_bags(
-        self,
-        data: Ratings,
-        kinds: Sequence[RatingsEstimator],
-        seeds: IntArray,
-        rng: np.random.Generator,
-        report: Report,
+        self, data: Ratings, shape: tuple[int, int], fit_member: FitMember, rng: np.random.Generator
     ) -> None:
         """Fit every member to a bag of its own, and the calibrator to what bags left out."""
-        n_parts = min(FOLDS, len(data))
+        (n_bags, n_kinds), n_parts = shape, min(FOLDS, len(data))
         left_out, rows = LeftOut(len(data)), []
 
-        def fitted(bag: tuple[BoolArray, IntArray]) -> tuple[list[RatingsEstimator], Unseen]:
-            part, own = bag
+        def fitted(bag: tuple[BoolArray, int]) -> tuple[list[RatingsEstimator], Any]:
+            part, number = bag
             split = ValidationSplit.of(data, part)
-            row = [
-                self._member(split.train, kind, seed, number, report, "held out")
-                for number, (kind, seed) in enumerate(zip(kinds, own, strict=True))
-            ]
-            users, items = split.users, split.items
-            margins = self._mean_margins([[member] for member in row], users, items)
+            row = [fit_member(split.train, number, k, "held out") for k in range(n_kinds)]
+            margins = self._mean_margins([[one] for one in row], split.users, split.items)
             for member in row:
                 member._share(self)  # the ratings of a bag need not stay
-            return row, Unseen(split.entries, split.features(margins))
+            return row, (split.entries, split.features(margins))
 
-        for begin in range(0, len(seeds), n_parts):
+        for begin in range(0, n_bags, n_parts):
             # A new partition each round, so that a rating is left out of bags that differ.
             part = rng.permutation(len(data)) % n_parts
-            bags = [(part == k, own) for k, own in enumerate(seeds[begin : begin + n_parts])]
+            bags = [(part == k, begin + k) for k in range(min(n_parts, n_bags - begin))]
             for row, unseen in self._journal.side_by_side(fitted, bags, n_threads(self.n_jobs)):
                 rows.append(row)
-                left_out.add(unseen)
+                left_out.add(*unseen)
         self.members_ = [list(kind) for kind in zip(*rows, strict=True)]
-        n_steps = data.n_levels - 1
-        noise = left_out.noise([n_steps] * len(kinds), len(seeds))
+        noise = left_out.noise([data.n_levels - 1] * n_kinds, n_bags)
         entries, features = left_out.means()
         self._calibrator = Calibrator.fit(features, data.codes[entries], data.n_levels, noise)
 
     def _fit_seeds(
-        self,
-        data: Ratings,
-        kinds: Sequence[RatingsEstimator],
-        seeds: IntArray,
-        rng: np.random.Generator,
-        report: Report,
+        self, data: Ratings, shape: tuple[int, int], fit_member: FitMember, rng: np.random.Generator
     ) -> None:
         """Fit all members twice: without a hold-out, for the calibrator, and to everything."""
+
+        def fitted(data: Ratings, scope: str) -> Members:
+            def one(cell: tuple[int, int]) -> RatingsEstimator:
+                member = fit_member(data, *cell, scope)
+                member._share(self)
+                return member
+
+            cells = list(np.ndindex(shape))
+            found = self._journal.side_by_side(one, cells, n_threads(self.n_jobs))
+            return [found[k :: shape[1]] for k in range(shape[1])]
+
         split = ValidationSplit.at_random(data, rng)
-        members = self._fitted(split.train, kinds, seeds, report, "held out")
-        users, items = split.users, split.items
-        margins = self._mean_margins(members, users, items)
-        features = split.features(margins)
+        members = fitted(split.train, "held out")
+        features = split.features(self._mean_margins(members, split.users, split.items))
         self._calibrator = Calibrator.fit(features, split.codes, data.n_levels)
-        self.members_ = self._fitted(data, kinds, seeds, report, "")
-
-    def _fitted(
-        self,
-        data: Ratings,
-        kinds: Sequence[RatingsEstimator],
-        seeds: IntArray,
-        report: Report,
-        scope: str,
-    ) -> Members:
-        """Fit a member of every kind for every row of seeds, side by side."""
-
-        def fitted(cell: tuple[int, int]) -> RatingsEstimator:
-            kind, seed = kinds[cell[1]], int(seeds[cell])
-            member = self._member(data, kind, seed, cell[1], report, scope)
-            member._share(self)
-            return member
-
-        cells = list(np.ndindex(seeds.shape))
-        found = self._journal.side_by_side(fitted, cells, n_threads(self.n_jobs))
-        return [found[kind :: len(kinds)] for kind in range(len(kinds))]
+        self.members_ = fitted(data, "")
 
     def _member(
         self,
@@ -308,13 +254,12 @@ class MarginEnsemble(RatingsEstimator):
         """Return a fitted member of a kind."""
         member: RatingsEstimator = clone(kind)
         params = member.get_params(deep=False)
-        if "random_state" in params:
-            member.set_params(random_state=int(seed))
         name = f"{type(member).__name__} {number} {seed} {scope}".strip()
-        if "calibrate" in params:  # the ensemble's own calibration is the one that counts
-            member.set_params(calibrate=False)
+        # The ensemble's own calibration is the one that counts.
+        changes: dict[str, Any] = {"random_state": seed, "calibrate": False}
         if "callbacks" in params:
-            member.set_params(callbacks=[*params["callbacks"], *report(name)])
+            changes["callbacks"] = [*params["callbacks"], *report(name)]
+        member.set_params(**{key: value for key, value in changes.items() if key in params})
         member = member._fit_copy(data, self._journal.scope(name), self._frequencies)
         if "callbacks" in params:
             member.set_params(callbacks=params["callbacks"])
@@ -340,18 +285,18 @@ class MarginEnsemble(RatingsEstimator):
         """
         return 10.0 + float(np.ptp(self.levels_))
 
-    def _place(self, side: Side, data: Ratings) -> None:
+    def _fold_in(self, side: Side, data: Ratings) -> None:
         self.members_ = [
-            [member._placed(side, data, self._newcomers) for member in kind]
+            [member._folded(side, data, self._new_rows) for member in kind]
             for kind in self.members_
         ]
         self._share_ratings()
 
-    def _joined(self, placed: Self, side: Side, data: Ratings) -> Self:
-        joined = super()._joined(placed, side, data)
+    def _joined(self, folded: Self, side: Side, data: Ratings) -> Self:
+        joined = super()._joined(folded, side, data)
         joined.members_ = [
             [ours._joined(theirs, side, data) for ours, theirs in zip(*kinds, strict=True)]
-            for kinds in zip(self.members_, placed.members_, strict=True)
+            for kinds in zip(self.members_, folded.members_, strict=True)
         ]
         joined._share_ratings()
         return joined
@@ -361,12 +306,8 @@ class MarginEnsemble(RatingsEstimator):
         for member in chain(*self.members_):
             member._share(self)
 
-    def _above(self, users: IntArray, items: IntArray) -> Float64Array:
-        assert self._calibrator is not None
-        margins = np.hstack(self._mean_margins(self.members_, users, items))
-        return self._calibrator.above_pairs(
-            margins, self._frequencies, users, items, self._n_threads(PAIR_WORK * len(users))
-        )
+    def _member_margins(self, users: IntArray, items: IntArray) -> FloatArray:
+        return np.hstack(self._mean_margins(self.members_, users, items))
 
     def _margins(self, users: IntArray, items: IntArray) -> FloatArray:
         log_odds: FloatArray = logit(self._above(users, items))
@@ -434,16 +375,10 @@ class MarginEnsemble(RatingsEstimator):
         super()._check(data)
         if self.n_estimators != "auto":
             check_number(self, "n_estimators", int, 1)
-        if self.implicit not in IMPLICIT:
-            raise ValueError(
-                f"implicit={self.implicit!r} is not known. Choose 'both', 'items', 'users' or None."
-            )
+        check_choice(self, "implicit", IMPLICIT)
         if self.n_factors != "auto":
             check_number(self, "n_factors", int, 1)
-        if self.ensemble not in ("bagging", "seeds"):
-            raise ValueError(
-                f"ensemble={self.ensemble!r} is not known. Choose 'bagging' or 'seeds'."
-            )
+        check_choice(self, "ensemble", ("bagging", "seeds"))
         if isinstance(self.members, str) or not len(self.members):
             raise ValueError(
                 f"members={self.members!r} must be a list of names or estimators, at least one."

@@ -12,16 +12,16 @@ from scipy.special import logit
 from sklearn.utils.validation import check_is_fitted
 
 from marginmf._utils.types import Float64Array, FloatArray, IntArray
-from marginmf.ratings import new_rows
 from marginmf.ratings.base import RatingsPredictor
 from marginmf.ratings.data import Ratings
-from marginmf.ratings.explain import explain
-from marginmf.ratings.lists import Request, UnknownUsers, recommend, similar
-from marginmf.ratings.relevance import RankedBy
-from marginmf.ratings.scales import MANY_VALUES
+from marginmf.ratings.fitting import new_rows
+from marginmf.ratings.lists.explain import explain
+from marginmf.ratings.lists.recommend import Request, SimilarByFactors, UnknownUsers, recommend
+from marginmf.ratings.lists.relevance import RankedBy
+from marginmf.ratings.tables import MANY_VALUES
 
 
-class RatingsEstimator(RatingsPredictor):
+class RatingsEstimator(SimilarByFactors, RatingsPredictor):
     """A supervised estimator over (user, item) pairs, with lists, neighbours and new users."""
 
     def fold_in(self, pairs: Any = None, ratings: Any = None, *, user_features: Any = None) -> Self:
@@ -51,39 +51,18 @@ class RatingsEstimator(RatingsPredictor):
         >>> model.fold_in([("cy", "x")], [3]).predict([("cy", "x"), ("cy", "y")], output="rule")
         array([3., 2.])
         """
-        return new_rows.folded(self, "user", pairs, ratings, user_features)
+        folded: Self = new_rows.fold_in(self, "user", pairs, ratings, user_features)
+        return folded
 
     def fold_in_items(
         self, pairs: Any = None, ratings: Any = None, *, item_features: Any = None
     ) -> Self:
         """Return a model for new items: their rows are learned, the users stay as they are.
 
-        Parameters
-        ----------
-        pairs, ratings
-            Ratings of the new items, as in `fit`.  Ratings by users that training did not see
-            are left out, and an item that has no others stays unknown; levels that training did
-            not see are an error.
-        item_features : optional
-            Features of the items, as in `fit`, for models that were fitted with some.  Items
-            need no ratings then.
-
-        Returns
-        -------
-        estimator
-            A fitted estimator of the same kind whose items are the new ones; this one is not
-            changed.  What it says of an item does not depend on the others folded in with it.
-
-        Examples
-        --------
-        >>> from marginmf.ratings import BiasOnly
-        >>> pairs = [("ann", "x"), ("ann", "y"), ("bob", "x"), ("bob", "y")]
-        >>> model = BiasOnly(reg=0.1).fit(pairs, [5, 3, 4, 2])
-        >>> folded = model.fold_in_items([("ann", "new")], [4])
-        >>> folded.predict([("ann", "new"), ("bob", "new")], output="rule")
-        array([4., 3.])
+        As `fold_in`, with items for users and users for items.
         """
-        return new_rows.folded(self, "item", pairs, ratings, item_features)
+        folded: Self = new_rows.fold_in(self, "item", pairs, ratings, item_features)
+        return folded
 
     def update_users(
         self, pairs: Any = None, ratings: Any = None, *, user_features: Any = None
@@ -91,7 +70,8 @@ class RatingsEstimator(RatingsPredictor):
         """Take in new ratings, by users known or new, and learn those users' rows again.
 
         Each of these users is learned from all of their ratings, old and new; the items and
-        everyone else stay as they are, to the last bit.
+        everyone else stay as they are, to the last bit.  If the update fails or is interrupted,
+        the model is as it was before.
 
         Parameters
         ----------
@@ -101,13 +81,7 @@ class RatingsEstimator(RatingsPredictor):
             in), and a new user who has no others stays unknown; levels that training did not see
             are an error.
         user_features : optional
-            Features of the users, as in `fit`, for models that were fitted with some.  Users
-            need no ratings then.
-
-        Returns
-        -------
-        self
-            As it was before, if the update fails or is interrupted.
+            As in `fold_in`.
 
         Examples
         --------
@@ -120,42 +94,18 @@ class RatingsEstimator(RatingsPredictor):
         >>> model.users_.ids.tolist()
         ['ann', 'bob', 'cy']
         """
-        return new_rows.update(self, "user", pairs, ratings, user_features)
+        new_rows.update(self, "user", pairs, ratings, user_features)
+        return self
 
     def update_items(
         self, pairs: Any = None, ratings: Any = None, *, item_features: Any = None
     ) -> Self:
         """Take in new ratings, of items known or new, and learn those items' rows again.
 
-        Each of these items is learned from all of its ratings, old and new; the users and
-        all other items stay as they are, to the last bit.
-
-        Parameters
-        ----------
-        pairs, ratings
-            New ratings, as in `fit`.  A new rating by a user who has rated the item replaces
-            the old one.  Ratings by unknown users are left out (`update_users` takes new users
-            in), and a new item that has no others stays unknown; levels that training did not
-            see are an error.
-        item_features : optional
-            Features of the items, as in `fit`, for models that were fitted with some.  Items
-            need no ratings then.
-
-        Returns
-        -------
-        self
-            As it was before, if the update fails or is interrupted.
-
-        Examples
-        --------
-        >>> from marginmf.ratings import BiasOnly
-        >>> pairs = [("ann", "x"), ("ann", "y"), ("bob", "x"), ("bob", "y")]
-        >>> model = BiasOnly(reg=0.1).fit(pairs, [5, 3, 4, 2])
-        >>> model = model.update_items([("ann", "new")], [4])
-        >>> model.predict([("bob", "new"), ("bob", "y")], output="rule")
-        array([3., 2.])
+        As `update_users`, with items for users and users for items.
         """
-        return new_rows.update(self, "item", pairs, ratings, item_features)
+        new_rows.update(self, "item", pairs, ratings, item_features)
+        return self
 
     def recommend(
         self,
@@ -173,10 +123,8 @@ class RatingsEstimator(RatingsPredictor):
 
         Relevance is the chance that the user would take an item times the chance that they would
         like it then.  The first comes from who rated what and is learned when the first lists are
-        asked for (see `fit_exposure`); the second is from the probabilities of the levels.
-
-        Users and items are worked on in blocks of bounded size, ``n_jobs`` of them at a time; the
-        answer does not depend on that.
+        asked for (see `fit_exposure`); the second is from the probabilities of the levels.  Memory
+        is bounded, and the answer does not depend on ``n_jobs``.
 
         Parameters
         ----------
@@ -196,26 +144,22 @@ class RatingsEstimator(RatingsPredictor):
         candidates : ids, optional
             The items to choose from; all of them must have been seen in training.
         filter : callable or pairs, optional
-            What else to leave out.  A function is called with a user's id and the array of the
-            candidates' ids, and returns an array of bool: True for items that may stay.  It
-            should depend on nothing else, because a user may come up again.  Pairs of (user,
-            item), in any form that `predict` takes, are left out; those with ids that nobody asks
-            about change nothing.
+            What else to leave out: (user, item) pairs, in any form that `predict` takes; or a
+            function of a user's id and the array of the candidates' ids that returns an array of
+            bool, True for items that may stay.  It may be called for a user more than once.
         unknown : {"fallback", "raise", "skip"}
             What to do with users that training did not see: recommend what most people take and
-            like (from the item's popularity and level frequencies), raise an error, or leave them
-            out.
+            like, raise an error, or leave them out.
 
         Returns
         -------
         frame
             Columns ``user``, ``item``, ``rank`` (1 is the best), ``score`` (what items are ranked
-            by), ``take`` and ``like`` (the chances whose product relevance is, if that is asked
-            for) and ``rating`` (what `predict` says), by user in the order asked, then by rank.
-            ``take`` is an estimate by regression, which may exceed 1 a little.  Equal scores are
-            ranked by the sum of the margins, then by the order of ``items_``.  The frame is of
-            the library that ``users`` come from; else, of the first of pandas, polars and pyarrow
-            that is installed; else, a dictionary of arrays.
+            by), ``take`` and ``like`` (by relevance: the two chances, of which ``take`` may exceed
+            1 a little) and ``rating`` (what `predict` says), by user in the order asked, then by
+            rank.  Equal scores are ranked by the sum of the margins, then by the order of
+            ``items_``.  The frame is of the library that ``users`` come from; else, of the first
+            of pandas, polars and pyarrow that is installed; else, a dictionary of arrays.
 
         Examples
         --------
@@ -229,53 +173,15 @@ class RatingsEstimator(RatingsPredictor):
         """
         check_is_fitted(self)
         self.fit_calibrator()
-        request = Request.of(self, users, n, exclude_seen, candidates, filter, unknown)
+        request = Request(self, users, n, exclude_seen, candidates, filter, unknown)
         return recommend(self, request, by, level, users)
-
-    def similar_items(self, items: Any, n: int = 10) -> Any:
-        """Return the n items most similar to each of some items, by the cosine of their factors.
-
-        Parameters
-        ----------
-        items : id, sequence of ids, or column of a frame
-            Items seen in training.  Repeats count once.
-        n : int
-            How many; fewer where there are no more.
-
-        Returns
-        -------
-        frame
-            Columns ``item``, ``similar`` (the other item's id), ``rank`` and ``similarity``, by
-            item in the order asked, then by rank; the kind of frame is chosen as in `recommend`.
-            Where a model has several stages, their factors are taken together.
-
-        Examples
-        --------
-        >>> from marginmf.datasets import make_ratings
-        >>> from marginmf.ratings import HMF
-        >>> data = make_ratings(50, 40, n_factors=2, observed=0.5, random_state=0)
-        >>> model = HMF(n_factors=5, reg=1.0, random_state=0).fit(data.pairs, data.ratings)
-        >>> model.similar_items(7, n=3)["rank"].tolist()
-        [1, 2, 3]
-        """
-        check_is_fitted(self)
-        return similar(self, items, n, self.items_, "item_factors_")
-
-    def similar_users(self, users: Any, n: int = 10) -> Any:
-        """Return the n users most similar to each of some users, by the cosine of their factors.
-
-        As `similar_items`, with the columns ``user``, ``similar``, ``rank`` and ``similarity``.
-        """
-        check_is_fitted(self)
-        return similar(self, users, n, self.users_, "user_factors_")
 
     def explain(self, user: Any, item: Any, n: int = 5) -> Any:
         """Return which of the user's own ratings speak for an item, and which against it.
 
-        Given the items' factors, a user's factors are a weighted sum of the factors of the items
-        that the user rated, so the score of any item, which tells how well it would be liked, is
-        a sum over those ratings.  So is the chance that the user takes the item at all; see
-        `marginmf.ratings.explain.contributions` for the whole sums and for what is left over.
+        Given the items' factors, the score of an item, which tells how well it would be liked, is
+        a sum over the user's ratings.  So is the chance that the user takes the item at all; see
+        `marginmf.ratings.lists.explain.contributions` for the whole sums and for what is left over.
 
         Parameters
         ----------
@@ -290,11 +196,9 @@ class RatingsEstimator(RatingsPredictor):
         frame
             Columns ``item`` (that the user rated), ``rating`` (the user's), ``contribution`` to
             the score (HMF: to the mean of the stages' scores) and ``to_take`` (to the chance that
-            the user takes the item), from most for to most against.
-            Where factors are built from raters or side information, further columns tell how much
-            of a contribution is due to the item's own ratings (``from_ratings``), to who rated it
-            (``from_raters``) and to its side information (``from_features``).
-            Its library is the first of pandas, polars and pyarrow that is installed.
+            the user takes the item), from most for to most against.  Where factors are built from
+            raters or side information, ``from_ratings``, ``from_raters`` and ``from_features`` tell
+            what contributions are due to: the item's own ratings, who rated it, or features.
 
         Examples
         --------

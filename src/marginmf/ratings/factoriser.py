@@ -1,7 +1,6 @@
 """What the factorisers have in common: their parameters, their fit, and rows learned afterwards."""
 
 import sys
-import warnings
 from abc import abstractmethod
 from collections.abc import Sequence
 from copy import copy, deepcopy
@@ -11,46 +10,28 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from marginmf._utils.parameters import check_callbacks, check_number, n_threads
+from marginmf._utils.parameters import check_callbacks, check_choice, check_number, n_threads
 from marginmf._utils.saved import TRAINING, Optional, floats
 from marginmf._utils.types import Float64Array, FloatArray, IntArray
 from marginmf.backends import BackendLike, get_backend
 from marginmf.backends.rows import Rows, Side
 from marginmf.backends.specs import Spec
-from marginmf.losses import TwoLevelLoss, two_level_loss
 from marginmf.metrics import mean_absolute_error
 from marginmf.progress import Report, progress_bar
 from marginmf.ratings.data import Ratings
 from marginmf.ratings.estimator import RatingsEstimator
-from marginmf.ratings.lists import as_stages, block_product
-from marginmf.ratings.objective import Held, Parameters, RowObjective, solve_rows
-from marginmf.ratings.priors import IMPLICIT, Implicit, Penalties, Priors
-from marginmf.ratings.relevance import Columns, MarginBlock
-from marginmf.ratings.stages import Settings, Solution, Stage, Training
-from marginmf.ratings.validation import (
-    SHARE,
-    Trial,
-    Validated,
-    ValidationSplit,
-    choose_regs,
-    n_calibrations,
-    path_stopping,
-    train_and_stop_early,
-    train_calibrated,
-)
+from marginmf.ratings.fitting import validation
+from marginmf.ratings.fitting.objective import Parameters, RowObjective, UsualThresholds, solve_rows
+from marginmf.ratings.fitting.priors import IMPLICIT, Implicit, Penalties, Priors
+from marginmf.ratings.fitting.stages import Solution, SolverSettings, Stage, Training
+from marginmf.ratings.fitting.validation import HoldoutTrial, ValidationSplit
+from marginmf.ratings.lists.relevance import Columns, MarginBlock, as_stages, block_product
 from marginmf.solvers import LBFGS, Callback, Solver, Stopping, get_solver
 from marginmf.tuning import USUAL_LENGTH, candidates_below
 
 #: Solutions of two-level and of least-squares problems have lower ranks than this at every useful
 #: penalty, which keeps the sum of the singular values small.
 LOW_RANK = 32
-
-#: More levels than this are slow to learn, and few users use them all.
-MANY_LEVELS = 20
-FOR_MANY_LEVELS = (
-    "Bin them with Ratings.of(..., n_levels=10), or estimate a number with ALS, PMF or BiasOnly."
-)
-
 #: ``n_factors="auto"``: this many, unless there are fewer users or items.  The penalty keeps the
 #: rank of solutions low; fewer factors for few ratings cost accuracy and save time.  The second
 #: number is for factors that are built from features: more are no better then.
@@ -64,6 +45,60 @@ class Factoriser(RatingsEstimator):
     Subclasses are dataclasses too: their fields are the constructor's parameters, as scikit-learn
     wants them, without a constructor to write.  They say what they minimise (`_specs`) and what
     makes margins of a user's scores (`_user_offsets`).
+
+    Parameters
+    ----------
+    n_factors : int or "auto"
+        The rank of the factorisation (HMF: of every stage's).  Auto: 100, or 48 where factors are
+        built from raters or features, or the number of users or items if that is lower.
+    reg : float or "auto"
+        The regularisation strength.  Auto: the one with the smallest error on held-out ratings,
+        found along a path of candidates; see `marginmf.tuning`.
+    implicit : {None, "items", "users", "both"}
+        Whose factors are built from who rated what: an item's from the users who rated it, a
+        user's from the items that they rated, or both; see `marginmf.ratings.fitting.priors`.
+    reg_implicit, reg_features : float or "auto"
+        The regularisation strengths of the weights of raters, and of side information given to
+        `fit`.  Auto: ``reg``, and five times as much, so that all are chosen together.
+    holdouts : int
+        On how many random tenths of the ratings ``reg="auto"`` is chosen.  With more of them the
+        choice varies less and takes longer.
+    max_iter, tol
+        When to stop: after this many iterations, or when one of them (on the average of the last
+        three) lowers the objective by less than this share of it.
+    early_stopping : bool
+        Whether to hold ratings out, stop when their error no longer falls, and keep the factors
+        with the smallest one.  A few iterations with all ratings come last.
+    validation_fraction, n_iter_no_change
+        With ``early_stopping``: which share of the ratings is held out, and after how many
+        iterations in a row without a new smallest error to stop.
+    random_state : int, Generator or None
+        Seeds the start.
+    backend : str or Backend
+        Where the arithmetic is done: ``"cpu"``, ``"reference"`` (NumPy: slow, the oracle of the
+        tests), or an object; see `marginmf.backends`.
+    dtype : {"float32", "float64"}
+        Of the factors; sums are made in float64.
+    callbacks : sequence of callable
+        Called with a `marginmf.solvers.Progress` after every iteration; returning True stops.
+
+    Attributes
+    ----------
+    user_factors_, item_factors_ : array
+        The factors, a row for each of ``users_.ids`` and ``items_.ids``.
+    reg_ : float
+        The regularisation strength that was used.  (HMF has one for each stage of this and of all
+        attributes below but ``n_evaluations_``.)
+    reg_path_ : RegularisationPath
+        The error on held-out ratings along the candidates (with ``reg="auto"``).
+    history_ : list of Record
+        Objective, gradient norm, evaluations and seconds after every iteration.
+    n_iter_, n_evaluations_ : int
+        How many iterations were made, and how many gradients they took.
+    stop_reason_ : str
+        Why the solver stopped.
+    validation_errors_ : list of float
+        The error on held-out ratings along the iterations (with ``early_stopping``).
     """
 
     n_factors: int | str = "auto"
@@ -77,7 +112,7 @@ class Factoriser(RatingsEstimator):
     max_iter: int = 100
     tol: float = 1e-4
     early_stopping: bool = False
-    validation_fraction: float = SHARE
+    validation_fraction: float = validation.SHARE
     n_iter_no_change: int = 5
     random_state: Any = None
     n_jobs: int | None = None
@@ -131,7 +166,7 @@ class Factoriser(RatingsEstimator):
         rngs = self._journal.generator("random start", self.random_state).spawn(n_stages + 1)
         n_parts = 1 + auto * self.holdouts * USUAL_LENGTH + self.early_stopping
         if self.calibrate and not self.early_stopping:
-            n_parts += n_calibrations(len(data))
+            n_parts += validation.n_calibrations(len(data))
         with progress_bar(type(self).__name__, n_stages * n_parts, bool(self.verbose)) as report:
             regs = self._chosen_regs(data, rngs, report) if auto else self.given_regs(n_stages)
             self.reg_: Any = _shown(training, regs)
@@ -154,10 +189,10 @@ class Factoriser(RatingsEstimator):
             settings = training.settings
             training = training.with_settings(
                 n_factors=min(settings.n_factors, self._path_rank),
-                stopping=path_stopping(settings.stopping),
+                stopping=validation.path_stopping(settings.stopping),
             )
-            trials.append(Trial(training, split))
-        paths = choose_regs(
+            trials.append(HoldoutTrial(training, split))
+        paths = validation.choose_regs(
             trials, rngs, partial(self._candidate_regs, data), self._selection_metric, report
         )
         self.reg_path_: Any = _shown(trials[0].training, paths)
@@ -169,7 +204,7 @@ class Factoriser(RatingsEstimator):
         regs: Sequence[float],
         rngs: Sequence[np.random.Generator],
         report: Report,
-    ) -> Validated:
+    ) -> validation.Validated:
         """Train the stages, and calibrate them, with some ratings held out."""
         data, share = training.data, self.validation_fraction
         # A copy, so that the same ratings are held out whether reg is chosen or given.
@@ -177,14 +212,16 @@ class Factoriser(RatingsEstimator):
         shared = (regs, rngs, report, self.callbacks)
         if self.early_stopping:
             trial = self.trial(ValidationSplit.at_random(data, rng, share), data)
-            return train_and_stop_early(training, trial, *shared, self.n_iter_no_change)
+            return validation.train_and_stop_early(training, trial, *shared, self.n_iter_no_change)
         splits = ValidationSplit.to_calibrate(data, rng)
-        return train_calibrated(training, (self.trial(split, data) for split in splits), *shared)
+        return validation.train_calibrated(
+            training, (self.trial(split, data) for split in splits), *shared
+        )
 
     def _training(self, data: Ratings) -> Training:
         """Return the stages on some ratings, with this model's settings."""
         threads = n_threads(self.n_jobs)
-        settings = Settings(
+        settings = SolverSettings(
             n_factors=self._rank(data),
             solver=self._solver(),
             stopping=Stopping(max_iter=self.max_iter, tol=self.tol),
@@ -201,13 +238,13 @@ class Factoriser(RatingsEstimator):
         given = (self.reg_implicit, self.reg_features)
         return Penalties(self.implicit, *(None if is_auto(reg) else float(reg) for reg in given))
 
-    def trial(self, split: ValidationSplit, data: Ratings) -> Trial:
+    def trial(self, split: ValidationSplit, data: Ratings) -> HoldoutTrial:
         """Return the stages of a model like this one that learns from a part of the data."""
         model = copy(self)
         model._set_data(split.train, split.frequencies)
         model._prepare(split.train)
         training = model._training(split.train)
-        return Trial(training.with_settings(n_factors=self._rank(data)), split)
+        return HoldoutTrial(training.with_settings(n_factors=self._rank(data)), split)
 
     def _rank(self, data: Ratings) -> int:
         """Return the number of factors."""
@@ -242,23 +279,23 @@ class Factoriser(RatingsEstimator):
         if self.early_stopping:
             self.validation_errors_: Any = _shown(training, [result.errors for result in results])
 
-    def _place(self, side: Side, data: Ratings) -> None:
-        (reg,) = np.atleast_1d(self.reg_)
-        if side == "user":
-            (spec,) = self._specs(data)
-            means = self._means(self.user_factors_, reg)
-            factors, thresholds = self._solve_rows(data, spec, reg, self.item_factors_, means)
-            self._set_users(data, Parameters(factors, self.item_factors_, thresholds))
+    def _fold_in(self, side: Side, data: Ratings) -> None:
+        known, given, specs = self.user_factors_, self.item_factors_, self._specs
+        if side == "item":
+            known, given, specs = given, known, self._item_specs
+        stages = zip(
+            *(specs(data), np.atleast_1d(self.reg_), as_stages(known), as_stages(given)),
+            strict=True,
+        )
+        solved = []
+        for spec, reg, own, factors in stages:
+            means = self._new_rows.means(self._penalties, float(reg), own)
+            solved.append(self._solve_rows(data.view(side), spec, reg, factors, means))
+        rows = np.stack([own for own, _ in solved]) if known.ndim == 3 else solved[0][0]
+        if side == "item":
+            self.item_factors_ = rows
         else:
-            (spec,) = self._item_specs(data)
-            means = self._means(self.item_factors_, reg)
-            self.item_factors_, _ = self._solve_rows(
-                data.by_item, spec, reg, self.user_factors_, means
-            )
-
-    def _means(self, known: FloatArray, reg: float) -> FloatArray | None:
-        """Return what factors of new rows should be like, from those of known rows."""
-        return self._newcomers.means(self._penalties, float(reg), known)
+            self._set_users(data, Parameters(rows, self.item_factors_, solved[0][1]))
 
     def _solve_rows(
         self,
@@ -269,14 +306,13 @@ class Factoriser(RatingsEstimator):
         means: FloatArray | None = None,
     ) -> tuple[FloatArray, FloatArray]:
         """Solve every row's problem to the end."""
-        held = self._held(rows) if spec.n_thresholds(rows.n_levels) else None
-        objective = RowObjective(
-            rows, spec, float(reg), given, get_backend(self.backend), means, held
-        )
+        usual = self._usual_thresholds(rows) if spec.n_thresholds(rows.n_levels) else None
+        backend = get_backend(self.backend)
+        objective = RowObjective(rows, spec, reg, given, backend, means, usual)
         return solve_rows(objective, n_threads(self.n_jobs))
 
-    def _held(self, rows: Rows) -> Held | None:
-        """Return what keeps thresholds of new users near those of known ones, if anything."""
+    def _usual_thresholds(self, rows: Rows) -> UsualThresholds | None:
+        """Return what thresholds of new users are drawn to, if anything."""
         return None
 
     def _margins_at(
@@ -323,8 +359,7 @@ class Factoriser(RatingsEstimator):
         self._check_early_stopping()
         self._check_features()
         self._check_reg(data)
-        if str(self.dtype) not in ("float32", "float64"):
-            raise ValueError(f"dtype={self.dtype!r} is not known. Choose 'float32' or 'float64'.")
+        check_choice(self, "dtype", ("float32", "float64"))
         check_callbacks(self)
 
     def _check_early_stopping(self) -> None:
@@ -339,79 +374,23 @@ class Factoriser(RatingsEstimator):
             )
 
     def _check_features(self) -> None:
-        if self.implicit not in IMPLICIT:
-            raise ValueError(
-                f"implicit={self.implicit!r} is not known. Choose None, 'items', 'users' or 'both'."
-            )
+        check_choice(self, "implicit", IMPLICIT)
         for name in ("reg_implicit", "reg_features"):
-            given = getattr(self, name)
-            if isinstance(given, str) and not is_auto(given):
-                raise ValueError(f"{name}={given!r} must be a number > 0, or 'auto'.")
-            if not is_auto(given):
-                check_number(self, name, float, 0)
-            if given == 0:
+            self._check_strength(name, ">")
+            if getattr(self, name) == 0:
                 raise ValueError(
                     f"{name}=0 leaves the weights of features undetermined: give a number > 0."
                 )
 
     def _check_reg(self, data: Ratings) -> None:
-        if isinstance(self.reg, str) and not is_auto(self.reg):
-            raise ValueError(f"reg={self.reg!r} must be a number >= 0, or 'auto'.")
-        if not is_auto(self.reg):
-            check_number(self, "reg", float, 0)
+        self._check_strength("reg", ">=")
 
-
-@dataclass(eq=False, repr=False)
-class MarginFactoriser(Factoriser):
-    """A factoriser whose row loss is built on a two-level loss, minimised by a descent solver."""
-
-    _: KW_ONLY
-    loss: str | TwoLevelLoss = "smooth_hinge"
-    solver: str | Solver = "lbfgs"
-
-    #: What there is one of for every level but one.
-    _learned_for_levels: ClassVar[str] = "thresholds for every user"
-
-    def _solver(self) -> Solver:
-        return ratings_solver(self.solver)
-
-    def _check(self, data: Ratings) -> None:
-        super()._check(data)
-        two_level_loss(self.loss)
-        get_solver(self.solver)
-        n_values = len(np.unique(data.codes)) if data.n_levels > MANY_LEVELS else 0
-        # A few ratings of new users say nothing about the scale.
-        if len(data) >= 1000 and 2 * n_values > len(data):
-            raise ValueError(
-                f"The ratings have {n_values} distinct values among {len(data)}: that is a "
-                f"measurement, not a scale of levels. {FOR_MANY_LEVELS}"
-            )
-
-    def _fit(self, data: Ratings) -> None:
-        if data.n_levels > MANY_LEVELS:
-            warnings.warn(
-                f"The ratings have {data.n_levels} levels: {type(self).__name__} learns "
-                f"{data.n_levels - 1} {self._learned_for_levels}. {FOR_MANY_LEVELS}",
-                UserWarning,
-                stacklevel=4,
-            )
-        super()._fit(data)
-
-
-def for_unrated(own: FloatArray, data: Ratings, known: FloatArray | None) -> FloatArray:
-    """Return rows of users, with the mean of others for users who have rated nothing.
-
-    The others are those known already, if there are any, or else those who have ratings.  What is
-    infinite does not count.
-    """
-    rated = np.diff(data.indptr) > 0
-    if rated.all():
-        return own
-    others = own[rated] if known is None else known
-    finite = np.isfinite(others)
-    total = np.where(finite, others, 0).sum(axis=0, dtype=np.float64)
-    mean = (total / np.maximum(finite.sum(axis=0), 1)).astype(own.dtype)
-    return np.where(rated[:, None], own, mean)
+    def _check_strength(self, name: str, relation: str) -> None:
+        given = getattr(self, name)
+        if isinstance(given, str) and not is_auto(given):
+            raise ValueError(f"{name}={given!r} must be a number {relation} 0, or 'auto'.")
+        if not is_auto(given):
+            check_number(self, name, float, 0)
 
 
 def is_auto(reg: Any) -> bool:

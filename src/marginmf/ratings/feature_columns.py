@@ -6,10 +6,10 @@ to "any".  So numbers and categories are the same thing to the methods: membersh
 
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -17,9 +17,7 @@ from scipy import sparse
 from marginmf._utils.ids import is_missing
 from marginmf._utils.saved import saved
 from marginmf._utils.types import Array, Float64Array, FloatArray, IntArray
-
-if TYPE_CHECKING:
-    from marginmf.ratings.features import FeatureTable
+from marginmf.ratings.tables import listed
 
 #: Numbers get this many knots at most, at the quantiles of the column.
 MOST_KNOTS = 5
@@ -45,19 +43,25 @@ class _Weights(NamedTuple):
     unknown: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, eq=False)
+class FeatureCells:
+    """The cells of a table of features; see `marginmf.ratings.features.FeatureTable`."""
+
+    what: str
+    ids: Array
+    columns: Mapping[str, Array]
+    weights: Any = None
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
 @saved
 @dataclass(frozen=True)
 class FeatureColumn:
-    """How one column of a table becomes columns of numbers.
+    """How one column of a table, of a kind among `KINDS`, becomes columns of numbers.
 
-    Parameters
-    ----------
-    name : str
-        Its name in the table.
-    kind : {"number", "category", "categories", "weights"}
-        What its cells are.
-    values : tuple
-        The knots of numbers, ascending; the categories; or how many weights there are.
+    Its values are the knots of numbers, ascending; the categories; or how many weights there are.
     """
 
     _saved: ClassVar[dict[str, Any]] = {"name": str, "kind": str, "values": tuple}
@@ -117,14 +121,9 @@ class FeatureColumn:
 @saved
 @dataclass(frozen=True)
 class Encoder:
-    """How the columns of a table become numbers, for tables to come; see `FeatureTable.encoder`.
+    """How the columns of a table that say something become numbers, for tables to come.
 
-    Parameters
-    ----------
-    columns : tuple of FeatureColumn
-        The columns that say something.
-    left_out : dict
-        Why the others were left out, by name.
+    ``left_out`` tells why the others were left out, by name; see `FeatureTable.encoder`.
     """
 
     _saved: ClassVar[dict[str, Any]] = {"columns": tuple, "left_out": dict}
@@ -155,20 +154,11 @@ class Encoder:
         left_out = (f"{name} left out: {why}" for name, why in self.left_out.items())
         return ", ".join([*map(str, self.columns), *left_out])
 
-    def encode(self, table: "FeatureTable", *, quiet: bool = False) -> sparse.csr_array:
+    def encode(self, table: FeatureCells, *, quiet: bool = False) -> sparse.csr_array:
         """Return a row of unit length for each row of a table, old or new.
 
-        Parameters
-        ----------
-        table : FeatureTable
-            It must have the columns that this encoder knows.
-        quiet : bool
-            Do not warn of categories and columns that are not known.
-
-        Raises
-        ------
-        ValueError
-            If a column is missing, or has text where numbers are known.
+        Raises ValueError if a column that this encoder knows is missing, or has text where numbers
+        are known; warns of categories and columns that are not known, unless ``quiet``.
         """
         if self.columns[0].kind == "weights":
             parts = [_Weights(*_stored(table, len(self.columns[0])))]
@@ -193,7 +183,7 @@ class Encoder:
         matrix.eliminate_zeros()
         return matrix
 
-    def _check_columns(self, table: "FeatureTable", quiet: bool) -> None:
+    def _check_columns(self, table: FeatureCells, quiet: bool) -> None:
         if table.weights is not None:
             raise ValueError(
                 f"The features of {table.what}s are a matrix, but were columns in training: give "
@@ -216,7 +206,7 @@ class Encoder:
             )
 
 
-def _stored(table: "FeatureTable", n_columns: int) -> tuple[IntArray, IntArray, FloatArray]:
+def _stored(table: FeatureCells, n_columns: int) -> tuple[IntArray, IntArray, FloatArray]:
     """Return the entries of a table that was given as a matrix."""
     if table.weights is None or table.weights.shape[1] != n_columns:
         raise ValueError(
@@ -316,8 +306,3 @@ def _warn_of_unknown(unknown: list[str], what: str) -> None:
             UserWarning,
             stacklevel=3,
         )
-
-
-def listed(names: Iterable[str]) -> str:
-    """Return names as messages list them."""
-    return ", ".join(map(repr, names)) or "none"

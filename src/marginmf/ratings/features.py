@@ -18,36 +18,23 @@ from marginmf._utils.types import Array, IntArray
 from marginmf.ratings.feature_columns import (
     SEVERAL,
     Encoder,
+    FeatureCells,
     FeatureColumn,
     as_numbers,
     fitted_column,
-    listed,
     n_missing,
 )
 from marginmf.ratings.ids import IdIndex
-from marginmf.ratings.tables import is_frame
+from marginmf.ratings.tables import is_frame, listed
 
 
 @dataclass(frozen=True, eq=False)
-class FeatureTable:
+class FeatureTable(FeatureCells):
     """Features of users or items as they were given, checked; make one with `FeatureTable.of`.
 
-    Parameters
-    ----------
-    what : {"user", "item"}
-        Whose features they are.
-    ids : array of shape (n_rows,)
-        Their ids, each once.
-    columns : dict
-        By name, numbers (NaN where missing) or objects (None where missing).
-    weights : csr_array, optional
-        The matrix, if one was given; then there are no columns.
+    Columns are numbers (NaN where missing) or objects (None where missing); there are none if a
+    matrix was given, which is in ``weights`` then.
     """
-
-    what: str
-    ids: Array
-    columns: Mapping[str, Array]
-    weights: Any = None
 
     @classmethod
     def of(cls, source: Any, what: str = "item", id: str | None = None) -> "FeatureTable":  # noqa: A002
@@ -100,9 +87,6 @@ class FeatureTable:
         table._warn_of_missing()
         return table
 
-    def __len__(self) -> int:
-        return len(self.ids)
-
     def encoder(self) -> "Encoder":
         """Return how these columns become numbers; warns, once, of columns that are left out."""
         return self._encoder
@@ -143,12 +127,8 @@ class FeatureTable:
 class Features:
     """Features of all ids of a vocabulary; make them with `Features.of`.
 
-    Parameters
-    ----------
-    matrix : csr_array of shape (n_ids, n_columns)
-        A row of unit length, or an empty one, for each id in the order of the codes.
-    encoder : Encoder
-        What its columns are, and how new rows are made.
+    The matrix has a row of unit length, or an empty one, for each id in the order of the codes; the
+    encoder tells what its columns are, and how new rows are made.
     """
 
     _saved: ClassVar[dict[str, Any]] = {
@@ -160,19 +140,10 @@ class Features:
 
     @classmethod
     def of(cls, source: Any, index: IdIndex, encoder: Encoder | None = None) -> "Features":
-        """Encode features and put them into the order of a vocabulary.
+        """Encode features, from what `FeatureTable.of` takes, in the order of a vocabulary.
 
-        Parameters
-        ----------
-        source : FeatureTable, or what `FeatureTable.of` takes
-            The features; rows of ids that the vocabulary does not have are left out.
-        index : IdIndex
-            The vocabulary; ids without features get empty rows.
-        encoder : Encoder, optional
-            That of features which these have to fit; by default the table's own.
+        Ids without features get empty rows.  Features that have to fit others need their encoder.
 
-        Examples
-        --------
         >>> films = {"item": ["x", "y", "z"], "genre": ["Crime", "Crime", "Drama"]}
         >>> Features.of(films, IdIndex(["w", "x", "z"], "item")).matrix.toarray().round(2)
         array([[0.  , 0.  ],
@@ -206,10 +177,6 @@ class Features:
             "columns per row": self.matrix.indptr,
         }
 
-    def take(self, codes: IntArray) -> "Features":
-        """Return the features of some rows, in that order."""
-        return Features(self.matrix[codes], self.encoder)
-
     def joined(
         self,
         index: IdIndex,
@@ -217,15 +184,7 @@ class Features:
         other: "Features | None" = None,
         theirs: IdIndex | None = None,
     ) -> "Features":
-        """Return the rows for another vocabulary: the other's where it has them, else our own.
-
-        Parameters
-        ----------
-        index, ours, theirs : IdIndex
-            The vocabularies of the result, of these features and of the others.
-        other : Features, optional
-            Made with the encoder of these.
-        """
+        """Return the rows for a vocabulary: the other's where it has them, else our own."""
         matrix = _spread(self.matrix, index.encode(ours.ids), len(index))
         if other is not None and theirs is not None:
             if other.encoder != self.encoder:

@@ -7,7 +7,6 @@ Between two rungs a candidate keeps the whole state of its solver, so that 10 it
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import KW_ONLY, dataclass, replace
-from functools import partial
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -22,8 +21,8 @@ from marginmf.metrics import mean_absolute_error
 from marginmf.progress import Report, progress_bar
 from marginmf.ratings.data import Ratings, observed
 from marginmf.ratings.factoriser import Factoriser, is_auto
-from marginmf.ratings.validation import Trial, ValidationSplit
-from marginmf.solvers import Callback, Paused, Result, StopReason, Vectors
+from marginmf.ratings.fitting.validation import HoldoutTrial, ValidationSplit
+from marginmf.solvers import Paused, Result, StopReason, Vectors
 
 #: From true and predicted ratings to an error; lower is better.
 Metric = Callable[[Any, Any], float]
@@ -51,15 +50,14 @@ class HalvingSearch(BaseEstimator):
     """Find the parameters of a factoriser that predict held-out ratings best, by halving.
 
     All candidates learn from the same ratings for a few iterations.  The better part of them goes
-    on from where it stopped, for ``factor`` times as many iterations, and so on until one is left:
-    most candidates never cost more than their first iterations.
+    on from where it stopped, for ``factor`` times as many iterations, and so on until one is left.
 
     Parameters
     ----------
     estimator : Factoriser
         What to tune, such as ``HMF()``; it keeps the parameters that are not searched.  While
-        searching, the stages of HMF have independent starts, whatever its ``schedule``: a stage
-        that starts from another one's solution would depend on where that was paused.
+        searching, the stages of HMF have independent starts: one that starts from another's
+        solution would depend on where that was paused.
     param_grid : dict or list of dict
         Values to try for each parameter, as in scikit-learn's `GridSearchCV`; or, with
         ``n_candidates``, distributions to draw from.  ``reg`` must be among them, or be a number.
@@ -68,8 +66,7 @@ class HalvingSearch(BaseEstimator):
     factor : int
         One in ``factor`` candidates goes on, for ``factor`` times as many iterations.
     min_iter : int
-        Iterations of the first rung, for each stage.  Too few favour candidates that learn fast and
-        then learn the noise.
+        Iterations of the first rung.  Too few favour candidates that learn fast and then the noise.
     holdouts : int
         On how many random tenths of the ratings candidates are judged.
     metric : callable
@@ -122,17 +119,7 @@ class HalvingSearch(BaseEstimator):
     verbose: int = 0
 
     def fit(self, pairs: Any, ratings: Any = None) -> Self:
-        """Search, and fit the best to all ratings.
-
-        Parameters
-        ----------
-        pairs, ratings
-            As in the ``fit`` of the factorisers.
-
-        Returns
-        -------
-        self
-        """
+        """Search, and fit the best to all ratings, given as to the ``fit`` of the factorisers."""
         data = observed(Ratings.of(pairs, ratings))
         self._check()
         rng = as_generator(self.random_state)
@@ -152,14 +139,17 @@ class HalvingSearch(BaseEstimator):
         errors, rungs = np.full(len(candidates), np.inf), np.zeros(len(candidates), int)
         running, max_iter = list(range(len(candidates))), self.min_iter
         self.rungs_: list[Rung] = []
+
+        def named(k: int) -> Report:
+            return lambda part: report(f"candidate {k + 1} {part}")
+
         with progress_bar(type(self).__name__, len(candidates), bool(self.verbose)) as report:
             while True:
                 self.rungs_.append(Rung(len(running), max_iter))
                 n_kept = -(-len(running) // self.factor)
                 ahead: list[int] = []
                 for k in running:
-                    named = partial(_of_candidate, k, report)
-                    errors[k] = candidates[k].error_after(max_iter, self.metric, named)
+                    errors[k] = candidates[k].error_after(max_iter, self.metric, named(k))
                     rungs[k] = len(self.rungs_)
                     # Those that are out already need not keep their vectors until the rung ends.
                     ahead = sorted([*ahead, k], key=lambda one: (errors[one], one))
@@ -171,18 +161,11 @@ class HalvingSearch(BaseEstimator):
                     break
                 max_iter *= self.factor
         order = sorted(range(len(candidates)), key=lambda k: (-rungs[k], errors[k], k))
+        costs = [(one.n_iter, one.n_evaluations) for one in candidates]
         self.results_ = [
-            Outcome(
-                params[k],
-                float(errors[k]),
-                int(rungs[k]),
-                candidates[k].n_iter,
-                candidates[k].n_evaluations,
-            )
-            for k in order
+            Outcome(params[k], float(errors[k]), int(rungs[k]), *costs[k]) for k in order
         ]
-        self.best_params_ = self.results_[0].params
-        self.best_error_ = self.results_[0].error
+        self.best_params_, self.best_error_ = self.results_[0][:2]
         self.n_evaluations_ = sum(outcome.n_evaluations for outcome in self.results_)
 
     def _candidates(self, seed: int) -> list[dict[str, Any]]:
@@ -248,12 +231,7 @@ class HalvingSearch(BaseEstimator):
 class PausingStore:
     """Lets minimisations run up to some iteration, and later on from there.
 
-    Parameters
-    ----------
-    max_iter : int
-        No minimisation goes beyond this iteration, counted from its start.
-    reached : dict
-        Every run by its name: paused, or its result if it came to its end by itself.
+    Runs have a name, and are paused or, if they came to their end by themselves, results.
     """
 
     max_iter: int
@@ -275,18 +253,9 @@ class PausingStore:
 
 
 class HalvingCandidate:
-    """One candidate of a search, on every split.
+    """One candidate of a search, on every split: an unfitted model with its parameters.
 
-    Parameters
-    ----------
-    model : Factoriser
-        An unfitted one, with the parameters of the candidate.
-    data : Ratings
-        All ratings.
-    splits : sequence of ValidationSplit
-        What to learn from, and what to be judged on.
-    seed : int
-        Seeds the start, which is the same for all candidates of the same shape.
+    The start has the same seed, and is the same, for all candidates of the same shape.
     """
 
     def __init__(
@@ -295,7 +264,7 @@ class HalvingCandidate:
         self.model, self.data, self.splits, self.seed = copy(model), data, splits, seed
         if hasattr(model, "schedule"):  # see HalvingSearch
             self.model.set_params(schedule="independent")
-        self.trials: list[Trial] = []
+        self.trials: list[HoldoutTrial] = []
         self.reached: list[dict[str, Paused | Result]] = [{} for _ in splits]
 
     def error_after(self, max_iter: int, metric: Metric, report: Report) -> float:
@@ -307,7 +276,7 @@ class HalvingCandidate:
 
     def _go_on(
         self,
-        trial: Trial,
+        trial: HoldoutTrial,
         reached: dict[str, Paused | Result],
         max_iter: int,
         metric: Metric,
@@ -346,11 +315,5 @@ class HalvingCandidate:
         self.trials.clear()
         for reached in self.reached:
             for name, run in reached.items():
-                history = list(run.history)
-                n_evaluations = history[-1].n_evaluations
-                reached[name] = Result(None, history, StopReason.PAUSED, n_evaluations)
-
-
-def _of_candidate(number: int, report: Report, part: str) -> list[Callback]:
-    """Report a part of a fit under the number of the candidate that it belongs to."""
-    return report(f"candidate {number + 1} {part}")
+                n_evaluations = run.history[-1].n_evaluations
+                reached[name] = Result(None, [*run.history], StopReason.PAUSED, n_evaluations)

@@ -5,7 +5,7 @@ arithmetic; everything else is kept as Python objects and looked up in a diction
 """
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -14,6 +14,7 @@ from marginmf._utils.ids import as_id_column, as_objects, shown
 from marginmf._utils.saved import SAVED
 from marginmf._utils.types import Array, IntArray
 from marginmf.backends.rows import BLOCK
+from marginmf.ratings.tables import column_of
 
 #: The code of an id that is not in the vocabulary.
 UNKNOWN = -1
@@ -118,8 +119,8 @@ class IdIndex:
             inside = (column >= first) & (column <= last)
             slots = np.where(inside, column - first, 0)
             return np.where(inside, self._table[slots], UNKNOWN).astype(np.int32, copy=False)
-        places = np.minimum(np.searchsorted(self.ids, column), len(self) - 1)
-        return np.where(self.ids[places] == column, places, UNKNOWN).astype(np.int32)
+        codes = np.minimum(np.searchsorted(self.ids, column), len(self) - 1)
+        return np.where(self.ids[codes] == column, codes, UNKNOWN).astype(np.int32)
 
     def _encode_objects(self, column: Array) -> IntArray:
         codes = self._codes
@@ -169,3 +170,48 @@ def _in_order(values: Iterable[Any]) -> list[Any]:
         return sorted(values, key=lambda value: (type(value).__qualname__, value))
     except TypeError:
         return sorted(values, key=lambda value: (type(value).__qualname__, repr(value)))
+
+
+def as_ids(values: Any, index: IdIndex) -> Array:
+    """Return the ids that a caller asks about, each once, in the order asked.
+
+    Anything that is not iterable, a string, or something that the vocabulary knows as an id (a
+    tuple, say) is one id; a column of a frame, an array, a list or any other iterable holds many.
+    A frame is asked for its column of that name, or for its only column.
+    """
+    column = column_of(values, index.what)
+    if column is not None:
+        values = column
+    elif not isinstance(values, np.ndarray):
+        one = not isinstance(values, Iterable) or isinstance(values, str | bytes)
+        values = as_objects([values] if one or _knows(index, values) else values)
+    if values.ndim > 1:
+        raise ValueError(
+            f"The {index.what}s must be one id or one column of ids, but their shape is "
+            f"{values.shape}."
+        )
+    ids = as_id_column(values.reshape(-1), index.what)
+    if ids.dtype == np.int64:
+        return ids[np.sort(np.unique(ids, return_index=True)[1])]
+    return as_objects(dict.fromkeys(ids.tolist()))
+
+
+def known_codes(ids: Array, index: IdIndex, role: str) -> IntArray:
+    """Return the codes of ids, or raise a ValueError that names the first unknown one."""
+    codes = index.encode(ids)
+    unknown = np.flatnonzero(codes < 0)
+    if len(unknown):
+        raise ValueError(
+            f"{len(unknown)} of {len(ids)} {role} were not seen in training; the first is "
+            f"{shown(ids[unknown[0]])}."
+        )
+    return codes
+
+
+def _knows(index: IdIndex, value: Any) -> bool:
+    if not isinstance(value, Hashable):
+        return False
+    try:
+        return bool((index.ids == as_objects([value])).any())
+    except (TypeError, ValueError):
+        return False

@@ -1,7 +1,6 @@
 """Lists by item-item weights: what the items that a user has say of the others.
 
-`ItemKNN` takes similarities for weights, `EASE` ridge regressions; `marginmf.ratings.neighbours`
-finds both.
+`ItemKNN` takes similarities for weights, `EASE` ridge regressions; `lists.neighbours` finds both.
 """
 
 from collections.abc import Callable
@@ -15,13 +14,13 @@ from marginmf._utils.parameters import check_number, n_threads
 from marginmf._utils.random import as_generator
 from marginmf._utils.types import Float64Array, FloatArray, IntArray
 from marginmf.ratings.data import Ratings
-from marginmf.ratings.exposure import chosen_strength
-from marginmf.ratings.lists import similar_by
-from marginmf.ratings.neighbours import NEIGHBOURS, ItemWeights, Neighbourhoods, closed_form
-from marginmf.ratings.positive import POSITIVE, ROUNDING, PositiveOnly, Scores
-from marginmf.ratings.search import Lists
+from marginmf.ratings.lists import neighbours
+from marginmf.ratings.lists.neighbours import ItemWeights, Neighbourhoods
+from marginmf.ratings.lists.recommend import PairScores, similar_by
+from marginmf.ratings.lists.search import Lists
+from marginmf.ratings.positive import POSITIVE, ROUNDING, PositiveOnly
 
-#: Up to so many items EASE inverts a matrix of them all ...
+#: Up to this many items EASE inverts a matrix of them all ...
 MOST_ITEMS = 20_000
 #: ... and it does not do so, even when told to, where that matrix takes more memory than this.
 MOST_BYTES = 4 << 30
@@ -41,31 +40,6 @@ class _Weighted:
         return self.weights.pairs(self.has, users, columns)
 
 
-class _FromOneItem:
-    """What having one item (rows) adds to the scores of others (columns), to be searched."""
-
-    cell_bytes = 4
-
-    def __init__(self, weights: ItemWeights, codes: IntArray) -> None:
-        everything = np.arange(weights.matrix.shape[0] + 1, dtype=np.int64)
-        alone = Lists(everything, everything[:-1].astype(np.int32))
-        self.weighted, self.codes = _Weighted(weights, alone), codes
-        self.tolerance = self.weighted.tolerance
-        self.n_rows, self.n_columns = len(codes), len(everything) - 1
-        self.rows_at_a_time = max(1, self.n_rows)
-
-    def block(self, rows: IntArray, columns: slice) -> tuple[FloatArray, FloatArray]:
-        scores = self.weighted.block(self.codes[rows], columns)
-        return scores, scores
-
-    def pairs(self, rows: IntArray, columns: IntArray) -> tuple[Float64Array, Float64Array]:
-        scores = self.weighted.pairs(self.codes[rows], columns)
-        return scores, scores
-
-    def excluded(self, rows: IntArray) -> Lists:
-        return Lists(np.arange(len(rows) + 1), self.codes[rows])
-
-
 class ItemBased(PositiveOnly):
     """A method whose scores are sums of item-item weights over what a user has."""
 
@@ -78,11 +52,11 @@ class ItemBased(PositiveOnly):
         See `PositiveOnly.similar_items`.
         """
         check_is_fitted(self)
-        return similar_by(
-            lambda codes: _FromOneItem(self.weights_, codes), items, n, self.items_, self.n_jobs
-        )
+        codes = np.arange(len(self.items_) + 1, dtype=np.int64)
+        alone = Lists(codes, codes[:-1].astype(np.int32))  # as if each user had one item
+        return similar_by(_Weighted(self.weights_, alone), items, n, self.items_, self.n_jobs)
 
-    def _scores(self, items: IntArray | None) -> Scores:
+    def _scores(self, items: IntArray | None) -> PairScores:
         return _Weighted(self.weights_.among(items), self._has)
 
 
@@ -102,21 +76,11 @@ class ItemKNN(ItemBased):
     shrinkage : float
         How many users an item is taken to have beside its own: similarities of items that few
         users have are mostly chance.
-    level : float, optional
-        Only ratings at this level or above it count; by default, whatever was rated does.
-    n_jobs : int or None
-        Threads, as in scikit-learn.  The result does not depend on it.
 
     Attributes
     ----------
     weights_ : ItemWeights
         The similarities of every item (row) to its neighbours (columns).
-    popularity_ : array of shape (n_items,)
-        How many users have each item.
-    users_, items_ : IdIndex
-        The ids seen in training, and their codes.
-    ratings_, taken_ : Ratings
-        All that was given, and what of it counts as taken.
 
     Examples
     --------
@@ -125,7 +89,7 @@ class ItemKNN(ItemBased):
     [1.0]
     """
 
-    n_neighbours: int = NEIGHBOURS
+    n_neighbours: int = neighbours.NEIGHBOURS
     _: KW_ONLY
     shrinkage: float = 50.0
     level: float | None = None
@@ -159,8 +123,6 @@ class EASE(ItemBased):
     reg : float or "auto"
         The regularisation strength.  Auto: the one whose lists find most of what was held out of
         up to 2,000 users' items.
-    level : float, optional
-        Only ratings at this level or above it count; by default, whatever was rated does.
     n_neighbours : int, None or "auto"
         On how many of the nearest items each is regressed.  None is all of them, in closed form,
         which takes 8 bytes for each pair of items while it is found and half of that afterwards.
@@ -177,12 +139,6 @@ class EASE(ItemBased):
         The weights of all items (columns) in the score of each (row).
     reg_ : float
         The regularisation strength that was used.
-    popularity_ : array of shape (n_items,)
-        How many users have each item.
-    users_, items_ : IdIndex
-        The ids seen in training, and their codes.
-    ratings_, taken_ : Ratings
-        All that was given, and what of it counts as taken.
 
     Examples
     --------
@@ -203,7 +159,7 @@ class EASE(ItemBased):
     def _fit(self, taken: Ratings) -> None:
         if self.reg == "auto":
             rng = as_generator(self.random_state)
-            self.reg_ = chosen_strength(taken, rng, self._learn)
+            self.reg_ = neighbours.chosen_strength(taken, rng, self._learn)
         else:
             self.reg_ = float(self.reg)
         self.weights_ = self._learn(taken)(self.reg_)
@@ -212,12 +168,10 @@ class EASE(ItemBased):
         """Return a function of the regularisation strength that gives the weights."""
         n_neighbours = self.n_neighbours
         if n_neighbours == "auto":
-            n_neighbours = None if len(self.items_) <= MOST_ITEMS else NEIGHBOURS
+            n_neighbours = None if len(self.items_) <= MOST_ITEMS else neighbours.NEIGHBOURS
         if n_neighbours is None:
-            return lambda strength: closed_form(taken, strength)
-        threads = n_threads(self.n_jobs)
-        near = Neighbourhoods.of(taken, None, int(n_neighbours), threads)
-        return lambda strength: near.weights(strength, threads)
+            return lambda strength: neighbours.closed_form(taken, strength)
+        return Neighbourhoods.learner(taken, n_threads(self.n_jobs), int(n_neighbours))
 
     def _check(self, data: Ratings) -> None:
         super()._check(data)

@@ -8,10 +8,9 @@ idea of Hu, Koren and Volinsky, "Collaborative filtering for implicit feedback d
 """
 
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from marginmf._utils.parameters import check_number, n_threads
 from marginmf._utils.random import as_generator
@@ -23,10 +22,11 @@ from marginmf.backends.specs import TwoLevel
 from marginmf.backends.threads import one_blas_thread
 from marginmf.losses import smooth_hinge
 from marginmf.ratings.data import Ratings
-from marginmf.ratings.lists import block_product, similar
-from marginmf.ratings.objective import RowObjective, solve_rows
-from marginmf.ratings.positive import POSITIVE, ROUNDING, PositiveOnly, Scores
-from marginmf.ratings.stages import START_SCALE
+from marginmf.ratings.fitting.objective import RowObjective, solve_rows
+from marginmf.ratings.fitting.stages import START_SCALE
+from marginmf.ratings.lists.recommend import PairScores, SimilarByFactors
+from marginmf.ratings.lists.relevance import block_product
+from marginmf.ratings.positive import POSITIVE, ROUNDING, PositiveOnly
 from marginmf.solvers import LBFGS, Stopping, minimise
 
 #: What is asked of the score of a pair that is there: a margin of one above zero.
@@ -38,30 +38,13 @@ def row_strengths(reg: float, weight: float, indptr: IntArray, n_columns: int) -
 
     More is known of rows with many pairs, and a penalty of one strength would be too weak for them
     or too strong for the others.
-
-    >>> row_strengths(0.5, 0.1, np.array([0, 3, 18]), 10)
-    array([1., 2.])
     """
     strengths: Float64Array = reg * np.sqrt(np.diff(indptr) + weight * n_columns)
     return strengths
 
 
 class OneClassObjective:
-    """The objective as a function of one parameter vector of the processor's backend.
-
-    Parameters
-    ----------
-    taken : Ratings
-        Who has what.
-    n_factors : int
-        The rank of the factorisation.
-    reg, weight : float
-        See `OneClassMMMF`.
-    n_threads : int
-        Of the backend.
-    dtype : dtype
-        Of the factors.
-    """
+    """The objective of `OneClassMMMF`, as a function of one parameter vector of the CPU backend."""
 
     def __init__(
         self,
@@ -122,20 +105,16 @@ class NewUsers(RowObjective):
         weight: float,
         strengths: Float64Array,
         backend: Backend,
-        weighted_gram: FloatArray | None = None,
     ) -> None:
         super().__init__(rows, SPEC, 0.0, items, backend)
-        self.weight, self.strengths = weight, strengths
-        if weighted_gram is None:
-            weighted_gram = (weight * gram(items)).astype(items.dtype)
-        self.weighted_gram = weighted_gram
+        self.strengths = strengths
+        self.weighted_gram = (weight * gram(items)).astype(items.dtype)
 
-    def take(self, which: IntArray) -> "NewUsers":
+    def take(self, which: IntArray) -> Self:
         """Return the objective of some rows."""
-        return NewUsers(
-            *(self.data.take(which), self.given, self.weight, self.strengths[which]),
-            *(self.backend, self.weighted_gram),
-        )
+        some = super().take(which)
+        some.strengths = self.strengths[which]
+        return some
 
     def __call__(self, points: FloatArray) -> tuple[Float64Array, FloatArray]:
         """Return the value of every row, and the gradient by every row."""
@@ -161,7 +140,7 @@ def gram(factors: FloatArray) -> Float64Array:
 
 @POSITIVE.register("oneclass")
 @dataclass(eq=False, repr=False)
-class OneClassMMMF(PositiveOnly):
+class OneClassMMMF(SimilarByFactors, PositiveOnly):
     """Max-margin matrix factorisation of who has what.
 
     Minimises ::
@@ -182,33 +161,18 @@ class OneClassMMMF(PositiveOnly):
         The regularisation strength.
     weight : float
         How much a pair that is absent counts, where one that is there counts 1.
-    level : float, optional
-        Only ratings at this level or above it count; by default, whatever was rated does.
     max_iter, tol
         When to stop: after this many iterations, or when one of them (on the average of the last
         three) lowers the objective by less than this share of it.
     random_state : int, Generator or None
         Seeds the start.
-    n_jobs : int or None
-        Threads, as in scikit-learn.  The result does not depend on it, to the last bit on one
-        machine.
 
     Attributes
     ----------
     user_factors_, item_factors_ : array
         The factors, a row for each of ``users_.ids`` and ``items_.ids``.
-    popularity_ : array of shape (n_items,)
-        How many users have each item.
-    users_, items_ : IdIndex
-        The ids seen in training, and their codes.
-    ratings_, taken_ : Ratings
-        All that was given, and what of it counts as taken.
-    history_ : list of Record
-        Objective, gradient norm, evaluations and seconds after every iteration.
-    n_iter_, n_evaluations_ : int
-        How many iterations were made, and how many gradients they took.
-    stop_reason_ : str
-        Why the solver stopped.
+    history_, n_iter_, n_evaluations_, stop_reason_
+        As for the factorisers.
 
     Examples
     --------
@@ -234,22 +198,6 @@ class OneClassMMMF(PositiveOnly):
         "item_factors_": floats("items", "factors"),
     }
 
-    def similar_items(self, items: Any, n: int = 10) -> Any:
-        """Return the n items most similar to each of some items, by the cosine of their factors.
-
-        See `PositiveOnly.similar_items`.
-        """
-        check_is_fitted(self)
-        return similar(self, items, n, self.items_, "item_factors_")
-
-    def similar_users(self, users: Any, n: int = 10) -> Any:
-        """Return the n users most similar to each of some users, by the cosine of their factors.
-
-        As `similar_items`, with the columns ``user``, ``similar``, ``rank`` and ``similarity``.
-        """
-        check_is_fitted(self)
-        return similar(self, users, n, self.users_, "user_factors_")
-
     def _fit(self, taken: Ratings) -> None:
         rank = min(int(self.n_factors), taken.n_users, taken.n_items)
         threads = n_threads(self.n_jobs)
@@ -267,14 +215,14 @@ class OneClassMMMF(PositiveOnly):
         self.history_, self.n_iter_ = result.history, result.n_iter
         self.n_evaluations_, self.stop_reason_ = result.n_evaluations, str(result.reason)
 
-    def _place(self, taken: Ratings) -> None:
+    def _fold_in(self, taken: Ratings) -> None:
         strengths = row_strengths(self.reg, self.weight, taken.indptr, taken.n_items)
         objective = NewUsers(
             as_upper(taken), self.item_factors_, self.weight, strengths, get_backend("cpu")
         )
         self.user_factors_, _ = solve_rows(objective, n_threads(self.n_jobs))
 
-    def _scores(self, items: IntArray | None) -> Scores:
+    def _scores(self, items: IntArray | None) -> PairScores:
         given = self.item_factors_ if items is None else self.item_factors_[items]
         return _Products(self.user_factors_, given, self._arithmetic())
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from copy import copy
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
@@ -23,41 +23,46 @@ from marginmf._utils.types import Float64Array, FloatArray, IntArray
 from marginmf.persistence import PairCounts, Savable
 from marginmf.ratings.data import Ratings, observed
 from marginmf.ratings.ids import IdIndex
-from marginmf.ratings.lists import Request, UnknownUsers
-from marginmf.ratings.scales import MANY_VALUES, levels_of
-from marginmf.ratings.search import Lists
-from marginmf.ratings.tables import as_values, frame_columns, has_column, make_frame, split_pairs
+from marginmf.ratings.lists.recommend import PairScores, Request, UnknownUsers
+from marginmf.ratings.lists.search import Lists
+from marginmf.ratings.tables import (
+    MANY_VALUES,
+    as_values,
+    frame_columns,
+    has_column,
+    levels_of,
+    make_frame,
+    split_pairs,
+)
 
 #: Every method for who has what by its name on the command line.
 POSITIVE = Methods("positive-only")
-
 #: Sums in float32 are as far as this from those in float64, as a share of the largest score.
 ROUNDING = 1e-5
-
-
-class Scores(Protocol):
-    """What a method says of users who have something, and of some items, which are columns.
-
-    Attributes
-    ----------
-    tolerance : float
-        How far the scores of blocks may be from those of pairs.
-    """
-
-    tolerance: float
-
-    def block(self, users: IntArray, columns: slice) -> FloatArray:
-        """Return the scores of a block in float32."""
-
-    def pairs(self, users: IntArray, columns: IntArray) -> Float64Array:
-        """Return the scores of single pairs, independent of what else is asked for."""
 
 
 class PositiveOnly(Savable, BaseEstimator, ABC):
     """A recommender that learns from who has what.
 
     Subclasses say how to learn (`_fit`) and what they say of users who have something (`_scores`);
-    and, where that is more than their items, how new users are learned (`_place`).
+    and, where that is more than their items, how new users are learned (`_fold_in`).
+
+    Parameters
+    ----------
+    level : float, optional
+        Only ratings at this level or above it count; by default, whatever was rated does.
+    n_jobs : int or None
+        Threads, as in scikit-learn.  The result does not depend on it, to the last bit on one
+        machine.
+
+    Attributes
+    ----------
+    popularity_ : array of shape (n_items,)
+        How many users have each item.
+    users_, items_ : IdIndex
+        The ids seen in training, and their codes.
+    ratings_, taken_ : Ratings
+        All that was given, and what of it counts as taken.
     """
 
     level: float | None
@@ -79,16 +84,11 @@ class PositiveOnly(Savable, BaseEstimator, ABC):
         Parameters
         ----------
         pairs : pairs, data frame, sparse matrix or Ratings
-            (user, item) pairs with any hashable ids: an array with two columns, a list, a frame
-            with the columns ``user`` and ``item``, a SciPy sparse matrix whose stored entries are
-            the pairs, or anything else that `Ratings.of` takes.  A pair without a rating that
+            (user, item) pairs with any hashable ids, in any form that `Ratings.of` takes; the
+            stored entries of a SciPy sparse matrix are the pairs.  A pair without a rating that
             occurs again counts once.
         ratings : sequence of float, optional
             The ratings of the pairs, where there are any and ``pairs`` does not hold them.
-
-        Returns
-        -------
-        self
         """
         data = observed(self._read(pairs, ratings))
         # A copy, so that a fit that fails or is interrupted changes nothing.
@@ -127,7 +127,7 @@ class PositiveOnly(Savable, BaseEstimator, ABC):
         check_is_fitted(self)
         folded = copy(self)
         folded._set_data(self._read(pairs, ratings, self.items_))
-        folded._place(folded.taken_)
+        folded._fold_in(folded.taken_)
         return folded
 
     def recommend(
@@ -144,14 +144,10 @@ class PositiveOnly(Savable, BaseEstimator, ABC):
 
         Parameters
         ----------
-        users : id, sequence of ids, column of a frame, or None
-            Whom to make lists for; None is every user seen in training.  Repeats count once.
-        n : int
-            The length of the lists.  They are shorter where fewer items are left.
+        users, n, candidates, filter
+            As in `RatingsEstimator.recommend`.
         exclude_seen : bool
             Whether to leave out what is known of the user: also what was rated below ``level``.
-        candidates, filter
-            What to choose from, and what else to leave out; as in `RatingsEstimator.recommend`.
         unknown : {"fallback", "raise", "skip"}
             What to do with users that training did not see: recommend what most users have, raise
             an error, or leave them out.  Users who have nothing are recommended that in any case.
@@ -159,11 +155,10 @@ class PositiveOnly(Savable, BaseEstimator, ABC):
         Returns
         -------
         frame
-            Columns ``user``, ``item``, ``rank`` (1 is the best) and ``score``, by user in the
-            order asked, then by rank.  Where there is nothing to go by but popularity, the score
-            is the number of users who have the item.  Equal scores are ranked by that number,
-            then by the order of ``items_``.  The kind of frame is chosen as in
-            `RatingsEstimator.recommend`.
+            As of `RatingsEstimator.recommend`, with the columns ``user``, ``item``, ``rank`` and
+            ``score``.  Where there is nothing to go by but popularity, the score is the number of
+            users who have the item.  Equal scores are ranked by that number, then by the order of
+            ``items_``.
 
         Examples
         --------
@@ -174,15 +169,8 @@ class PositiveOnly(Savable, BaseEstimator, ABC):
         [['ann', 'z', 2.0], ['new', 'x', 2.0]]
         """
         check_is_fitted(self)
-        request = Request.of(self, users, n, exclude_seen, candidates, filter, unknown)
-        found = request.best(self, self._ranked_by(request.items))
-        columns = {
-            "user": request.ids[found.rows],
-            "item": self.items_.ids[request.item_codes(found.columns)],
-            "rank": found.ranks,
-            "score": found.scores,
-        }
-        return make_frame(columns, users)
+        request = Request(self, users, n, exclude_seen, candidates, filter, unknown)
+        return make_frame(request.answers(request.best(self._ranked_by(request.items))), users)
 
     def decision_function(self, pairs: Any) -> Float64Array:
         """Return the scores of (user, item) pairs, as lists are ranked by.
@@ -200,20 +188,8 @@ class PositiveOnly(Savable, BaseEstimator, ABC):
     def similar_items(self, items: Any, n: int = 10) -> Any:
         """Return the n items most similar to each of some items.
 
-        Parameters
-        ----------
-        items : id, sequence of ids, or column of a frame
-            Items seen in training.  Repeats count once.
-        n : int
-            How many; fewer where there are no more.
-
-        Returns
-        -------
-        frame
-            Columns ``item``, ``similar`` (the other item's id), ``rank`` and ``similarity``, by
-            item in the order asked, then by rank; the kind of frame is chosen as in `recommend`.
-            The similarity is what having the item alone adds to the score of the other; of models
-            with factors, it is the cosine of the factors.
+        As `RatingsEstimator.similar_items`; the similarity is what having the item alone adds to
+        the score of the other or, of models with factors, the cosine of the factors.
         """
         check_is_fitted(self)
         raise ValueError(
@@ -232,15 +208,17 @@ class PositiveOnly(Savable, BaseEstimator, ABC):
         """Learn everything but the popularity of the items."""
 
     @abstractmethod
-    def _scores(self, items: IntArray | None) -> Scores:
+    def _scores(self, items: IntArray | None) -> PairScores:
         """Return what the method says of some items; None is all of them."""
 
-    def _place(self, taken: Ratings) -> None:
+    def _fold_in(self, taken: Ratings) -> None:
         """Learn what belongs to new users, with what belongs to the items as it is."""
 
     def _ranked_by(self, items: IntArray | None) -> "_RankedBy":
-        popularity = self.popularity_ if items is None else self.popularity_[items]
-        return _RankedBy(self._scores(items), self._has, Popularity(popularity))
+        return _RankedBy(self._scores(items), self._has, self._popularity(items))
+
+    def _popularity(self, items: IntArray | None) -> "Popularity":
+        return Popularity(self.popularity_ if items is None else self.popularity_[items])
 
     @property
     def _has(self) -> Lists:
@@ -321,12 +299,12 @@ class Popularity:
 class _RankedBy:
     """Scores of a method for users who have something, and popularity for all others.
 
-    See `marginmf.ratings.lists.ItemScores`; popularity breaks ties.
+    See `marginmf.ratings.lists.recommend.ItemScores`; popularity breaks ties.
     """
 
     cell_bytes = 4 * 3  # scores, ties, and the scores of those who have something
 
-    def __init__(self, scores: Scores, has: Lists, popularity: Popularity) -> None:
+    def __init__(self, scores: PairScores, has: Lists, popularity: Popularity) -> None:
         self.scores, self.has, self.popularity = scores, has, popularity
         self.tolerance = scores.tolerance
 
@@ -352,22 +330,6 @@ class _RankedBy:
 class MostPopular(PositiveOnly):
     """The same list for everybody: what most users have.
 
-    Parameters
-    ----------
-    level : float, optional
-        Only ratings at this level or above it count; by default, whatever was rated does.
-    n_jobs : int or None
-        Threads that lists are made with, as in scikit-learn.
-
-    Attributes
-    ----------
-    popularity_ : array of shape (n_items,)
-        How many users have each item.
-    users_, items_ : IdIndex
-        The ids seen in training, and their codes.
-    ratings_, taken_ : Ratings
-        All that was given, and what of it counts as taken.
-
     Examples
     --------
     >>> model = MostPopular(level=4).fit([("ann", "x"), ("bob", "x"), ("bob", "y")], [5, 2, 4])
@@ -382,8 +344,8 @@ class MostPopular(PositiveOnly):
     def _fit(self, taken: Ratings) -> None:
         pass
 
-    def _scores(self, items: IntArray | None) -> Scores:
-        return Popularity(self.popularity_ if items is None else self.popularity_[items])
+    def _scores(self, items: IntArray | None) -> PairScores:
+        return self._popularity(items)
 
 
 def _scale(values: FloatArray) -> dict[str, Any]:

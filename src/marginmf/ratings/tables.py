@@ -1,26 +1,31 @@
-"""Tables in and out: users, items and ratings from whatever holds them, answers as frames.
+"""Tables in and out: pairs, ratings and their scale from whatever holds them, answers as frames.
 
 Answers come in the kind of frame that the question came in.
 """
 
 import importlib.util
 import sys
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from importlib import import_module
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 import narwhals as nw
 import numpy as np
 
-from marginmf._utils.ids import as_id_column, as_objects, shown
-from marginmf._utils.types import Array, FloatArray, IntArray
-
-if TYPE_CHECKING:
-    from marginmf.ratings.ids import IdIndex
+from marginmf._utils.ids import as_objects
+from marginmf._utils.types import Array, Float64Array, FloatArray, IntArray
+from marginmf.backends.rows import BLOCK
 
 #: Libraries of frames, the first one installed is used where the question names none.
 LIBRARIES = ("pandas", "polars", "pyarrow")
+#: The type of levels' codes.
+CODE = np.int16
+#: As many levels as codes can tell apart; what they cost in memory is another matter.
+MAX_LEVELS = int(np.iinfo(CODE).max)
+#: Methods that estimate a number bin more distinct values than this into as many levels, for the
+#: sake of probabilities; what they learn from are the values themselves.
+MANY_VALUES = 50
 
 
 def is_frame(data: Any) -> bool:
@@ -39,10 +44,23 @@ def frame_columns(frame: Any, *names: str) -> list[Array]:
     missing = [name for name in names if name not in table.columns]
     if missing:
         raise ValueError(
-            f"The frame has no column {missing[0]!r}; its columns are {_listed(table.columns)}. "
+            f"The frame has no column {missing[0]!r}; its columns are {listed(table.columns)}. "
             "Rename them, or say which is which with user=, item= and rating=."
         )
     return [table.get_column(name).to_numpy() for name in names]
+
+
+def column_of(values: Any, name: str) -> Array | None:
+    """Return a column of a data frame (of that name, or its only one), or a series, as an array."""
+    table = nw.from_native(values, eager_only=True, allow_series=True, pass_through=True)
+    if isinstance(table, nw.DataFrame):
+        names = table.columns
+        return frame_columns(values, names[0] if len(names) == 1 else name)[0]
+    if isinstance(table, nw.Series):
+        series: Array = table.to_numpy()
+        return series
+    # An Arrow array, or an index of pandas.
+    return np.asarray(values) if _library_name(values) in LIBRARIES else None
 
 
 def split_pairs(pairs: Any) -> tuple[Any, Any]:
@@ -57,12 +75,12 @@ def split_pairs(pairs: Any) -> tuple[Any, Any]:
             names = ["user", "item"]
         elif len(names) != 2:
             raise ValueError(
-                f"Pairs need two columns, but the frame has {_listed(names)}. Select the user's "
+                f"Pairs need two columns, but the frame has {listed(names)}. Select the user's "
                 "and the item's column, for example frame[['user', 'item']]."
             )
         elif names[0] == "item" or names[1] == "user":
             raise ValueError(
-                f"The columns are {_listed(names)}, but users come first and items second: swap "
+                f"The columns are {listed(names)}, but users come first and items second: swap "
                 "them, or name them 'user' and 'item'."
             )
         users, items = frame_columns(pairs, *names)
@@ -81,6 +99,19 @@ def split_pairs(pairs: Any) -> tuple[Any, Any]:
             f"{pairs.shape}."
         )
     return pairs[:, 0], pairs[:, 1]
+
+
+def stored_entries(matrix: Any) -> tuple[Array, Array, Array]:
+    """Return the rows, the columns and the values that a sparse matrix stores."""
+    if matrix.format == "bsr":
+        raise ValueError(
+            "A block sparse matrix stores zeros that are not ratings: convert it to another format "
+            "and remove them first."
+        )
+    if matrix.ndim != 2:
+        raise ValueError(f"A sparse array must have rows and columns: its shape is {matrix.shape}.")
+    entries = matrix.tocoo()
+    return entries.row, entries.col, entries.data
 
 
 def take_rows(pairs: Any, rows: IntArray) -> Any:
@@ -104,7 +135,7 @@ def as_values(values: Any) -> FloatArray:
     if is_frame(values):
         names = nw.from_native(values, eager_only=True).columns
         if len(names) != 1:
-            raise ValueError(f"Ratings must be one column, but the frame has {_listed(names)}.")
+            raise ValueError(f"Ratings must be one column, but the frame has {listed(names)}.")
         (values,) = frame_columns(values, *names)
     if np.ma.isMaskedArray(values):
         raise ValueError("Ratings are a masked array: leave masked pairs out instead.")
@@ -151,52 +182,135 @@ def _is_number(value: Any) -> bool:
     return True
 
 
-def _listed(names: list[str]) -> str:
+def listed(names: Iterable[str]) -> str:
+    """Return names as messages list them."""
     return ", ".join(map(repr, names)) or "none"
 
 
-def as_ids(values: Any, index: "IdIndex") -> Array:
-    """Return the ids that a caller asks about, each once, in the order asked.
+class Coded(NamedTuple):
+    """The levels, ascending; every rating's index among them; and the ratings, if binned."""
 
-    Anything that is not iterable, a string, or something that the vocabulary knows as an id (a
-    tuple, say) is one id; a column of a frame, an array, a list or any other iterable holds many.
-    A frame is asked for its column of that name, or for its only column.
+    levels: Float64Array
+    codes: IntArray
+    exact: Float64Array | None = None
 
-    >>> from marginmf.ratings.ids import IdIndex
-    >>> index = IdIndex([("ann", 1), ("bob", 2)], "user")
-    >>> as_ids(("bob", 2), index).tolist(), as_ids(("b", "a", "b"), index).tolist()
-    ([('bob', 2)], ['b', 'a'])
+
+def coded(values: FloatArray, levels: Any = None, n_levels: int | None = None) -> Coded:
+    """Return the scale, by default the values that occur, and every rating's index on it.
+
+    With ``n_levels``, values are binned where there are more of them; if there are levels too, each
+    is put at the nearest.
     """
-    table = nw.from_native(values, eager_only=True, allow_series=True, pass_through=True)
-    if isinstance(table, nw.DataFrame):
-        names = table.columns
-        (values,) = frame_columns(values, names[0] if len(names) == 1 else index.what)
-    elif isinstance(table, nw.Series):
-        values = table.to_numpy()
-    elif _library_name(values) in LIBRARIES:  # an Arrow array, an index of pandas
-        values = np.asarray(values)
-    elif not isinstance(values, np.ndarray):
-        one = not isinstance(values, Iterable) or isinstance(values, str | bytes)
-        values = as_objects([values] if one or _knows(index, values) else values)
-    if values.ndim > 1:
+    if n_levels is not None and (isinstance(n_levels, bool) or n_levels < 2):
+        raise ValueError(f"n_levels={n_levels!r} must be a whole number >= 2.")
+    found, codes = _found(values)
+    if n_levels is not None:
+        if levels is not None:
+            scale = _checked(levels)
+            return Coded(scale, nearest_codes(values, scale), values.astype(np.float64))
+        if found is None or len(found) > n_levels:
+            return _binned(values.astype(np.float64), n_levels)
+    if found is None:
+        n_distinct = len(np.unique(values))
         raise ValueError(
-            f"The {index.what}s must be one id or one column of ids, but their shape is "
-            f"{values.shape}."
+            f"The ratings have {n_distinct} distinct values: that is a measurement, not a scale of "
+            "levels. Bin them with Ratings.of(..., n_levels=10), or use a method that estimates a "
+            "number, such as ALS, PMF or BiasOnly."
         )
-    ids = as_id_column(values.reshape(-1), index.what)
-    return ids[_first_places(ids)]
+    if levels is None:
+        if len(found) == 1:
+            raise ValueError(
+                f"Every rating is {found[0]:g}: with one level there is nothing to tell apart."
+            )
+        return Coded(found, codes)
+    scale = _checked(levels)
+    strange = found[~np.isin(found, scale)]
+    if len(strange):
+        row = int(np.argmax(values == strange[0]))
+        raise ValueError(
+            f"The rating {strange[0]:g} in row {row} is not on the scale "
+            f"{', '.join(f'{level:g}' for level in scale)}."
+        )
+    return Coded(scale, np.searchsorted(scale, found).astype(CODE)[codes])
 
 
-def known_codes(ids: Array, index: "IdIndex", role: str) -> IntArray:
-    """Return the codes of ids, or raise a ValueError that names the first unknown one."""
-    codes = index.encode(ids)
-    unknown = np.flatnonzero(codes < 0)
-    if len(unknown):
-        raise ValueError(
-            f"{len(unknown)} of {len(ids)} {role} were not seen in training; the first is "
-            f"{shown(ids[unknown[0]])}."
-        )
+def _found(values: FloatArray) -> tuple[Float64Array | None, IntArray]:
+    """Return the values that occur, if codes can tell them apart, and the code of each rating."""
+    found: Float64Array = np.unique(values[:BLOCK].astype(np.float64))
+    codes = np.empty(len(values), CODE)
+    first = 0
+    while first < len(values):
+        block = values[first : first + BLOCK].astype(np.float64)
+        index = np.minimum(np.searchsorted(found, block), len(found) - 1)
+        strange = block[found[index] != block]
+        if not len(strange) and len(found) <= MAX_LEVELS:
+            codes[first : first + BLOCK] = index
+            first += BLOCK
+            continue
+        # Levels that came late: their indices, and those of others, are not what they were.
+        found = np.union1d(found, strange)
+        if len(found) > MAX_LEVELS:
+            return None, codes
+        first = 0
+    return found, codes
+
+
+def _checked(levels: Any) -> Float64Array:
+    scale: Float64Array = np.unique(np.asarray(levels, np.float64))
+    if len(scale) < 2 or not np.isfinite(scale).all():
+        raise ValueError(f"levels={levels!r} must hold at least two finite numbers.")
+    return scale
+
+
+def nearest_codes(values: FloatArray, scale: Float64Array) -> IntArray:
+    """Return the code of the level that is nearest to each value."""
+    codes: IntArray = np.searchsorted((scale[1:] + scale[:-1]) / 2, values).astype(CODE)
     return codes
+
+
+def _binned(values: Float64Array, n_levels: int) -> Coded:
+    """Return levels that are the means of bins with about as many ratings each."""
+    edges = np.unique(np.quantile(values, np.arange(1, n_levels) / n_levels))
+    bins = np.searchsorted(edges, values, side="left")
+    counts = np.bincount(bins, minlength=len(edges) + 1)
+    used = np.flatnonzero(counts)
+    if len(used) < 2:  # nearly all ratings are the same: tell those from the others
+        return _binned_at(values, float(np.median(values)))
+    means = np.bincount(bins, values)[used] / counts[used]
+    codes = np.searchsorted(used, bins).astype(CODE)
+    return Coded(means, codes, values)
+
+
+def _binned_at(values: Float64Array, edge: float) -> Coded:
+    above = values > edge
+    if not above.any():
+        above = values >= edge
+    means = np.array([values[~above].mean(), values[above].mean()])
+    return Coded(means, above.astype(CODE), values)
+
+
+def levels_of(values: FloatArray) -> Float64Array:
+    """Return the values that occur, or, if that is one alone, the upper one of two levels.
+
+    So are pairs without ratings: all of them are 1, and absent is 0.
+
+    >>> levels_of(np.array([3.0, 1.0, 3.0])), levels_of(np.ones(2))
+    (array([1., 3.]), array([0., 1.]))
+    """
+    found: Float64Array = np.unique(values).astype(np.float64)
+    return np.array([found[0] - 1, found[0]]) if len(found) == 1 else found
+
+
+def lowest_liked(levels: Float64Array, mean: float) -> float:
+    """Return the lowest level above the mean rating: who rates so high likes the item.
+
+    Where all ratings are the highest one, it is that.
+
+    >>> lowest_liked(np.array([1.0, 2.0, 3.0, 4.0, 5.0]), 3.5)
+    4.0
+    """
+    above = levels[levels > mean]
+    return float(above[0] if len(above) else levels[-1])
 
 
 def make_frame(columns: Mapping[str, Array], like: Any = None) -> Any:
@@ -205,12 +319,16 @@ def make_frame(columns: Mapping[str, Array], like: Any = None) -> Any:
     Where that is none, the first of pandas, polars and pyarrow that is installed; where none is, a
     dictionary of arrays.
     """
-    library = _library_of(like) or _default_library()
+    installed = (name for name in LIBRARIES if importlib.util.find_spec(name) is not None)
+    library = _library_of(like) or next(map(import_module, installed), None)
     if library is None:
         return dict(columns)
     make: Any = getattr(library, "DataFrame", None) or library.table
     # Other libraries guess the type of a list of objects better than that of an array of them.
-    lists = {name: _as_list(column) for name, column in columns.items()}
+    lists = {
+        name: column.tolist() if column.dtype == object else column
+        for name, column in columns.items()
+    }
     try:
         return make(columns if library.__name__ == "pandas" else lists)
     except (TypeError, ValueError) as error:
@@ -218,10 +336,6 @@ def make_frame(columns: Mapping[str, Array], like: Any = None) -> Any:
             f"{library.__name__} cannot hold these ids in one column "
             f"({str(error).partition(chr(10))[0]}). Ask with a series of pandas."
         ) from error
-
-
-def _as_list(column: Array) -> Any:
-    return column.tolist() if column.dtype == object else column
 
 
 def _library_of(values: Any) -> ModuleType | None:
@@ -235,25 +349,3 @@ def _library_of(values: Any) -> ModuleType | None:
 
 def _library_name(values: Any) -> str:
     return type(values).__module__.partition(".")[0]
-
-
-def _default_library() -> ModuleType | None:
-    names = (name for name in LIBRARIES if importlib.util.find_spec(name) is not None)
-    name = next(names, None)
-    return None if name is None else import_module(name)
-
-
-def _knows(index: "IdIndex", value: Any) -> bool:
-    if not isinstance(value, Hashable):
-        return False
-    try:
-        return bool((index.ids == as_objects([value])).any())
-    except (TypeError, ValueError):
-        return False
-
-
-def _first_places(ids: Array) -> IntArray:
-    if ids.dtype == np.int64:
-        return np.sort(np.unique(ids, return_index=True)[1])
-    places = {value: place for place, value in reversed(list(enumerate(ids.tolist())))}
-    return np.sort(np.fromiter(places.values(), np.int64, len(places)))

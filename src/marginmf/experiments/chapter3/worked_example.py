@@ -8,7 +8,7 @@ from marginmf.experiments.exhibit import Exhibit, Scale
 from marginmf.experiments.figures import hierarchy_figure
 from marginmf.experiments.published import worked_example
 from marginmf.experiments.store import Store
-from marginmf.ratings.calibration import first_below
+from marginmf.ratings.fitting.calibration import first_below
 
 
 def completed(Y: IntArray, margins: Float64Array, n_stages: int) -> IntArray:

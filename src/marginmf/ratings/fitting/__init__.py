@@ -1,0 +1,1 @@
+"""How factorisations are fitted: objectives, stages, hold-outs, priors, calibration, new rows."""

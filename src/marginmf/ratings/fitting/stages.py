@@ -1,0 +1,234 @@
+"""Stages: a method is a list of factorisations, and one runner trains them.
+
+HMF is a list of two-level stages; every other method is a list of one.  A `Stage` says what it
+minimises, how its solution is judged on ratings that it has not seen, and which other stage's
+solution it starts from.  A `Training` is a list of stages, the ratings that they learn from and the
+settings of the solver: it trains the stages after one another with warm starts, or side by side.
+Choosing the regularisation strength, stopping early and successive halving work on trainings.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from marginmf._utils.types import FloatArray, IntArray
+from marginmf.backends import Backend, Resident
+from marginmf.backends.specs import Spec
+from marginmf.checkpoints import Journal
+from marginmf.progress import Report
+from marginmf.ratings.data import Ratings
+from marginmf.ratings.fitting.objective import FactorObjective, Parameters, first_thresholds
+from marginmf.ratings.fitting.priors import Priors
+from marginmf.solvers import Callback, EarlyStopping, Result, Solver, Stopping
+
+Work = TypeVar("Work")
+#: The standard deviation of random factors.  Zero is a saddle point, and large factors start in
+#: the flat parts of the losses; in between, the choice hardly matters.
+START_SCALE = 0.1
+
+
+@dataclass(frozen=True, eq=False)
+class Stage:
+    """One factorisation of a method, on given ratings."""
+
+    #: What it minimises.
+    spec: Spec
+    #: From a solution, users and items to the margins of the pairs, as the method predicts them.
+    margins: Callable[[Parameters, IntArray, IntArray], FloatArray]
+    #: From margins and the codes of the true levels to what a good solution makes small.
+    error: Callable[[FloatArray, IntArray], float]
+    #: What progress bars and checkpoints call it; "" for the only one.
+    name: str = ""
+    #: The stage whose solution this one starts from; by default it starts at random.
+    after: int | None = None
+
+
+class Solution(NamedTuple):
+    """A factorisation and how it was found."""
+
+    parameters: Parameters
+    result: Result
+
+
+@dataclass(frozen=True)
+class SolverSettings:
+    """How every stage is minimised."""
+
+    n_factors: int
+    solver: Solver
+    stopping: Stopping
+    dtype: np.dtype[Any]
+    n_threads: int
+
+
+@dataclass(frozen=True, eq=False)
+class Training:
+    """Stages that learn from some ratings, and from priors where there are any.
+
+    The journal runs the minimisations, so that an interrupted fit can be resumed.
+    """
+
+    data: Ratings
+    stages: Sequence[Stage]
+    settings: SolverSettings
+    backend: Backend
+    journal: Journal
+    priors: Priors | None = None
+
+    def with_settings(self, **changes: Any) -> "Training":
+        """Return the same stages, minimised in another way."""
+        return replace(self, settings=replace(self.settings, **changes))
+
+    @cached_property
+    def resident(self) -> Resident:
+        """The ratings where the backend wants them, for all stages."""
+        shape = (self.data.n_items, self.settings.n_factors)
+        about = (self.data, self.stages[0].spec, 0.0, shape, self.settings.dtype)
+        if self.priors is None:
+            return self.backend.place(*about)
+        return self.backend.place(*about, self.priors.features)
+
+    def objective(self, stage: int, reg: float, backend: Backend) -> FactorObjective:
+        """Return what one stage minimises."""
+        spec = self.stages[stage].spec
+        if self.priors is None:
+            return FactorObjective(backend, self.resident.asking(spec, reg))
+        coordinates = self.priors.coordinates(reg)
+        resident = self.resident.asking(spec, reg, coordinates)
+        return FactorObjective(backend, resident, self.priors, coordinates)
+
+    def random_start(self, stage: int, rng: np.random.Generator) -> Parameters:
+        """Return small random factors, and thresholds one apart; weights of features are zero."""
+        users, items = (
+            (START_SCALE * rng.standard_normal((n, self.settings.n_factors))).astype(
+                self.settings.dtype
+            )
+            for n in (self.data.n_users, self.data.n_items)
+        )
+        thresholds = first_thresholds(self.data, self.stages[stage].spec)
+        if self.priors is None:
+            return Parameters(users, items, thresholds)
+        # Nothing would ever move what nobody rated, or who rated nothing, but the penalty.
+        for own, prior in zip((users, items), self.priors, strict=True):
+            own[prior.counts == 0] = 0
+        weights = tuple(
+            np.zeros((matrix.shape[1], users.shape[1]), users.dtype)
+            for matrix in self.priors.features
+        )
+        return Parameters(users, items, thresholds, weights)
+
+    def each(self, work: Callable[[int, Backend], Work]) -> list[Work]:
+        """Do some work for every stage: those that start from others after them, or side by side.
+
+        ``work`` is given the number of the stage and a backend with the threads that it may use.
+        """
+        n_stages, n_threads = len(self.stages), self.settings.n_threads
+        order = sorted(range(n_stages), key=self._depth)
+        if n_stages == 1 or any(stage.after is not None for stage in self.stages):
+            done = {k: work(k, self.backend.limited(n_threads)) for k in order}
+            return [done[k] for k in range(n_stages)]
+        # Threads that are left over when every stage has one help inside the stages.
+        backend = self.backend.limited(max(1, n_threads // n_stages))
+        return self.journal.side_by_side(lambda k: work(k, backend), range(n_stages), n_threads)
+
+    def _depth(self, stage: int) -> int:
+        depth, after = 0, self.stages[stage].after
+        while after is not None:
+            depth, after = depth + 1, self.stages[after].after
+        return depth
+
+    def solve(
+        self,
+        stage: int,
+        reg: float,
+        start: Parameters | Any,
+        backend: Backend,
+        name: str,
+        callbacks: Sequence[Callback] = (),
+        stopped_by: "StoppedBy | None" = None,
+    ) -> Solution:
+        """Find one stage's factorisation, from parameters or from another result's vector.
+
+        A checkpoint keeps it under its name, which no other in a fit has.  With ``stopped_by`` the
+        solution is where that error was smallest.
+        """
+        objective = self.objective(stage, reg, backend)
+        early_stopping = None
+        if stopped_by is not None:
+            error_at, patience = stopped_by
+            early_stopping = EarlyStopping(
+                lambda point: error_at(stage, objective.split(point)), patience
+            )
+        result = self.journal.minimise(
+            name,
+            self.settings.solver,
+            objective,
+            objective.join(start) if isinstance(start, Parameters) else start,
+            self.settings.stopping,
+            callbacks,
+            backend,
+            early_stopping,
+        )
+        return Solution(objective.split(result.point), result)
+
+    def train(
+        self,
+        regs: Sequence[float],
+        starts: "Starts",
+        report: Report,
+        scope: str = "",
+        callbacks: Sequence[Callback] = (),
+        stopped_by: "StoppedBy | None" = None,
+    ) -> list[Solution]:
+        """Find every stage's factorisation, with a regularisation strength for each.
+
+        Starts are generators, for stages that start from no other, or parameters.  The scope sets
+        these minimisations apart from others of the same stages in a fit.
+        """
+        solved: dict[int, Solution] = {}
+        _ = self.resident  # before stages that run side by side all ask for it
+
+        def train(k: int, backend: Backend) -> Solution:
+            stage, start = self.stages[k], starts[k]
+            name = f"{stage.name} {scope}".strip()
+            where: Any = start
+            if isinstance(start, np.random.Generator):
+                where = (
+                    self.random_start(k, start)
+                    if stage.after is None
+                    else self._start_of_next(solved[stage.after])
+                )
+            watching = [*callbacks, *report(name)]
+            solved[k] = self.solve(k, regs[k], where, backend, name, watching, stopped_by)
+            return solved[k]
+
+        return self.each(train)
+
+    def _start_of_next(self, solution: Solution) -> Parameters | Any:
+        """Return what the next stage starts from; coordinates of weights may be others there."""
+        return solution.result.point if self.priors is None else solution.parameters
+
+    def margins(
+        self, solutions: Sequence[Solution], users: IntArray, items: IntArray
+    ) -> FloatArray:
+        """Return the margins of pairs by all stages, side by side."""
+        return np.hstack(
+            [
+                stage.margins(solution.parameters, users, items)
+                for stage, solution in zip(self.stages, solutions, strict=True)
+            ]
+        )
+
+
+#: What every stage starts from.
+Starts = Sequence[np.random.Generator] | Sequence[Parameters]
+
+
+class StoppedBy(NamedTuple):
+    """An error of a stage's solution that should fall, and how many iterations it may not."""
+
+    error_at: Callable[[int, Parameters], float]
+    patience: int

@@ -1,0 +1,1 @@
+"""Lists: what items are ranked by, the search for the best of them, and reasons."""
