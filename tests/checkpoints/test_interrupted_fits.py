@@ -199,7 +199,7 @@ def test_an_estimator_without_iterations_to_keep_takes_a_checkpoint_too(path):
     assert not path.exists()
 
 
-def test_an_interrupted_fit_leaves_the_model_without_a_journal(path, interrupt_after):
+def test_an_interrupted_fit_leaves_the_model_without_a_checkpoint(path, interrupt_after):
     model = MMMF(**FEW).fit(*DATA)
     before = vars(model).copy()
     with pytest.raises(KeyboardInterrupt):

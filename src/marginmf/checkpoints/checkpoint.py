@@ -77,7 +77,7 @@ class RunStore(Protocol):
 
 
 @dataclass(frozen=True)
-class Journal:
+class OpenCheckpoint:
     """Runs minimisations by name; with a store, each only once over all calls of a fit.
 
     A fit must ask for the same names in each call, and for each of them once, in any order and in
@@ -93,9 +93,9 @@ class Journal:
     Examples
     --------
     >>> from marginmf.solvers import LBFGS
-    >>> journal = Journal()
+    >>> checkpoint = OpenCheckpoint()
     >>> square = lambda x: (float(x @ x), 2 * x)
-    >>> journal.minimise("stage 1", LBFGS(), square, np.array([3.0])).objective < 1e-9
+    >>> checkpoint.minimise("stage 1", LBFGS(), square, np.array([3.0])).objective < 1e-9
     True
     """
 
@@ -103,9 +103,9 @@ class Journal:
     prefix: str = ""
     _given_up: Event = field(default_factory=Event, repr=False)
 
-    def scope(self, name: str) -> "Journal":
+    def scope(self, name: str) -> "OpenCheckpoint":
         """Return one for a part of this fit, or for a fit inside it: its names begin with this."""
-        return Journal(self.store, f"{self.prefix}{name}, ", self._given_up)
+        return OpenCheckpoint(self.store, f"{self.prefix}{name}, ", self._given_up)
 
     def minimise(
         self,
@@ -191,26 +191,26 @@ class Journal:
             raise CancelledError("Another part of the fit has failed.")
 
 
-#: What ``fit`` takes as ``checkpoint``; a journal is that of a fit which this one is a part of.
-CheckpointLike = str | os.PathLike[str] | Checkpoint | Journal | None
+#: What ``fit`` takes as ``checkpoint``; one that is open is that of a fit which holds this one.
+CheckpointLike = str | os.PathLike[str] | Checkpoint | OpenCheckpoint | None
 
 
 @contextmanager
-def open_journal(
+def open_checkpoint(
     checkpoint: CheckpointLike, estimator: Any, data: Mapping[str, Array]
-) -> Iterator[Journal]:
-    """Give the block the journal that a fit of this estimator to this data should use.
+) -> Iterator[OpenCheckpoint]:
+    """Open the checkpoint that a fit of this estimator to this data should use in the block.
 
     None gives one that keeps nothing, and that of an outer fit is given back as it is.  Class,
     parameters and data, which is named in messages, must be the same when the fit is called again.
     When the block succeeds, the checkpoint is removed; when it fails or is interrupted, all that
     was done is written first.
     """
-    if checkpoint is None or isinstance(checkpoint, Journal):
-        yield checkpoint or Journal()
+    if checkpoint is None or isinstance(checkpoint, OpenCheckpoint):
+        yield checkpoint or OpenCheckpoint()
         return
     if not isinstance(checkpoint, Checkpoint):
         checkpoint = Checkpoint(checkpoint)
     store = CheckpointStore(Path(checkpoint.path), float(checkpoint.seconds))
     with store.opened(fingerprint(estimator, data)):
-        yield Journal(store)
+        yield OpenCheckpoint(store)

@@ -21,7 +21,7 @@ from marginmf._utils.indicators import counts
 from marginmf._utils.parameters import check_choice, n_threads, unfitted
 from marginmf._utils.saved import Length, Methods, Names, Optional, Sized, floats
 from marginmf._utils.types import Array, BoolArray, Float64Array, FloatArray, IntArray
-from marginmf.checkpoints import CheckpointLike, open_journal
+from marginmf.checkpoints import CheckpointLike, open_checkpoint
 from marginmf.labels.decisions import DECISIONS, MEASURES, DecisionRule, ThresholdSearch
 from marginmf.labels.order import Fold, OrderedFit, inner_folds
 from marginmf.labels.targets import (
@@ -128,9 +128,9 @@ class LabelsEstimator(OrderedFit, Savable, ClassifierMixin, BaseEstimator):
         fitted.classes_ = fitted.targets_.classes
         fitted.n_samples_fit_ = features.shape[0]
         data = fingerprint_arrays(features, indicator)
-        with open_journal(checkpoint, self, data) as fitted._journal:
+        with open_checkpoint(checkpoint, self, data) as fitted._checkpoint:
             fitted._learn(features, indicator, fitted._needs_tuning(features))
-        del fitted._journal
+        del fitted._checkpoint
         self.__dict__ = fitted.__dict__
         return self
 
@@ -193,9 +193,9 @@ class LabelsEstimator(OrderedFit, Savable, ClassifierMixin, BaseEstimator):
 
     def _fit_fold(self, X: Any, Y: csr_array, folds: list[Fold], number: int) -> "LabelsEstimator":
         model: LabelsEstimator = clone(self)
-        model._journal = self._journal.scope(f"fold {number + 1}")
+        model._checkpoint = self._checkpoint.scope(f"fold {number + 1}")
         model._fit_in_order(X[folds[number].train], Y[folds[number].train])
-        del model._journal
+        del model._checkpoint
         return model
 
     def _needs_tuning(self, X: Any) -> bool:
@@ -216,9 +216,9 @@ class LabelsEstimator(OrderedFit, Savable, ClassifierMixin, BaseEstimator):
         inside.targets_ = Targets(np.arange(Y.shape[1]), False, True, Y.dtype)
         inside.classes_ = inside.targets_.classes
         inside.n_samples_fit_, inside.n_features_in_ = X.shape
-        inside._journal = self._journal
+        inside._checkpoint = self._checkpoint
         inside._learn(X, Y, tuned)
-        del inside._journal
+        del inside._checkpoint
         return inside
 
     def _set_thresholds(self, thresholds: Float64Array, Y: csr_array) -> None:

@@ -24,7 +24,7 @@ from marginmf._utils.parameters import check_callbacks, check_n_jobs, check_numb
 from marginmf._utils.random import as_generator
 from marginmf._utils.saved import HISTORY
 from marginmf._utils.types import Float64Array, IntArray
-from marginmf.checkpoints import Journal
+from marginmf.checkpoints import OpenCheckpoint
 from marginmf.labels.algebra.embedding import Factorisation, LabelEmbedding, fit_feature_map
 from marginmf.labels.algebra.grams import (
     BLOCK,
@@ -184,9 +184,9 @@ class GroPLE(LabelSpaceTransformer):
             by_group = np.argsort(groups, kind="stable")
             starts = np.flatnonzero(np.diff(groups[by_group], prepend=groups.min() - 1))
             # Other groups, which a clusterer without a seed may find, are another problem.
-            journal = self._journal.scope(f"groups {crc32(groups.tobytes()):08x}")
-            labels = self._embed_labels(gram.take(by_group), starts, report, journal)
-            features = self._map_features(X, Y[:, by_group], labels.point, report, journal)
+            checkpoint = self._checkpoint.scope(f"groups {crc32(groups.tobytes()):08x}")
+            labels = self._embed_labels(gram.take(by_group), starts, report, checkpoint)
+            features = self._map_features(X, Y[:, by_group], labels.point, report, checkpoint)
         self.label_groups_ = groups
         self.label_factors_ = np.empty_like(labels.point.factors)
         self.label_factors_[:, by_group] = labels.point.factors
@@ -197,22 +197,27 @@ class GroPLE(LabelSpaceTransformer):
 
     def _groups(self, gram: LabelGram) -> IntArray:
         if isinstance(self.grouping, str) or is_clusterer(self.grouping):
-            seed = self._journal.generator("groups", self.random_state)
+            seed = self._checkpoint.generator("groups", self.random_state)
             return group_labels(gram, self.n_groups, self.grouping, seed)
         given = given_groups(self.grouping, self._seen.n_labels)
         return given[self._seen.labels].astype(np.int64)
 
     def _embed_labels(
-        self, gram: LabelGram, starts: IntArray, report: Report, journal: Journal
+        self, gram: LabelGram, starts: IntArray, report: Report, checkpoint: OpenCheckpoint
     ) -> Result:
         problem = LabelEmbedding(
             gram, tuple(starts.tolist()), float(self.reg_basis), float(self.reg_group)
         )
         stopping = Stopping(max_iter=self.max_iter, tol=self.tol)
-        return problem.minimise(self.n_factors, stopping, report("labels"), journal)
+        return problem.minimise(self.n_factors, stopping, report("labels"), checkpoint)
 
     def _map_features(
-        self, X: Any, Y: csr_array, labels: Factorisation, report: Report, journal: Journal
+        self,
+        X: Any,
+        Y: csr_array,
+        labels: Factorisation,
+        report: Report,
+        checkpoint: OpenCheckpoint,
     ) -> Result:
         self.feature_means_, squares = feature_moments(X)
         self.feature_map_ = np.zeros((X.shape[1], len(labels.factors)))
@@ -234,7 +239,7 @@ class GroPLE(LabelSpaceTransformer):
             Stopping(self.max_iter, -np.inf, 0.0, step_tol=self.tol),
             report("features"),
             dtype,
-            journal,
+            checkpoint,
         )
         self.feature_map_[np.ix_(varying, live)] = result.point
         return result

@@ -13,7 +13,7 @@ from sklearn.cluster import KMeans
 from threadpoolctl import ThreadpoolController
 
 from marginmf._utils.types import BoolArray, FloatArray, IntArray
-from marginmf.checkpoints import Journal
+from marginmf.checkpoints import OpenCheckpoint
 from marginmf.labels.algebra.features import take_rows, used_features
 from marginmf.labels.objective import LabelObjective
 from marginmf.labels.order import row_keys
@@ -67,7 +67,7 @@ def grow(
     seed: int,
     n_threads: int = 1,
     callbacks: Callable[[str], Sequence[Callback]] = lambda name: (),
-    journal: Journal | None = None,
+    checkpoint: OpenCheckpoint | None = None,
 ) -> EmbeddingTree:
     """Return the tree of embeddings of these instances.
 
@@ -75,7 +75,9 @@ def grow(
     kind, which belong to the same instances, start alike.  Nodes are learned side by side, and
     threads left over help inside the nodes; the number of threads makes no difference.
     """
-    grower = _Grower(X, Y, kinds, growth, seed, n_threads, callbacks, journal or Journal())
+    grower = _Grower(
+        X, Y, kinds, growth, seed, n_threads, callbacks, checkpoint or OpenCheckpoint()
+    )
     return EmbeddingTree(grower.nodes(), X.shape[0])
 
 
@@ -90,7 +92,7 @@ class _Grower:
     seed: int
     n_threads: int
     callbacks: Callable[[str], Sequence[Callback]]
-    journal: Journal
+    checkpoint: OpenCheckpoint
 
     def __post_init__(self) -> None:
         self.whole = Branch(1, 0, -1, np.arange(self.X.shape[0]))
@@ -154,7 +156,7 @@ class _Grower:
         objective = LabelObjective(
             X, take_rows(self.Y, part.rows), growth.reg, growth.n_factors, growth.loss, n_threads
         )
-        result = self.journal.minimise(
+        result = self.checkpoint.minimise(
             name,
             growth.solver,
             objective,
@@ -193,7 +195,7 @@ class _Grower:
     def _side_by_side(self, work: Callable[[Any], Any], parts: Sequence[Any]) -> list[Any]:
         if self.n_threads == 1:
             return [work(part) for part in parts]
-        return self.journal.side_by_side(work, parts, self.n_threads)
+        return self.checkpoint.side_by_side(work, parts, self.n_threads)
 
 
 #: What clusterers and mixtures call the number of clusters.

@@ -206,7 +206,7 @@ class MLCHMF(LabelsEstimator):
             solver=get_solver(self.solver),
             stopping=Stopping(max_iter=self.max_iter, tol=self.tol),
         )
-        seed = int(self._journal.generator("seed", self.random_state).integers(2**63))
+        seed = int(self._checkpoint.generator("seed", self.random_state).integers(2**63))
         n_nodes = min(2 ** (min(self.max_depth, 30) + 1), MOST_NODES)
         with progress_bar(type(self).__name__, n_nodes, bool(self.verbose)) as report:
             self.tree_ = grow(
@@ -217,7 +217,7 @@ class MLCHMF(LabelsEstimator):
                 seed,
                 n_threads(self.n_jobs),
                 lambda name: [*self.callbacks, *report(name)],
-                self._journal,
+                self._checkpoint,
             )
         self.n_iter_ = sum(node.n_iter for node in self.tree_)
         self._store_kept(X)

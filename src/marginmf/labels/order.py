@@ -18,7 +18,7 @@ from marginmf._utils.indicators import counts
 from marginmf._utils.saved import Optional, Shaped, Stored, declared, flags, saved
 from marginmf._utils.types import Array, BoolArray, FloatArray, IntArray
 from marginmf.backends.threads import one_blas_thread
-from marginmf.checkpoints import Journal
+from marginmf.checkpoints import OpenCheckpoint
 from marginmf.labels.algebra.features import take_rows, with_small_indices
 
 Keys = NDArray[np.uint64]
@@ -256,7 +256,7 @@ class OrderedFit(ABC):
     #: How `_fit` sees the data; there during a fit only.
     _seen: Seen
     #: Runs the minimisations of `_fit`; one that keeps what was done is there during a fit only.
-    _journal = Journal()
+    _checkpoint = OpenCheckpoint()
 
     @abstractmethod
     def _fit(self, X: Any, Y: csr_array) -> None:

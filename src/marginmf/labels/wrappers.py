@@ -108,7 +108,7 @@ class DecisionTuned(LabelsEstimator):
     ) -> tuple[Float64Array, float]:
         """Return a candidate's best thresholds, and what it reaches with them."""
         trial: DecisionTuned = clone(self)
-        trial._journal = self._journal.scope(f"candidate {number + 1}")
+        trial._checkpoint = self._checkpoint.scope(f"candidate {number + 1}")
         trial.set_params(estimator=trial.estimator.set_params(**params), param_grid=None)
         if not self.targets_.vector:
             return trial._choose_thresholds(X, Y)
@@ -289,7 +289,7 @@ class Scaled(LabelsEstimator):
         # One scale for all folds, so that the estimator inside may share work among them.
         rule = {name: getattr(self, name) for name in RULE}
         inner = clone(self.estimator).set_params(**rule)
-        inner._journal = self._journal
+        inner._checkpoint = self._checkpoint
         for inside in inner._fit_each(self._learn_scale(X), Y, folds):
             model: Scaled = clone(self)
             model.offset_, model.factor_, model.estimator_ = self.offset_, self.factor_, inside

@@ -18,7 +18,7 @@ from marginmf._utils.types import BoolArray, Float64Array, FloatArray, IntArray
 from marginmf.backends import Backend, get_backend
 from marginmf.backends.rows import Side
 from marginmf.backends.threads import SMALLEST_TASK
-from marginmf.checkpoints import CheckpointLike, Journal, open_journal
+from marginmf.checkpoints import CheckpointLike, OpenCheckpoint, open_checkpoint
 from marginmf.metrics import mean_absolute_error
 from marginmf.persistence import Counts, Savable
 from marginmf.ratings.data import Ratings, observed
@@ -108,7 +108,7 @@ class RatingsPredictor(Savable, BaseEstimator, ABC):
     #: The model that this one's items come from, when it may be asked for what is not learned yet.
     _origin: "RatingsPredictor | None" = None
     #: Runs the minimisations of `_fit`; one that keeps what was done is there during a fit only.
-    _journal = Journal()
+    _checkpoint = OpenCheckpoint()
     #: What new rows should be like before their ratings are looked at, while they are folded in.
     _new_rows: NewRows
 
@@ -165,11 +165,11 @@ class RatingsPredictor(Savable, BaseEstimator, ABC):
         fitted._set_data(data, frequencies)
         # So that a calibration gives the same answer, here or after loading.
         fitted._calibration_seed = calibration_seed(getattr(self, "random_state", 0))
-        with open_journal(checkpoint, self, data.arrays) as fitted._journal:
+        with open_checkpoint(checkpoint, self, data.arrays) as fitted._checkpoint:
             fitted._fit(data)
             if self.calibrate and fitted._calibrator is None:
                 fitted._calibrator = fitted._learn_calibrator()
-        del fitted._journal
+        del fitted._checkpoint
         return fitted
 
     def predict(

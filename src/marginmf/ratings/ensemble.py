@@ -181,7 +181,7 @@ class MarginEnsemble(RatingsEstimator):
     verbose: int = 0
 
     def _fit(self, data: Ratings) -> None:
-        rng = self._journal.generator("bags", self.random_state)
+        rng = self._checkpoint.generator("bags", self.random_state)
         kinds = self._kinds(data)
         seeds = rng.integers(2**31, size=(self._n_members(data), len(kinds)))
         n_fits = seeds.size * (2 - (self.ensemble == "bagging"))
@@ -213,7 +213,7 @@ class MarginEnsemble(RatingsEstimator):
             # A new partition each round, so that a rating is left out of bags that differ.
             part = rng.permutation(len(data)) % n_parts
             bags = [(part == k, begin + k) for k in range(min(n_parts, n_bags - begin))]
-            for row, unseen in self._journal.side_by_side(fitted, bags, n_threads(self.n_jobs)):
+            for row, unseen in self._checkpoint.side_by_side(fitted, bags, n_threads(self.n_jobs)):
                 rows.append(row)
                 left_out.add(*unseen)
         self.members_ = [list(kind) for kind in zip(*rows, strict=True)]
@@ -233,7 +233,7 @@ class MarginEnsemble(RatingsEstimator):
                 return member
 
             cells = list(np.ndindex(shape))
-            found = self._journal.side_by_side(one, cells, n_threads(self.n_jobs))
+            found = self._checkpoint.side_by_side(one, cells, n_threads(self.n_jobs))
             return [found[k :: shape[1]] for k in range(shape[1])]
 
         split = ValidationSplit.at_random(data, rng)
@@ -260,7 +260,7 @@ class MarginEnsemble(RatingsEstimator):
         if "callbacks" in params:
             changes["callbacks"] = [*params["callbacks"], *report(name)]
         member.set_params(**{key: value for key, value in changes.items() if key in params})
-        member = member._fit_copy(data, self._journal.scope(name), self._frequencies)
+        member = member._fit_copy(data, self._checkpoint.scope(name), self._frequencies)
         if "callbacks" in params:
             member.set_params(callbacks=params["callbacks"])
         return member

@@ -163,7 +163,7 @@ class Factoriser(RatingsEstimator):
         self._prepare(data)
         training, auto = self._training(data), is_auto(self.reg)
         n_stages = len(training.stages)
-        rngs = self._journal.generator("random start", self.random_state).spawn(n_stages + 1)
+        rngs = self._checkpoint.generator("random start", self.random_state).spawn(n_stages + 1)
         n_parts = 1 + auto * self.holdouts * USUAL_LENGTH + self.early_stopping
         if self.calibrate and not self.early_stopping:
             n_parts += validation.n_calibrations(len(data))
@@ -230,7 +230,7 @@ class Factoriser(RatingsEstimator):
         )
         backend = get_backend(self.backend, threads)
         priors = Priors.of(data, self._penalties)
-        return Training(data, self._stages(data), settings, backend, self._journal, priors)
+        return Training(data, self._stages(data), settings, backend, self._checkpoint, priors)
 
     @property
     def _penalties(self) -> Penalties:

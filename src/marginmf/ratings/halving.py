@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from marginmf._utils.parameters import check_number
 from marginmf._utils.random import as_generator
 from marginmf._utils.types import Float64Array
-from marginmf.checkpoints import Journal
+from marginmf.checkpoints import OpenCheckpoint
 from marginmf.metrics import mean_absolute_error
 from marginmf.progress import Report, progress_bar
 from marginmf.ratings.data import Ratings, observed
@@ -282,8 +282,8 @@ class HalvingCandidate:
         metric: Metric,
         report: Report,
     ) -> float:
-        journal, split = Journal(PausingStore(max_iter, reached)), trial.split
-        training = replace(trial.training, journal=journal)
+        checkpoint, split = OpenCheckpoint(PausingStore(max_iter, reached)), trial.split
+        training = replace(trial.training, checkpoint=checkpoint)
         n_stages = len(training.stages)
         rngs = np.random.default_rng(self.seed).spawn(n_stages)
         solutions = training.train(self.model.given_regs(n_stages), rngs, report)

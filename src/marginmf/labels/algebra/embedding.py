@@ -17,7 +17,7 @@ import numpy as np
 from scipy.linalg import eigh_tridiagonal
 
 from marginmf._utils.types import Float64Array, FloatArray
-from marginmf.checkpoints import Journal
+from marginmf.checkpoints import OpenCheckpoint
 from marginmf.labels.algebra.grams import ZERO, LabelGram, Normal, leading_eigenvectors
 from marginmf.penalties import L1, L21
 from marginmf.solvers import (
@@ -64,7 +64,7 @@ class LabelEmbedding:
         n_factors: int,
         stopping: Stopping,
         callbacks: Sequence[Callback] = (),
-        journal: Journal | None = None,
+        checkpoint: OpenCheckpoint | None = None,
     ) -> Result:
         """Take turns until the objective hardly falls; the point is an `Factorisation`.
 
@@ -75,7 +75,9 @@ class LabelEmbedding:
         start = np.ascontiguousarray(leading_eigenvectors(self.gram, n_factors).T)
         rules = replace(stopping, tol=-math.inf, step_tol=stopping.tol)
         solver = Turns(0.1 * stopping.tol)
-        result = (journal or Journal()).minimise("labels", solver, self, start, rules, callbacks)
+        result = (checkpoint or OpenCheckpoint()).minimise(
+            "labels", solver, self, start, rules, callbacks
+        )
         reason = StopReason.OBJECTIVE if result.reason is StopReason.STEP else result.reason
         return replace(result, point=self.with_best_basis(result.point), reason=reason)
 
@@ -211,7 +213,7 @@ def fit_feature_map(
     stopping: Stopping,
     callbacks: Sequence[Callback] = (),
     dtype: Any = np.float64,
-    journal: Journal | None = None,
+    checkpoint: OpenCheckpoint | None = None,
 ) -> Result:
     """Return the solver's result, with the map Z in float64 as its point.
 
@@ -255,7 +257,7 @@ def fit_feature_map(
         L1((reg_sparse * unit).astype(dtype)[:, None]),
         2.0 * largest_eigenvalue(with_ridge, len(unit), dtype),
     )
-    result = (journal or Journal()).minimise(
+    result = (checkpoint or OpenCheckpoint()).minimise(
         "features", APG(affine=True), objective, np.zeros_like(target), stopping, callbacks, vectors
     )
     return replace(result, point=unit[:, None] * result.point)

@@ -17,7 +17,7 @@ import numpy as np
 from marginmf._utils.types import FloatArray, IntArray
 from marginmf.backends import Backend, Resident
 from marginmf.backends.specs import Spec
-from marginmf.checkpoints import Journal
+from marginmf.checkpoints import OpenCheckpoint
 from marginmf.progress import Report
 from marginmf.ratings.data import Ratings
 from marginmf.ratings.fitting.objective import FactorObjective, Parameters, first_thresholds
@@ -68,14 +68,14 @@ class SolverSettings:
 class Training:
     """Stages that learn from some ratings, and from priors where there are any.
 
-    The journal runs the minimisations, so that an interrupted fit can be resumed.
+    The checkpoint runs the minimisations, so that an interrupted fit can be resumed.
     """
 
     data: Ratings
     stages: Sequence[Stage]
     settings: SolverSettings
     backend: Backend
-    journal: Journal
+    checkpoint: OpenCheckpoint
     priors: Priors | None = None
 
     def with_settings(self, **changes: Any) -> "Training":
@@ -132,7 +132,7 @@ class Training:
             return [done[k] for k in range(n_stages)]
         # Threads that are left over when every stage has one help inside the stages.
         backend = self.backend.limited(max(1, n_threads // n_stages))
-        return self.journal.side_by_side(lambda k: work(k, backend), range(n_stages), n_threads)
+        return self.checkpoint.side_by_side(lambda k: work(k, backend), range(n_stages), n_threads)
 
     def _depth(self, stage: int) -> int:
         depth, after = 0, self.stages[stage].after
@@ -162,7 +162,7 @@ class Training:
             early_stopping = EarlyStopping(
                 lambda point: error_at(stage, objective.split(point)), patience
             )
-        result = self.journal.minimise(
+        result = self.checkpoint.minimise(
             name,
             self.settings.solver,
             objective,

@@ -1,4 +1,4 @@
-"""The journal runs each named minimisation once over all calls of a fit."""
+"""The checkpoint runs each named minimisation once over all calls of a fit."""
 
 import json
 import threading
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from marginmf._utils.random import BIT_GENERATORS, GeneratorState
-from marginmf.checkpoints import Checkpoint, Journal, open_journal
+from marginmf.checkpoints import Checkpoint, OpenCheckpoint, open_checkpoint
 from marginmf.checkpoints.store import CheckpointStore, read_content
 from marginmf.ratings import MMMF
 from marginmf.solvers import (
@@ -45,14 +45,14 @@ class Counted:
 
 @pytest.fixture
 def opened(path):
-    """Return an opener of the journal of one and the same fit."""
-    return lambda seconds=5.0: open_journal(Checkpoint(path, seconds), MMMF(), {"x": START})
+    """Return an opener of the checkpoint of one and the same fit."""
+    return lambda seconds=5.0: open_checkpoint(Checkpoint(path, seconds), MMMF(), {"x": START})
 
 
 def fail(opened, run):
     def call():
-        with opened() as journal:
-            run(journal)
+        with opened() as checkpoint:
+            run(checkpoint)
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -60,12 +60,12 @@ def fail(opened, run):
 
 
 def test_without_a_store_it_only_minimises():
-    journal, objective = Journal().scope("inner"), Counted()
+    checkpoint, objective = OpenCheckpoint().scope("inner"), Counted()
     for _ in range(2):
-        result = journal.minimise("same name", LBFGS(), objective, START)
+        result = checkpoint.minimise("same name", LBFGS(), objective, START)
     assert result.reason == StopReason.OBJECTIVE
     assert objective.n == 2 * result.n_evaluations
-    first, again = (journal.generator("start", 3).random() for _ in range(2))
+    first, again = (checkpoint.generator("start", 3).random() for _ in range(2))
     assert first == again
 
 
@@ -75,8 +75,8 @@ def test_what_is_finished_is_not_done_again(opened, name):
     for _ in range(2):
         objective = Counted()
 
-        def run(journal, objective=objective):
-            found.append(journal.minimise("first", SOLVERS[name](), objective, START))
+        def run(checkpoint, objective=objective):
+            found.append(checkpoint.minimise("first", SOLVERS[name](), objective, START))
 
         fail(opened, run)
     first, stored = found
@@ -92,10 +92,10 @@ def test_what_is_in_progress_goes_on(opened, name):
     whole = minimise(SOLVERS[name](), smooth, START)
     # The evaluation that fails is made again, and perhaps some before it in the same line search.
     failing, rest = Counted(whole.n_evaluations // 2), Counted()
-    with pytest.raises(KeyboardInterrupt), opened() as journal:
-        journal.minimise("first", SOLVERS[name](), failing, START)
-    with opened() as journal:
-        result = journal.minimise("first", SOLVERS[name](), rest, START)
+    with pytest.raises(KeyboardInterrupt), opened() as checkpoint:
+        checkpoint.minimise("first", SOLVERS[name](), failing, START)
+    with opened() as checkpoint:
+        result = checkpoint.minimise("first", SOLVERS[name](), rest, START)
     assert result.point.tobytes() == whole.point.tobytes()
     assert rest.n <= whole.n_evaluations - failing.n + 25
     assert rest.n < whole.n_evaluations
@@ -104,55 +104,55 @@ def test_what_is_in_progress_goes_on(opened, name):
 def test_scopes_keep_equal_names_apart(opened):
     starts = {"bag 1": START, "bag 2": -START}
 
-    def run(journal):
+    def run(checkpoint):
         for name, start in starts.items():
-            journal.scope(name).minimise("stage 1", LBFGS(), smooth, start)
+            checkpoint.scope(name).minimise("stage 1", LBFGS(), smooth, start)
 
     fail(opened, run)
-    with opened() as journal:
+    with opened() as checkpoint:
         for name, start in starts.items():
             expected = minimise(LBFGS(), smooth, start)
-            found = journal.scope(name).minimise("stage 1", LBFGS(), None, start)
+            found = checkpoint.scope(name).minimise("stage 1", LBFGS(), None, start)
             np.testing.assert_array_equal(found.point, expected.point)
 
 
-def test_an_inner_fit_uses_the_journal_of_the_outer_one(opened, path, interrupt_after):
+def test_an_inner_fit_uses_the_checkpoint_of_the_outer_one(opened, path, interrupt_after):
     pairs, ratings = [(u, i) for u in range(9) for i in range(7)], [1, 2, 3] * 21
     model = MMMF(n_factors=3, reg=0.1, random_state=None)
 
-    def run(journal):
-        model.fit(pairs, ratings, checkpoint=journal.scope("bag 1"))
+    def run(checkpoint):
+        model.fit(pairs, ratings, checkpoint=checkpoint.scope("bag 1"))
 
     fail(opened, run)
     assert path.exists()
     inner = model.user_factors_
-    with opened() as journal:
-        model.fit(pairs, ratings, checkpoint=journal.scope("bag 1"))
+    with opened() as checkpoint:
+        model.fit(pairs, ratings, checkpoint=checkpoint.scope("bag 1"))
         np.testing.assert_array_equal(model.user_factors_, inner)
-        model.fit(pairs, ratings, checkpoint=journal.scope("bag 2"))
+        model.fit(pairs, ratings, checkpoint=checkpoint.scope("bag 2"))
         assert not np.array_equal(model.user_factors_, inner)
         assert path.exists()
     assert not path.exists()
 
 
 def test_one_name_for_two_parts_is_refused(opened):
-    with opened() as journal:
-        journal.scope("a").minimise("b", LBFGS(), smooth, START)
+    with opened() as checkpoint:
+        checkpoint.scope("a").minimise("b", LBFGS(), smooth, START)
         with pytest.raises(RuntimeError, match="Two parts of one fit have the same name, 'a, b'"):
-            journal.minimise("a, b", LBFGS(), smooth, START)
+            checkpoint.minimise("a, b", LBFGS(), smooth, START)
 
 
 def test_names_may_hold_anything(opened):
     names = ["holdout 0, stage 2, reg 31.6", "../..", "a/b", "a:b", "ä" * 300, "A", "a", ""]
 
-    def run(journal):
+    def run(checkpoint):
         for number, name in enumerate(names):
-            journal.minimise(name, LBFGS(), smooth, START + number)
+            checkpoint.minimise(name, LBFGS(), smooth, START + number)
 
     fail(opened, run)
-    with opened() as journal:
+    with opened() as checkpoint:
         for number, name in enumerate(names):
-            found = journal.minimise(name, LBFGS(), None, START)
+            found = checkpoint.minimise(name, LBFGS(), None, START)
             expected = minimise(LBFGS(), smooth, START + number)
             np.testing.assert_array_equal(found.point, expected.point)
 
@@ -166,14 +166,14 @@ def test_a_solver_that_only_knows_its_point_begins_there(opened):
 
     whole = minimise(LBFGS(), smooth, START)
 
-    def run(journal):
-        journal.minimise("first", Own(), smooth, START)
-        journal.minimise("second", Own(), Counted(5), START)
+    def run(checkpoint):
+        checkpoint.minimise("first", Own(), smooth, START)
+        checkpoint.minimise("second", Own(), Counted(5), START)
 
     fail(opened, run)
-    with opened() as journal:
-        assert journal.minimise("first", Own(), None, START).reason == whole.reason
-        found = journal.minimise("second", Own(), smooth, START)
+    with opened() as checkpoint:
+        assert checkpoint.minimise("first", Own(), None, START).reason == whole.reason
+        found = checkpoint.minimise("second", Own(), smooth, START)
         assert found.objective == pytest.approx(whole.objective, rel=1e-3)
 
 
@@ -182,8 +182,11 @@ def test_vectors_that_cannot_be_stored_are_refused_at_once(opened, start):
     def still(x):
         return 1.0, np.ones_like(x)
 
-    with opened() as journal, pytest.raises(TypeError, match="holds vectors of float32 or float64"):
-        journal.minimise("first", LBFGS(), still, start)
+    with (
+        opened() as checkpoint,
+        pytest.raises(TypeError, match="holds vectors of float32 or float64"),
+    ):
+        checkpoint.minimise("first", LBFGS(), still, start)
 
 
 class Halves:
@@ -215,17 +218,19 @@ def test_vectors_of_any_kind_are_stored(opened, name, rule):
         value, gradient = smooth(vectors.to_host(point))
         return value, vectors.from_host(gradient)
 
-    def run(journal):
+    def run(checkpoint):
         start = vectors.from_host(START)
-        return journal.minimise("first", SOLVERS[name](), objective, start, None, (), vectors, rule)
+        return checkpoint.minimise(
+            "first", SOLVERS[name](), objective, start, None, (), vectors, rule
+        )
 
-    whole = run(Journal())
+    whole = run(OpenCheckpoint())
     n[:] = 0, whole.n_evaluations // 2
-    with pytest.raises(KeyboardInterrupt), opened() as journal:
-        run(journal)
+    with pytest.raises(KeyboardInterrupt), opened() as checkpoint:
+        run(checkpoint)
     n[1] = None
-    with opened() as journal:
-        found = run(journal)
+    with opened() as checkpoint:
+        found = run(checkpoint)
     for one, other in zip(found.point, whole.point, strict=True):
         np.testing.assert_array_equal(one, other)
     assert found.errors == whole.errors
@@ -249,10 +254,10 @@ def test_random_generators_of_states_are_stored(opened):
     rules = Stopping(max_iter=30, tol=-np.inf)
     whole = minimise(RandomWalk(), smooth, START, rules)
     for fail_at in (5, 20):
-        with pytest.raises(KeyboardInterrupt), opened() as journal:
-            journal.minimise("walk", RandomWalk(), Counted(fail_at), START, rules)
-    with opened() as journal:
-        found = journal.minimise("walk", RandomWalk(), smooth, START, rules)
+        with pytest.raises(KeyboardInterrupt), opened() as checkpoint:
+            checkpoint.minimise("walk", RandomWalk(), Counted(fail_at), START, rules)
+    with opened() as checkpoint:
+        found = checkpoint.minimise("walk", RandomWalk(), smooth, START, rules)
     assert found.point.tobytes() == whole.point.tobytes()
     assert found.n_evaluations == whole.n_evaluations
 
@@ -269,16 +274,16 @@ def test_results_and_states_wait_in_memory_until_it_is_time(opened, path, clock)
     def files():
         return {file.name.split("-")[0] for file in path.iterdir()}
 
-    with opened(seconds=10) as journal:
+    with opened(seconds=10) as checkpoint:
         for name in "abc":
-            journal.minimise(name, LBFGS(), smooth, START)
+            checkpoint.minimise(name, LBFGS(), smooth, START)
         assert files() == {"fit"}
 
         def later(progress):
             clock[0] += 4
             assert files() == ({"fit"} if clock[0] <= 12 else {"fit", "a", "b", "c", "d"})
 
-        journal.minimise("d", LBFGS(), smooth, START, callbacks=[later])
+        checkpoint.minimise("d", LBFGS(), smooth, START, callbacks=[later])
         assert files() == {"fit", "a", "b", "c", "d"}
 
 
@@ -288,8 +293,8 @@ def test_seconds_0_writes_after_every_iteration(opened, path):
     def watch(progress):
         written.extend(len(read_content(file, "first").history) for file in path.glob("first-*"))
 
-    with opened(seconds=0) as journal:
-        result = journal.minimise("first", LBFGS(), smooth, START, callbacks=[watch])
+    with opened(seconds=0) as checkpoint:
+        result = checkpoint.minimise("first", LBFGS(), smooth, START, callbacks=[watch])
     assert written == list(range(1, result.n_iter + 1))
 
 
@@ -309,25 +314,25 @@ def test_a_slow_disk_is_given_rest(tmp_path, monkeypatch, clock):
     assert 20 <= len(writes) <= 25
 
 
-def test_parts_side_by_side_share_a_journal(opened):
+def test_parts_side_by_side_share_a_checkpoint(opened):
     starts = {f"part {n}": START + n for n in range(8)}
 
-    def run(journal):
+    def run(checkpoint):
         def work(name):
-            return journal.minimise(name, LBFGS(), smooth, starts[name])
+            return checkpoint.minimise(name, LBFGS(), smooth, starts[name])
 
-        return journal.side_by_side(work, starts, n_threads=3)
+        return checkpoint.side_by_side(work, starts, n_threads=3)
 
     fail(opened, run)
-    with opened() as journal:
-        found = run(journal)
+    with opened() as checkpoint:
+        found = run(checkpoint)
     for start, result in zip(starts.values(), found, strict=True):
         np.testing.assert_array_equal(result.point, minimise(LBFGS(), smooth, start).point)
 
 
 @pytest.mark.parametrize("failing", [0, 1])
 def test_when_one_part_fails_the_others_give_up_and_its_error_is_raised(failing):
-    journal, n = Journal(), [0, 0]
+    checkpoint, n = OpenCheckpoint(), [0, 0]
     both_run = threading.Barrier(2)
 
     def work(part):
@@ -341,10 +346,10 @@ def test_when_one_part_fails_the_others_give_up_and_its_error_is_raised(failing)
 
         # Without an end of its own.
         rules = Stopping(max_iter=100_000, tol=-np.inf, gradient_tol=0.0)
-        return journal.minimise(str(part), Endless(), smooth, START, rules, [callback])
+        return checkpoint.minimise(str(part), Endless(), smooth, START, rules, [callback])
 
     with pytest.raises(ZeroDivisionError):
-        journal.side_by_side(work, [0, 1], n_threads=2)
+        checkpoint.side_by_side(work, [0, 1], n_threads=2)
     assert n[failing] == 5
 
 
