@@ -42,9 +42,9 @@ docs: $(INSTALLED_DOCS)
 
 # Beside all peers, each in an environment of its own: hours.  BENCH="--quick" takes minutes.
 bench: $(INSTALLED)
-	$(BIN)/python -m benchmarks ratings --threads 1 2 $(BENCH)
-	$(BIN)/python -m benchmarks labels $(BENCH)
-	$(BIN)/python -m benchmarks serving $(BENCH)
+	$(BIN)/python -m studies ratings --threads 1 2 $(BENCH)
+	$(BIN)/python -m studies labels $(BENCH)
+	$(BIN)/python -m studies serving $(BENCH)
 
 clean:
 	rm -rf $(VENV) $(VENV)-numba build dist site .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -28,7 +28,6 @@ def test_the_package_alone_imports_nothing_heavy():
         "plots",
         "persistence",
         "stats",
-        "experiments",
     ],
 )
 def test_numba_and_matplotlib_wait_until_they_are_needed(module):

@@ -10,7 +10,6 @@ from marginmf.cli.commands import command_name
 from marginmf.cli.datasets.app import COMMANDS as DATASETS_COMMANDS
 from marginmf.cli.errors import sentence
 from marginmf.cli.labels.app import COMMANDS as LABELS_COMMANDS
-from marginmf.cli.reproduce.app import COMMANDS as REPRODUCE_COMMANDS
 
 
 def test_without_arguments_shows_help(run) -> None:
@@ -33,7 +32,6 @@ def test_version(run) -> None:
         (["evaluate"], "Missing argument 'FILE'. See marginmf evaluate --help."),
         (["labels", "nonsense"], "No such command 'nonsense'. See marginmf labels --help."),
         (["labels", "fit"], " See marginmf labels fit --help."),
-        (["reproduce", "check"], "Missing argument 'KEY'. See marginmf reproduce check --help."),
     ],
 )
 def test_wrong_usage_is_one_line_and_2(run, arguments: list[str], said: str) -> None:
@@ -102,7 +100,7 @@ def test_every_command_has_short_help(run) -> None:
     outcome = run()
     for command in COMMANDS:
         assert f" {command_name(command)} " in outcome.out
-    for group in ("labels", "datasets", "reproduce"):
+    for group in ("labels", "datasets"):
         assert f" {group} " in outcome.out
 
 
@@ -111,7 +109,6 @@ def test_every_command_has_short_help(run) -> None:
     [
         ("labels", LABELS_COMMANDS),
         ("datasets", DATASETS_COMMANDS),
-        ("reproduce", REPRODUCE_COMMANDS),
     ],
 )
 def test_groups_of_commands_have_help_of_their_own(run, name: str, commands) -> None:

@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from marginmf.experiments.published import worked_example
 from marginmf.plots import item_map, user_map
 from marginmf.plots.plane import Window
 from marginmf.plots.style import new_figure
+from studies.thesis.published import worked_example
 
 LIKES, STARS = worked_example("likes"), worked_example("stars")
 NUMBER = st.floats(-3, 3)

@@ -21,7 +21,6 @@ from marginmf.cli.commands import SETTINGS, add_commands
 from marginmf.cli.datasets.app import app as datasets_app
 from marginmf.cli.errors import SentenceGroup
 from marginmf.cli.labels.app import app as labels_app
-from marginmf.cli.reproduce.app import app as reproduce_app
 
 app = typer.Typer(
     name="marginmf",
@@ -62,4 +61,3 @@ COMMANDS = {
 add_commands(app, COMMANDS)
 app.add_typer(labels_app, name="labels")
 app.add_typer(datasets_app, name="datasets")
-app.add_typer(reproduce_app, name="reproduce")
