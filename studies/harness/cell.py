@@ -4,7 +4,7 @@ import hashlib
 import json
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
@@ -27,27 +27,19 @@ MEASURES = {
 class Cell:
     """One measurement: what is measured, and with which settings.
 
-    Parameters
-    ----------
-    measure : str
-        A name in `MEASURES`, or a function of your own as ``"package.module:function"``.
-    settings : mapping
-        Its arguments, in values that JSON has: all that the result depends on, such as the data,
-        the split, the method, its parameters and the seed.
-    alone : bool
-        Whether nothing else may run beside it, because it measures time.
-
-    Examples
-    --------
     >>> first = Cell("errors", {"data": "ml-100k", "split": 0})
     >>> second = Cell("errors", {"split": 0, "data": "ml-100k"})
     >>> first.key == second.key, len(first.key)
     (True, 12)
     """
 
+    #: A name in `MEASURES`, or a function of your own as ``"package.module:function"``.
     measure: str
+    #: Its arguments, in values that JSON has: all that the result depends on, such as the data, the
+    #: split, the method, its parameters and the seed.
     settings: Mapping[str, Any]
-    alone: bool = field(default=False)
+    #: Whether nothing else may run beside it, because it measures time.
+    alone: bool = False
 
     @property
     def key(self) -> str:

@@ -57,57 +57,15 @@ def run(
     measure: Measure = measure_cell,
     allowance: Allowance | None = None,
 ) -> Summary:
-    """Measure the cells that the store lacks.
+    """Measure the cells that the store lacks, each of them once.
 
-    Parameters
-    ----------
-    cells : iterable of Cell
-        What is wanted; cells of the same key are measured once.
-    store : Store
-        Every cell is added to it as soon as it is done, so a run that is interrupted, or killed,
-        resumes where it was.
-    scale : {"quick", "full"}
-        How the run is labelled in the store.
-    n_jobs : int
-        How many cells run side by side, as joblib counts; -1 is one for each core.  Cells that
-        measure time run one after the other when all the others are done.
-    backend : str, optional
-        One of joblib's, such as ``"loky"``, ``"threading"`` or ``"dask"`` (see `connect_dask`); by
-        default the one that ``joblib.parallel_config`` has set, or processes on this machine.
-    again : bool
-        Measure also the cells that the store has.
-    watcher : callable
-        Is told how many cells there are, and of every one that is done.
-    measure : callable
-        From a cell to what it finds.  Whatever goes wrong in it becomes the cell's failure.
-    allowance : Allowance, optional
-        Which of the cells that measure time may still run.
-
-    Returns
-    -------
-    Summary
-        How many cells were measured, how many were there before, and what failed for which reason.
-
-    Raises
-    ------
-    ChildProcessError
-        If a process that measured cells was killed.  What was done by then is kept.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from tempfile import TemporaryDirectory
-    >>> from studies.thesis.rating_measures import make_recipe
-    >>> cells = [
-    ...     Cell("rating_errors", {"data": make_recipe(40, 2, 0.5, seed=0), "split": split,
-    ...          "protocol": {"name": "weak"}, "method": "Biases", "params": {}})
-    ...     for split in range(3)
-    ... ]
-    >>> with TemporaryDirectory() as folder:
-    ...     first = run(cells, Store(Path(folder)), n_jobs=1)
-    ...     second = run(cells, Store(Path(folder)), n_jobs=1)
-    >>> first.done, second.done, second.kept
-    (3, 0, 3)
+    Every cell is added to the store as soon as it is done, so a run that is interrupted, or killed,
+    resumes where it was.  ``scale`` labels the run there, and ``again`` measures also what the
+    store has.  `n_jobs` cells run side by side, as joblib counts (-1: one for each core), by one of
+    its backends (``"loky"``, ``"threading"``, ``"dask"``: see `connect_dask`; by default the one
+    that ``joblib.parallel_config`` has set).  Cells that measure time run one after the other when
+    all the others are done, as far as the ``allowance`` permits.  Whatever goes wrong in the
+    function that measures is the cell's failure; ChildProcessError is raised if a worker is killed.
     """
     wanted = {cell.key: cell for cell in cells}.values()
     pending = [cell for cell in wanted if again or cell not in store]

@@ -21,25 +21,11 @@ CHUNK = 1 << 16
 
 
 class Store:
-    """The cells of a folder.
+    """The cells in ``cells.jsonl`` of a folder.
 
     Several processes may add to one folder; each sees what was there when it opened the store, and
     what it added itself.
 
-    Parameters
-    ----------
-    folder : path
-        Where ``cells.jsonl`` is, or will be.
-
-    Attributes
-    ----------
-    records : dict
-        By key: a cell's measure, settings, values, seconds, and the run it comes from.
-    runs : dict
-        By name: when a run began, at which scale, on which machine, with which versions.
-
-    Examples
-    --------
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
     ...     store = Store(Path(folder))
@@ -52,7 +38,9 @@ class Store:
 
     def __init__(self, folder: Path) -> None:
         self.file = folder / FILE
+        #: By name: when a run began, at which scale, on which machine, with which versions.
         self.runs: dict[str, dict[str, Any]] = {}
+        #: By key: a cell's measure, settings, values, seconds, and the run it comes from.
         self.records: dict[str, dict[str, Any]] = {}
         self._run = ""
         for record in _read(self.file):

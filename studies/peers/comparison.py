@@ -15,6 +15,7 @@ from studies.peers.bench import (
     Record,
     group_of,
     import_records,
+    newest_records,
     open_bench,
     records_of,
     show_findings,
@@ -31,40 +32,22 @@ def add_peer_arguments(
 ) -> None:
     """Add what every comparison with peers understands."""
     peers = sorted({method.peer for method in methods if method.peer})
-    parser.add_argument(
-        "--peers",
-        nargs="+",
-        default=["all"],
-        choices=[*peers, "all", "none"],
-        metavar="NAME",
-        help=f"peers to measure beside ours: {', '.join(peers)}; all (the default) or none",
-    )
-    parser.add_argument("--methods", nargs="+", metavar="PART", help="only names that contain one")
-    parser.add_argument("--repeats", type=int, default=repeats)
-    parser.add_argument("--threads", type=int, nargs="+", default=[threads])
-    parser.add_argument("--timeout", type=float, default=900.0, help="seconds for one process")
-    parser.add_argument(
-        "--budget",
-        type=float,
-        default=120.0,
-        help="seconds after which a method is not repeated any more on a split of a data set",
-    )
-    parser.add_argument("--out", type=Path, default=OUT, help="folder for cells, tables, pictures")
-    parser.add_argument("--venvs", type=Path, default=FOLDER, help="folder of the environments")
-    parser.add_argument(
-        "--again", action="store_true", help="measure also what was measured with this code"
-    )
-    parser.add_argument("--quick", action="store_true", help="once, on the smallest data")
-    parser.add_argument(
-        "--markdown", action="store_true", help="measure nothing: print the tables of earlier runs"
-    )
-    parser.add_argument(
-        "--import",
-        dest="imported",
-        type=Path,
-        metavar="JSON",
-        help="first add the cells of a file that python -m benchmarks wrote",
-    )
+    add, names = parser.add_argument, [*peers, "all", "none"]
+    words = f"peers to measure beside ours: {', '.join(peers)}; all (the default) or none"
+    add("--peers", nargs="+", default=["all"], choices=names, metavar="NAME", help=words)
+    add("--methods", nargs="+", metavar="PART", help="only names that contain one")
+    add("--repeats", type=int, default=repeats)
+    add("--threads", type=int, nargs="+", default=[threads])
+    add("--timeout", type=float, default=900.0, help="seconds for one process")
+    words = "seconds after which a method is not repeated any more on a split of a data set"
+    add("--budget", type=float, default=120.0, help=words)
+    add("--out", type=Path, default=OUT, help="folder for cells, tables, pictures")
+    add("--venvs", type=Path, default=FOLDER, help="folder of the environments")
+    add("--again", action="store_true", help="measure also what was measured with this code")
+    add("--quick", action="store_true", help="once, on the smallest data")
+    add("--markdown", action="store_true", help="measure nothing: print the tables of earlier runs")
+    words = "first add the cells of a file that python -m benchmarks wrote"
+    add("--import", dest="imported", type=Path, metavar="JSON", help=words)
 
 
 def choose_methods(methods: Iterable[Method], args: Namespace) -> list[Method]:
@@ -81,6 +64,17 @@ def open_store(args: Namespace, problem: str, methods: Iterable[Method]) -> Stor
     if args.imported:
         import_records(store, args.imported, problem, methods)
     return store
+
+
+def compare(
+    args: Namespace, problem: str, methods: Iterable[Method], cells: Iterable[Cell]
+) -> tuple[list["Row"], list[str]]:
+    """Return the rows of cells, and a sentence on the machine; with --markdown, earlier rows."""
+    store = open_store(args, problem, methods)
+    if args.markdown:
+        return summarise(newest_records(store, problem)), []
+    records = measure(args, store, cells)
+    return summarise(records), [describe_machine(records)]
 
 
 def measure(args: Namespace, store: Store, cells: Iterable[Cell]) -> list[Record]:

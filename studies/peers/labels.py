@@ -7,22 +7,9 @@ data sets that they take longest for; ``memory`` has wide and long data that mus
 from argparse import ArgumentParser, Namespace
 
 from studies.harness.markdown import publish
-from studies.peers.bench import Task, interleave, newest_records
-from studies.peers.comparison import (
-    FIT_CPU,
-    FIT_WALL,
-    IMPORT,
-    PEAK,
-    PREDICT,
-    add_peer_arguments,
-    choose_methods,
-    describe_machine,
-    error_column,
-    measure,
-    open_store,
-    split_tables,
-    summarise,
-)
+from studies.peers import comparison
+from studies.peers.bench import Task, interleave
+from studies.peers.comparison import FIT_CPU, FIT_WALL, IMPORT, PEAK, PREDICT, error_column
 from studies.peers.methods import GROPLE, GROPLE_SIGN, LABELS, MLCHMF, MLCHMF_SIGN
 from studies.peers.problems import ALL_ROWS, OWN_SPLIT
 
@@ -38,22 +25,22 @@ SECTIONS = {
         ((GROPLE_SIGN, GROPLE), "1,000,000 x 5,000 x 500", ALL_ROWS),
     ],
 }
+ERRORS = {
+    "accuracy": "accuracy",
+    "hamming": "Hamming loss",
+    "micro_f1": "micro F1",
+    "macro_f1": "macro F1",
+}
 COLUMNS = [
-    FIT_WALL,
-    FIT_CPU,
-    PREDICT,
-    error_column("accuracy", "accuracy"),
-    error_column("Hamming loss", "hamming"),
-    error_column("micro F1", "micro_f1"),
-    error_column("macro F1", "macro_f1"),
-    PEAK,
-    IMPORT,
+    *(FIT_WALL, FIT_CPU, PREDICT),
+    *(error_column(heading, name) for name, heading in ERRORS.items()),
+    *(PEAK, IMPORT),
 ]
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("sections", nargs="*", metavar="SECTION", help=", ".join(SECTIONS))
-    add_peer_arguments(parser, LABELS)
+    comparison.add_peer_arguments(parser, LABELS)
 
 
 def main(args: Namespace) -> None:
@@ -63,16 +50,11 @@ def main(args: Namespace) -> None:
         raise SystemExit(f"There is no section {unknown[0]!r}: {', '.join(SECTIONS)}.")
     if args.quick:
         asked, args.repeats = ["bibtex"], 1
-    store = open_store(args, "labels", [*LABELS, MLCHMF])
-    if args.markdown:
-        records, machine = newest_records(store, "labels"), []
-    else:
-        cells = []
-        for methods, data, split in (section for name in asked for section in SECTIONS[name]):
-            chosen = choose_methods(methods, args) if methods is LABELS else methods
-            task = Task("labels", data, split, order="file")
-            cells += interleave(chosen, [task], args.threads, args.repeats)
-        records = measure(args, store, cells)
-        machine = [describe_machine(records)]
-    tables = split_tables(summarise(records), lambda own: COLUMNS)
+    cells = []
+    for methods, data, split in (section for name in asked for section in SECTIONS[name]):
+        chosen = comparison.choose_methods(methods, args) if methods is LABELS else methods
+        task = Task("labels", data, split, order="file")
+        cells += interleave(chosen, [task], args.threads, args.repeats)
+    rows, machine = comparison.compare(args, "labels", [*LABELS, MLCHMF], cells)
+    tables = comparison.split_tables(rows, lambda own: COLUMNS)
     publish(args.out / "labels.md", [*tables, *machine])

@@ -22,19 +22,10 @@ from typing import Any
 from studies.harness import Cell
 from studies.harness.markdown import make_table, publish
 from studies.harness.metrics import heading
+from studies.peers import comparison
 from studies.peers.bench import Record, Task, newest_records
-from studies.peers.comparison import (
-    LEARNING,
-    Row,
-    add_peer_arguments,
-    choose_methods,
-    describe_machine,
-    format_number,
-    measure,
-    open_store,
-    summarise,
-)
-from studies.peers.methods import Method
+from studies.peers.comparison import LEARNING, Row, format_number
+from studies.peers.methods import Method, ours, peer
 from studies.peers.problems import INNER_SPLIT, LIST_SPLIT
 
 TITLES = {"ml-100k": "MovieLens 100K", "ml-1m": "MovieLens 1M"}
@@ -104,23 +95,21 @@ def grid(**values: Sequence[Any]) -> list[dict[str, Any]]:
 
 
 def _ours(name: str, estimator: str, **options: Any) -> Family:
-    return Family(Method(name, "", "marginmf", "Lists", {"estimator": estimator, **options}))
+    return Family(ours(name, estimator, kind="Lists", **options))
 
 
 def _peer(
     name: str,
-    peer: str,
+    adapter: str,
     options: Mapping[str, Any],
     settings: Sequence[Mapping[str, Any]],
     large: Sequence[Mapping[str, Any]],
 ) -> Family:
-    method = Method(name, peer, peer, "Lists", options)
-    return Family(method, settings, {"ml-1m": large})
+    return Family(peer(name, adapter, "Lists", **options), settings, {"ml-1m": large})
 
 
 BOTH, LIKES = (False, True), (True,)
 NEIGHBOURS = grid(K=(20, 50, 100, 200, 500, 1000), likes=BOTH)
-#: Where a fit takes longer, a few settings, by what was good on training ratings of MovieLens 100K.
 FEW_NEIGHBOURS = grid(K=(100, 300, 1000), likes=LIKES)
 FAMILIES = (
     *(
@@ -128,36 +117,27 @@ FAMILIES = (
         for by in ("relevance", "chance", "expected")
     ),
     _ours('MMMF(implicit="both")', "MMMF", implicit="both"),
-    *(
-        _ours(f"{estimator}()", estimator)
-        for estimator in ("HMF", "MMMF", "PMMMF", "ALS", "PMF", "BiasOnly")
-    ),
+    *(_ours(f"{name}()", name) for name in ("HMF", "MMMF", "PMMMF", "ALS", "PMF", "BiasOnly")),
     *(
         family
-        for estimator in ("OneClassMMMF", "EASE", "ItemKNN", "MostPopular")
-        for family in (
-            _ours(f"{estimator}()", estimator),
-            _ours(f"{estimator}(level=4)", estimator, level=4.0),
-        )
+        for name in ("OneClassMMMF", "EASE", "ItemKNN", "MostPopular")
+        for family in (_ours(f"{name}()", name), _ours(f"{name}(level=4)", name, level=4.0))
     ),
+    # The last settings are for MovieLens 1M, where a fit takes longer: a few, by what was good on
+    # training ratings of MovieLens 100K.
     _peer(
         *("implicit ALS", "implicit", {"model": "als"}),
         grid(
-            factors=(16, 32, 64, 128),
-            regularization=(10, 30, 100),
-            alpha=(1, 5, 20),
-            likes=BOTH,
+            **{"factors": (16, 32, 64, 128), "regularization": (10, 30, 100)},
+            **{"alpha": (1, 5, 20), "likes": BOTH},
         ),
         grid(factors=(64, 128), regularization=(30, 100, 300), alpha=(5, 20), likes=LIKES),
     ),
     _peer(
         *("implicit BPR", "implicit", {"model": "bpr"}),
         grid(
-            factors=(64, 128),
-            learning_rate=(0.003, 0.01, 0.03),
-            regularization=(0.001, 0.01),
-            iterations=(30, 100),
-            likes=BOTH,
+            **{"factors": (64, 128), "learning_rate": (0.003, 0.01, 0.03)},
+            **{"regularization": (0.001, 0.01), "iterations": (30, 100), "likes": BOTH},
         ),
         grid(factors=(64,), learning_rate=(0.003, 0.01), iterations=(100,), likes=LIKES),
     ),
@@ -192,17 +172,13 @@ FAMILIES = (
     ),
     _peer(
         *("LensKit most popular", "lenskit", {"scorer": "popular"}),
-        grid(likes=BOTH),
-        grid(likes=BOTH),
+        *(grid(likes=BOTH), grid(likes=BOTH)),
     ),
     _peer(
         *("cornac BPR", "cornac", {"model": "BPR"}),
         grid(
-            k=(64, 128),
-            learning_rate=(0.01,),
-            lambda_reg=(0.003, 0.01, 0.03),
-            max_iter=(300, 600),
-            likes=BOTH,
+            **{"k": (64, 128), "learning_rate": (0.01,), "lambda_reg": (0.003, 0.01, 0.03)},
+            **{"max_iter": (300, 600), "likes": BOTH},
         ),
         grid(k=(64,), learning_rate=(0.01,), lambda_reg=(0.01,), max_iter=(100, 300), likes=LIKES),
     ),
@@ -215,25 +191,25 @@ FAMILIES = (
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    add_peer_arguments(parser, [family.method for family in FAMILIES], repeats=1)
+    comparison.add_peer_arguments(parser, [family.method for family in FAMILIES], repeats=1)
     parser.add_argument("--data", nargs="+", default=list(TITLES), choices=TITLES)
 
 
 def main(args: Namespace) -> None:
     every = [one for family in FAMILIES for data in TITLES for one in family.candidates(data)]
-    store = open_store(args, "lists", [*(family.method for family in FAMILIES), *every])
+    store = comparison.open_store(args, "lists", [*(family.method for family in FAMILIES), *every])
     file, machine = args.out / "lists.md", []
     if not args.markdown:
         if args.quick:
             args.data = ["ml-100k"]
-        wanted = choose_methods([family.method for family in FAMILIES], args)
+        wanted = comparison.choose_methods([family.method for family in FAMILIES], args)
         families = [family for family in FAMILIES if family.method in wanted]
         for data in args.data:
-            tried = measure(args, store, tuning_cells(families, data, args.threads[0]))
+            tried = comparison.measure(args, store, tuning_cells(families, data, args.threads[0]))
             chosen = settled_cells(families, data, args.threads[0], tried)
-            tried += measure(args, store, chosen)
+            tried += comparison.measure(args, store, chosen)
         made = f"Made by `python -m studies lists --data {' '.join(args.data)}`."
-        machine = [f"{made} {describe_machine(tried)}"]
+        machine = [f"{made} {comparison.describe_machine(tried)}"]
     publish(file, [*tables(newest_records(store, "lists")), *machine])
 
 
@@ -263,7 +239,7 @@ def settled_cells(
 
 def tables(records: Iterable[Record]) -> list[str]:
     """Return a table for each data set that has been measured, and what the columns mean."""
-    rows = summarise(one for one in records if one["split"] == LIST_SPLIT)
+    rows = comparison.summarise(one for one in records if one["split"] == LIST_SPLIT)
     parts = []
     for data, title in TITLES.items():
         n_settings = {one.method.name: len(one.candidates(data)) for one in FAMILIES}

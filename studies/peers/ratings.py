@@ -6,29 +6,13 @@ measurement is a process of its own, under the library's own interpreter.
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Sequence
+from itertools import product
 
 from studies.harness.markdown import publish
 from studies.harness.metrics import heading
-from studies.peers.bench import Task, interleave, newest_records
-from studies.peers.comparison import (
-    FIT_CPU,
-    FIT_WALL,
-    IMPORT,
-    LEARNING,
-    PEAK,
-    PREDICT,
-    Column,
-    Row,
-    add_peer_arguments,
-    choose_methods,
-    describe_machine,
-    error_column,
-    measure,
-    open_store,
-    split_tables,
-    summarise,
-    times_column,
-)
+from studies.peers import comparison
+from studies.peers.bench import Task, interleave
+from studies.peers.comparison import LEARNING, Column, Row, error_column, times_column
 from studies.peers.methods import RATINGS
 from studies.peers.pareto import Point, find_unanswered, pareto_picture
 from studies.peers.problems import ORDERS, SPLITS
@@ -43,7 +27,7 @@ ERRORS = ("mae", "zero_one")
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    add_peer_arguments(parser, RATINGS)
+    comparison.add_peer_arguments(parser, RATINGS)
     parser.add_argument("--data", nargs="+", default=["ml-100k", "ml-1m"])
     parser.add_argument("--split", nargs="+", default=list(SPLITS), choices=SPLITS)
     parser.add_argument("--order", default=ORDERS[0], choices=ORDERS, help="of the training rows")
@@ -53,24 +37,14 @@ def add_arguments(parser: ArgumentParser) -> None:
 def main(args: Namespace) -> None:
     if args.quick:
         args.data, args.split, args.threads, args.repeats = ["ml-100k"], ["80/20"], [1], 1
-    methods = choose_methods(RATINGS, args)
-    store = open_store(args, "ratings", RATINGS)
-    if args.markdown:
-        names = {method.name for method in methods}
-        records = [
-            one
-            for one in newest_records(store, "ratings")
-            if one["method"] in names and one["order"] == args.order
-        ]
-        machine = []
-    else:
-        tasks = [
-            Task("ratings", data, split, args.order) for data in args.data for split in args.split
-        ]
-        records = measure(args, store, interleave(methods, tasks, args.threads, args.repeats))
-        machine = [describe_machine(records)]
-    rows = summarise(records)
-    tables = split_tables(rows, lambda own: make_columns(own, args.baseline))
+    methods = comparison.choose_methods(RATINGS, args)
+    splits = product(args.data, args.split)
+    tasks = [Task("ratings", data, split, args.order) for data, split in splits]
+    cells = interleave(methods, tasks, args.threads, args.repeats)
+    rows, machine = comparison.compare(args, "ratings", RATINGS, cells)
+    names = {method.name for method in methods}
+    rows = [row for row in rows if row.method in names]  # the store has those of ``accuracy`` too
+    tables = comparison.split_tables(rows, lambda own: make_columns(own, args.baseline))
     publish(args.out / "ratings.md", [*tables, NOTE, describe_verdict(rows), *machine])
     draw_pictures(rows, args)
 
@@ -79,14 +53,10 @@ def make_columns(rows: Sequence[Row], baseline: str) -> list[Column]:
     """Return the columns of the tables."""
     return [
         *(error_column(heading(name), name) for name in ("mae", "nmae", "zero_one")),
-        error_column("RMSE, integer", "rmse"),
-        error_column("RMSE, real", "rmse_real"),
-        FIT_CPU,
+        *(error_column("RMSE, integer", "rmse"), error_column("RMSE, real", "rmse_real")),
+        comparison.FIT_CPU,
         times_column(rows, baseline, lambda row: row.seconds("cpu", *LEARNING).median),
-        FIT_WALL,
-        PREDICT,
-        PEAK,
-        IMPORT,
+        *(comparison.FIT_WALL, comparison.PREDICT, comparison.PEAK, comparison.IMPORT),
     ]
 
 

@@ -21,25 +21,6 @@ from marginmf.ratings import Ratings
 from marginmf.ratings.objective import FactorObjective, Parameters, first_thresholds
 from marginmf.solvers import LBFGS, Stopping, minimise
 
-REPEATS = 5
-#: A repetition calls as often as fills so many seconds.
-LEAST_SECONDS = 0.1
-
-
-def seconds_each(call: Callable[[], Any], repeats: int = REPEATS) -> float:
-    """Return the median over some repetitions of the CPU seconds of one call."""
-    call()  # compiles, and brings the data near
-    calls = max(1, round(LEAST_SECONDS / max(_clocked(call, 1), 1e-6)))
-    return median(_clocked(call, calls) / calls for _ in range(repeats))
-
-
-def _clocked(call: Callable[[], Any], calls: int) -> float:
-    begin = time.process_time()
-    for _ in range(calls):
-        call()
-    return time.process_time() - begin
-
-
 SOURCE = Path(__file__).with_name("roofline.c")
 # Sums may be reordered.  Not -ffast-math, which makes whoever loads the library flush tiny numbers.
 FLAGS = (
@@ -47,6 +28,32 @@ FLAGS = (
     *("-fassociative-math", "-fno-signed-zeros", "-fno-trapping-math", "-fno-math-errno"),
     *("-ffinite-math-only", "-ffp-contract=fast"),
 )
+#: What each method asks of a user's scores; HMF asks it of every stage, here of the middle one.
+ROW_LOSSES: dict[str, Callable[[int], Spec]] = {
+    "HMF": lambda n_levels: TwoLevel(smooth_hinge, cut=(n_levels - 1) // 2),
+    "MMMF": lambda n_levels: Thresholds(smooth_hinge),
+    "PMMMF": lambda n_levels: Proximal(smooth_hinge),
+}
+#: Repetitions of a measurement, and the least CPU seconds of each.
+REPEATS, LEAST_SECONDS = 5, 0.1
+REG, N_ITERATIONS = 10.0, 20
+
+
+def seconds_each(call: Callable[[], Any]) -> float:
+    """Return the median over some repetitions of the CPU seconds of one call.
+
+    CPU seconds, because what else the machine does counts less in them.
+    """
+
+    def clock(calls: int) -> float:
+        begin = time.process_time()
+        for _ in range(calls):
+            call()
+        return time.process_time() - begin
+
+    call()  # compiles, and brings the data near
+    calls = max(1, round(LEAST_SECONDS / max(clock(1), 1e-6)))
+    return median(clock(calls) / calls for _ in range(REPEATS))
 
 
 class NoCompiler(Exception):  # noqa: N818, a state of the world more than an error
@@ -55,7 +62,7 @@ class NoCompiler(Exception):  # noqa: N818, a state of the world more than an er
 
 @dataclass(frozen=True)
 class Loops:
-    """The compiled loops."""
+    """The plain C loops that kernels are measured against."""
 
     library: Any
     compiler: str
@@ -79,23 +86,21 @@ class Loops:
         library.dot.restype = ctypes.c_float
         return cls(library, version.stdout.splitlines()[0])
 
-    def dot_gflops(self, n_bytes: int) -> float:
-        """Return the rate of inner products of two vectors of so many bytes in all."""
-        a, b, rounds = _vectors(n_bytes)
-        n, arguments = ctypes.c_int64(len(a)), (_pointer(a), _pointer(b))
-        seconds = seconds_each(lambda: self.library.dot(n, rounds, *arguments))
-        return 2e-9 * len(a) * rounds.value / seconds
-
-    def axpy_gflops(self, n_bytes: int) -> float:
-        """Return the rate of adding multiples of one vector to another."""
-        a, b, rounds = _vectors(n_bytes)
-        n, arguments = ctypes.c_int64(len(a)), (_pointer(a), _pointer(b))
+    def measure_vectors(self, n_bytes: int) -> dict[str, float]:
+        """Return the GFLOP/s of inner products and sums of two vectors of n bytes in all."""
+        n = n_bytes // 8
+        a, b = np.full((2, n), 1e-3, np.float32)
+        rounds = max(1, 20_000_000 // n)
+        sizes, vectors = (ctypes.c_int64(n), ctypes.c_int64(rounds)), (_pointer(a), _pointer(b))
         scale = ctypes.c_float(1e-6)
-        seconds = seconds_each(lambda: self.library.axpy(n, rounds, scale, *arguments))
-        return 2e-9 * len(a) * rounds.value / seconds
+        calls: dict[str, Callable[[], Any]] = {
+            "dot": lambda: self.library.dot(*sizes, *vectors),
+            "axpy": lambda: self.library.axpy(*sizes, scale, *vectors),
+        }
+        return {name: 2e-9 * n * rounds / seconds_each(call) for name, call in calls.items()}
 
 
-def plain_gradients(data: Ratings, n_factors: int) -> dict[str, float]:
+def measure_plain_gradients(data: Ratings, n_factors: int) -> dict[str, float]:
     """Return the GFLOP/s of every form of the gradient of a two-level factorisation."""
     any_length = PlainGradient(Loops.compiled().library, data, n_factors)
     this_length = PlainGradient(Loops.compiled(n_factors).library, data, n_factors)
@@ -112,27 +117,22 @@ class PlainGradient:
     """The gradient of the smooth hinge over some ratings, at a random point, by plain loops."""
 
     def __init__(self, library: Any, data: Ratings, n_factors: int) -> None:
-        generator = np.random.default_rng(0)
         self._library = library
-        self.U, self.V = (
-            np.float32(0.1) * generator.standard_normal((n, n_factors), np.float32)
-            for n in (data.n_users, data.n_items)
-        )
+        self.U, self.V = draw_factors(data, n_factors)
         self.by_users, self.by_items = np.empty_like(self.U), np.empty_like(self.V)
-        self.signs = np.where(data.codes > (data.n_levels - 1) // 2, 1, -1).astype(np.int8)
+        signs = np.where(data.codes > (data.n_levels - 1) // 2, 1, -1).astype(np.int8)
         sizes = [ctypes.c_int64(n) for n in (data.n_users, data.n_items, n_factors)]
-        # ctypes keeps no reference to the arrays: they live as long as this object.
-        self._rows = [np.ascontiguousarray(data.indptr, np.int64), _int32(data.indices), self.signs]
-        self._columns = [
-            np.ascontiguousarray(data.item_indptr, np.int64),
-            _int32(data.item_indices),
-            _int32(data.item_order),
+        rows = [_contiguous(data.indptr, np.int64), _contiguous(data.indices, np.int32), signs]
+        columns = [
+            _contiguous(data.item_indptr, np.int64),
+            _contiguous(data.item_indices, np.int32),
+            _contiguous(data.item_order, np.int32),
         ]
-        self._weights = np.empty(len(data), np.float32)
         factors = [self.U, self.V, self.by_users, self.by_items]
-        self._one = [*sizes, *map(_pointer, [*self._rows, *factors])]
-        three = [*self._rows, *self._columns, *factors, self._weights]
-        self._three = [*sizes, *map(_pointer, three)]
+        # ctypes keeps no reference to the arrays: they live as long as this object.
+        self._arrays = [*rows, *columns, *factors, np.empty(len(data), np.float32)]
+        self._one = [*sizes, *map(_pointer, [*rows, *factors])]
+        self._three = [*sizes, *map(_pointer, self._arrays)]
 
     def one_pass(self) -> None:
         """Go once through the ratings, with both gradients written as it goes."""
@@ -143,89 +143,45 @@ class PlainGradient:
         self._library.three_passes(*self._three)
 
 
-def _vectors(n_bytes: int) -> tuple[Any, Any, Any]:
-    n = n_bytes // 8
-    rounds = max(1, 20_000_000 // n)
-    return np.full(n, 1e-3, np.float32), np.full(n, 1e-3, np.float32), ctypes.c_int64(rounds)
+def draw_factors(data: Ratings, n_factors: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return random factors as a fit starts from; every weight is active there."""
+    generator = np.random.default_rng(0)
+    users, items = (
+        np.float32(0.1) * generator.standard_normal((n, n_factors), np.float32)
+        for n in (data.n_users, data.n_items)
+    )
+    return users, items
 
 
-def _int32(array: Any) -> Any:
-    return np.ascontiguousarray(array, np.int32)
+def _contiguous(array: Any, dtype: Any) -> np.ndarray:
+    return np.ascontiguousarray(array, dtype)
 
 
-def _pointer(array: Any) -> ctypes.c_void_p:
+def _pointer(array: np.ndarray) -> ctypes.c_void_p:
     return ctypes.c_void_p(array.ctypes.data)
 
 
-#: What each method asks of a user's scores; HMF asks it of every stage, here of the middle one.
-ROW_LOSSES: dict[str, Callable[[int], Spec]] = {
-    "HMF": lambda n_levels: TwoLevel(smooth_hinge, cut=(n_levels - 1) // 2),
-    "MMMF": lambda n_levels: Thresholds(smooth_hinge),
-    "PMMMF": lambda n_levels: Proximal(smooth_hinge),
-}
-
-REG = 10.0
-TRAINED = 20
-START_SCALE = 0.1
-
-
-def gradients(
+def measure_gradients(
     data: Ratings, n_factors: int, method: str, trained: bool = True
 ) -> Iterator[dict[str, Any]]:
     """Yield the rate of a method's gradient at a random start, and after some iterations."""
     spec, cpu = ROW_LOSSES[method](data.n_levels), get_backend("cpu", 1)
-    resident = cpu.place(data, spec, REG, (data.n_items, n_factors), np.float32)
-    objective = FactorObjective(cpu, resident)
-    point = objective.join(start(data, spec, n_factors))
-    work = 6e-9 * n_factors * len(data)
-    yield _measured(objective, point, work, "random start")
+    objective = FactorObjective(
+        cpu, cpu.place(data, spec, REG, (data.n_items, n_factors), np.float32)
+    )
+    start = Parameters(*draw_factors(data, n_factors), first_thresholds(data, spec))
+    points = {"random start": objective.join(start)}
     if trained:
-        stopping = Stopping(max_iter=TRAINED, tol=0.0, gradient_tol=0.0)
-        point = minimise(LBFGS(), objective, point, stopping, vectors=cpu).point
-        yield _measured(objective, point, work, f"after {TRAINED} iterations")
+        stopping = Stopping(max_iter=N_ITERATIONS, tol=0.0, gradient_tol=0.0)
+        found = minimise(LBFGS(), objective, points["random start"], stopping, vectors=cpu)
+        points[f"after {N_ITERATIONS} iterations"] = found.point
+    for state, point in points.items():
+        seconds = seconds_each(lambda point=point: objective(point))
+        yield {"state": state, "seconds": seconds, "gflops": 6e-9 * n_factors * len(data) / seconds}
 
 
-def _measured(objective: FactorObjective, point: Any, work: float, state: str) -> dict[str, Any]:
-    seconds = seconds_each(lambda: objective(point))
-    return {"state": state, "seconds": seconds, "gflops": work / seconds}
-
-
-def start(data: Ratings, spec: Spec, n_factors: int) -> Parameters:
-    """Return random factors as a fit starts from; every weight is active there."""
-    generator = np.random.default_rng(0)
-    users, items = (
-        np.float32(START_SCALE) * generator.standard_normal((n, n_factors), np.float32)
-        for n in (data.n_users, data.n_items)
-    )
-    return Parameters(users, items, first_thresholds(data, spec))
-
-
-def kernels(data: Ratings, n_factors: int) -> Iterator[dict[str, Any]]:
-    """Yield the rate of single operations on one thread: the one list of them, kept short.
-
-    The operations are those of the arithmetic on factors; the rest of a gradient has next to none,
-    and is shown in nanoseconds a rating.
-    """
-    cpu, generator = get_backend("cpu", 1), np.random.default_rng(0)
-    U, V = (
-        generator.standard_normal((n, n_factors), np.float32) for n in (data.n_users, data.n_items)
-    )
-    scores = generator.standard_normal(len(data), np.float32)
-    two_level, proximal = (ROW_LOSSES[method](data.n_levels) for method in ("HMF", "PMMMF"))
-    nothing = np.empty((data.n_users, 0), np.float32)
-    calls: dict[str, tuple[int, Callable[[], Any]]] = {
-        "scores": (2, lambda: cpu.scores(data.rows, data.indices, U, V)),
-        "row_gradients, HMF": (4, lambda: cpu.row_gradients(data, two_level, U, V, nothing)),
-        "row_losses, PMMMF": (0, lambda: cpu.row_losses(data, proximal, scores, nothing)),
-    }
-    for name, (operations, call) in calls.items():
-        seconds = seconds_each(call)
-        rate = 1e-9 * operations * n_factors * len(data) / seconds
-        yield {"kernel": name, "seconds": seconds, "gflops": rate}
-
-
-def vectors(n_bytes: int) -> dict[str, float]:
-    """Return the rates of our arithmetic on two vectors of n bytes in all, as called."""
+def measure_vectors(n_bytes: int) -> dict[str, float]:
+    """Return the GFLOP/s of our arithmetic on two vectors of n bytes in all, as called."""
     cpu = get_backend("cpu", 1)
     a, b = np.full((2, n_bytes // 8), 1e-3, np.float32)
     return {

@@ -6,7 +6,7 @@ points, and once through the upper half of the axis, where costs that do not gro
 Memory is what a process has at its peak beyond what it had after imports and a tiny fit; the
 ratings as given are part of it.
 
-``python -m studies.peers.scaling '{"method": ..., ...}'`` is one fit: it prints a line of JSON.
+``python -m studies.peers.scaling FOLDER '{"method": ..., ...}'`` is one fit: it prints JSON.
 """
 
 import json
@@ -14,17 +14,14 @@ import os
 import resource
 import subprocess
 import sys
-import threading
 import time
-import tracemalloc
 from argparse import ArgumentParser, Namespace
-from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -33,41 +30,25 @@ from studies.peers import scaling_report, synthetic
 from studies.peers.synthetic import Shape
 
 METHODS = ("HMF", "MMMF", "PMMMF")
-REG = 10.0
-
-
-class Position(NamedTuple):
-    """One position on an axis: the shape of the ratings, and the number of factors."""
-
-    shape: Shape
-    n_factors: int
-
-
 LEVELS = (2, 3, 5, 7, 10, 14, 20)
-USUAL = Position(Shape(5_000, 5_000, 500_000), 32)
-
-#: The axes, and the positions on each; what is not on the axis stays as it is at its start.
-AXES: dict[str, dict[int, Position]] = {
+MANY = (1_000, 3_000, 10_000, 30_000, 100_000)
+USUAL = Shape(5_000, 5_000, 500_000)
+#: The axes: for each value on them the shape of the ratings and the number of factors.
+AXES: dict[str, dict[int, tuple[Shape, int]]] = {
     "ratings": {
-        n: Position(Shape(5_000, 5_000, n), 32)
+        n: (USUAL._replace(n_ratings=n), 32)
         for n in (10_000, 30_000, 100_000, 300_000, 1_000_000, 3_000_000, 10_000_000)
     },
-    "factors": {d: Position(USUAL.shape, d) for d in (2, 4, 8, 16, 32, 64, 128, 256)},
-    "levels": {n: Position(USUAL.shape._replace(n_levels=n), 32) for n in LEVELS},
-    # The same, but a fit stops when it is done: what stages learn from each other counts.
-    "levels, until done": {n: Position(USUAL.shape._replace(n_levels=n), 32) for n in LEVELS},
-    "users": {
-        n: Position(Shape(n, 1_000, 300_000), 32) for n in (1_000, 3_000, 10_000, 30_000, 100_000)
-    },
-    "items": {
-        n: Position(Shape(1_000, n, 300_000), 32) for n in (1_000, 3_000, 10_000, 30_000, 100_000)
-    },
+    "factors": {d: (USUAL, d) for d in (2, 4, 8, 16, 32, 64, 128, 256)},
+    "levels": {n: (USUAL._replace(n_levels=n), 32) for n in LEVELS},
+    # The same, but a fit stops when it has converged: what stages learn from each other counts.
+    "levels, until done": {n: (USUAL._replace(n_levels=n), 32) for n in LEVELS},
+    "users": {n: (Shape(n, 1_000, 300_000), 32) for n in MANY},
+    "items": {n: (Shape(1_000, n, 300_000), 32) for n in MANY},
 }
-LARGE = Position(Shape(200_000, 50_000, 50_000_000), 64)
+LARGE = Shape(200_000, 50_000, 50_000_000), 64
 #: Where threads are compared: the shape of MovieLens 1M.
-THREADED, N_JOBS = Position(Shape(6_040, 3_706, 1_000_209), 100), (1, 2)
-#: The positions whose memory is traced to the lines that ask for it: few and many parameters.
-TRACED = {"many ratings": AXES["ratings"][3_000_000], "many parameters": AXES["factors"][256]}
+THREADED, N_JOBS = (Shape(6_040, 3_706, 1_000_209), 100), (1, 2)
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -75,11 +56,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--axes", nargs="+", choices=list(AXES), default=list(AXES))
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--max-iter", type=int, default=10)
-    parser.add_argument(
-        "--quick",
-        action="store_true",
-        help="once, with at most a million ratings",
-    )
+    parser.add_argument("--quick", action="store_true", help="once, with at most a million ratings")
     parser.add_argument(
         "--large", action="store_true", help="only HMF on 50 million ratings, on two threads"
     )
@@ -91,52 +68,43 @@ def main(args: Namespace) -> None:
     if args.markdown:
         results = load_results(args, name)
     else:
-        results = large(args) if args.large else laws(args)
+        results = measure_large() if args.large else measure_axes(args)
         save_results(args, name, results)
-    print(scaling_report.tables(results))
+    print("\n\n".join(scaling_report.parts(results).values()))
     if not args.large:
         file = args.out / "scaling.svg"
-        scaling_report.picture(results, file)
+        scaling_report.draw(results, file)
         print(f"\nThe plot is in {file}.", file=sys.stderr)
 
 
-def laws(args: Namespace) -> dict[str, Any]:
-    """Measure every method at every position of every axis, in turn; trace the memory of two."""
-    results: dict[str, Any] = {"points": [], "threads": [], "traces": []}
-    repeats = 1 if args.quick else args.repeats
+def measure_axes(args: Namespace) -> dict[str, Any]:
+    """Measure every method at every value of every axis, in turn, and then on several threads."""
+    repeats = range(1 if args.quick else args.repeats)
+    points, threads = [], []
     for axis in args.axes:
-        for value, position in AXES[axis].items():
-            if args.quick and position.shape.n_ratings > 1_000_000:
+        for value, (shape, n_factors) in AXES[axis].items():
+            if args.quick and shape.n_ratings > 1_000_000:
                 continue
-            with write_ratings(position.shape) as folder:
-                for repetition in range(repeats):
-                    for method in args.methods:
-                        point = Point(method, folder, position.n_factors, args.max_iter)
-                        if axis.endswith("until done"):
-                            point = replace(point, max_iter=100, stops=True)
-                        found = measure_point(point, position, axis=axis, value=value)
-                        results["points"].append({**found, "repetition": repetition})
-    with write_ratings(THREADED.shape) as folder:
-        for _ in range(repeats):
-            for method in args.methods:
-                for n_jobs in N_JOBS:
-                    point = Point(method, folder, THREADED.n_factors, args.max_iter, n_jobs)
-                    results["threads"].append(measure_point(point, THREADED))
-    for name, position in TRACED.items():
-        if args.quick and position.shape.n_ratings > 1_000_000:
-            continue
-        with write_ratings(position.shape) as folder:
-            for method in args.methods:
-                point = Point(method, folder, position.n_factors, args.max_iter, trace=True)
-                results["traces"].append(measure_point(point, position, name=name))
-    return results
+            ends = {"max_iter": args.max_iter, "tol": 0.0}
+            if axis.endswith("until done"):
+                ends = {"max_iter": 100}
+            with write_ratings(shape) as folder:
+                for repetition, method in product(repeats, args.methods):
+                    found = measure(folder, method, shape, n_factors=n_factors, **ends)
+                    points.append({**found, "axis": axis, "value": value, "repetition": repetition})
+    shape, n_factors = THREADED
+    with write_ratings(shape) as folder:
+        for _, method, n_jobs in product(repeats, args.methods, N_JOBS):
+            ends = {"max_iter": args.max_iter, "tol": 0.0, "n_jobs": n_jobs}
+            threads.append(measure(folder, method, shape, n_factors=n_factors, **ends))
+    return {"points": points, "threads": threads}
 
 
-def large(args: Namespace) -> dict[str, Any]:
-    """Fit the large set once, until the fit itself is done, as a user would."""
-    with write_ratings(LARGE.shape) as folder:
-        point = Point("HMF", folder, LARGE.n_factors, max_iter=100, n_jobs=2, stops=True)
-        return {"large": measure_point(point, LARGE)}
+def measure_large() -> dict[str, Any]:
+    """Fit the large set once, until the fit itself has converged, as a user would."""
+    shape, n_factors = LARGE
+    with write_ratings(shape) as folder:
+        return {"large": measure(folder, "HMF", shape, n_factors=n_factors, max_iter=100, n_jobs=2)}
 
 
 @contextmanager
@@ -149,46 +117,45 @@ def write_ratings(shape: Shape) -> Iterator[str]:
         yield folder
 
 
-def measure_point(point: "Point", position: Position, **more: Any) -> dict[str, Any]:
-    """Run a point and return all that is known of it."""
-    where = {
-        "method": point.method,
-        **position.shape._asdict(),
-        "n_factors": position.n_factors,
-        **more,
-    }
-    found = {**where, "max_iter": point.max_iter, "n_jobs": point.n_jobs, **run_point(point)}
-    shown = {key: value for key, value in found.items() if key != "sites"}
-    print(shown, file=sys.stderr, flush=True)
-    return found
-
-
-@dataclass(frozen=True)
-class Point:
-    """What to fit: the method, the folder with pairs.npy and ratings.npy, and its parameters.
-
-    Unless ``stops`` is set, the number of iterations alone ends a fit, so that the same work is
-    done at all points.
-    """
-
-    method: str
-    data: str
-    n_factors: int
-    max_iter: int = 10
-    n_jobs: int = 1
-    trace: bool = False
-    stops: bool = False
-
-
-def run_point(point: Point) -> dict[str, Any]:
-    """Fit in a new process and return what it reports."""
+def measure(folder: str, method: str, shape: Shape, **params: Any) -> dict[str, Any]:
+    """Fit in a new process, so that its memory is its own; return all that is known of it."""
+    point = {"method": method, "n_jobs": 1, **params}
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-    command = [sys.executable, "-m", "studies.peers.scaling", json.dumps(asdict(point))]
+    command = [sys.executable, "-m", "studies.peers.scaling", folder, json.dumps(point)]
     done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=False)
     if done.returncode:
         raise RuntimeError(f"The fit of {point} ended with exit code {done.returncode}.")
-    answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return answer
+    found = {**point, **shape._asdict(), **json.loads(done.stdout.splitlines()[-1])}
+    print(found, file=sys.stderr, flush=True)
+    return found
+
+
+def measure_here(folder: Path, method: str, **params: Any) -> dict[str, Any]:
+    """Return seconds and bytes of one fit in this process."""
+    from marginmf import ratings
+
+    kind = getattr(ratings, method)
+    # Import and compile everything, on ratings too few to leave a mark in memory.
+    generator = np.random.default_rng(0)
+    pairs = np.argwhere(generator.random((20, 20)) < 0.5).astype(np.int32)
+    levels = generator.integers(1, 3, len(pairs), endpoint=True).astype(np.float32)
+    fixed = {**params, "reg": 10.0, "random_state": 0}
+    kind(**{**fixed, "n_factors": 2, "max_iter": 3}).fit(pairs, levels)
+    before = resident_bytes()
+    pairs, levels = (np.load(folder / f"{name}.npy") for name in ("pairs", "ratings"))
+    wall, cpu = time.perf_counter(), time.process_time()
+    model = kind(**fixed).fit(pairs, levels)
+    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+    learned = ("user_factors_", "item_factors_", "thresholds_")
+    return {
+        "wall": wall,
+        "cpu": cpu,
+        "peak_bytes": resident_bytes(peak=True) - before,
+        "parameter_bytes": sum(
+            getattr(model, name).nbytes for name in learned if hasattr(model, name)
+        ),
+        "n_iter": np.atleast_1d(model.n_iter_).tolist(),
+    }
 
 
 def resident_bytes(peak: bool = False) -> int:
@@ -204,114 +171,5 @@ def resident_bytes(peak: bool = False) -> int:
     return 1024 * int(fields["VmHWM" if peak else "VmRSS"].split()[0])
 
 
-def estimator(point: Point, **changes: Any) -> Any:
-    """Return the unfitted model of a point."""
-    from marginmf import ratings
-
-    parameters = {
-        "n_factors": point.n_factors,
-        "reg": REG,
-        "max_iter": point.max_iter,
-        "n_jobs": point.n_jobs,
-        "random_state": 0,
-        **({} if point.stops else {"tol": 0.0}),
-        **changes,
-    }
-    return getattr(ratings, point.method)(**parameters)
-
-
-def parameter_bytes(model: Any) -> int:
-    """Return what the fitted model has learned, in bytes."""
-    names = ("user_factors_", "item_factors_", "thresholds_")
-    return sum(getattr(model, name).nbytes for name in names if hasattr(model, name))
-
-
-def measure_fit(point: Point) -> dict[str, Any]:
-    """Return seconds and bytes of one fit."""
-    _warm_up(point)
-    before = resident_bytes()
-    pairs, ratings = (np.load(Path(point.data) / f"{name}.npy") for name in ("pairs", "ratings"))
-    wall, cpu = time.perf_counter(), time.process_time()
-    model = estimator(point).fit(pairs, ratings)
-    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-    return {
-        "wall": wall,
-        "cpu": cpu,
-        "peak_bytes": resident_bytes(peak=True) - before,
-        "input_bytes": pairs.nbytes + ratings.nbytes,
-        "parameter_bytes": parameter_bytes(model),
-        "n_evaluations": int(model.n_evaluations_),
-        "n_iter": np.atleast_1d(model.n_iter_).tolist(),
-    }
-
-
-def _warm_up(point: Point) -> None:
-    """Import and compile everything, on ratings too few to leave a mark in memory."""
-    generator = np.random.default_rng(0)
-    pairs = np.argwhere(generator.random((20, 20)) < 0.5).astype(np.int32)
-    ratings = generator.integers(1, 3, len(pairs), endpoint=True).astype(np.float32)
-    estimator(point, n_factors=2, max_iter=3).fit(pairs, ratings)
-
-
-class PeakWatch:
-    """Keeps a snapshot of all allocations at the moment when they are largest (or nearly so)."""
-
-    def __init__(self) -> None:
-        self.largest = 0
-        self.snapshot: tracemalloc.Snapshot | None = None
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._watch, daemon=True)
-
-    def __enter__(self) -> "PeakWatch":
-        tracemalloc.start(25)
-        self._thread.start()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._stop.set()
-        self._thread.join()
-        self.peak = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
-
-    def _watch(self) -> None:
-        while not self._stop.wait(0.001):
-            now = tracemalloc.get_traced_memory()[0]
-            if now > 1.01 * self.largest:
-                self.largest, self.snapshot = now, tracemalloc.take_snapshot()
-
-
-def trace_fit(point: Point) -> dict[str, Any]:
-    """Return the bytes that are alive at the peak, by the line of the library that asked."""
-    _warm_up(point)
-    with PeakWatch() as watch:
-        arrays = [np.load(Path(point.data) / f"{name}.npy") for name in ("pairs", "ratings")]
-        model = estimator(point).fit(*arrays)
-    sites: dict[str, int] = defaultdict(int)
-    if watch.snapshot is not None:
-        for statistic in watch.snapshot.statistics("traceback"):
-            sites[site(statistic.traceback)] += statistic.size
-    return {
-        "peak_bytes": watch.peak,
-        "seen_bytes": watch.largest,
-        "sites": dict(sorted(sites.items(), key=lambda pair: -pair[1])),
-        "input_bytes": sum(array.nbytes for array in arrays),
-        "parameter_bytes": parameter_bytes(model),
-    }
-
-
-def site(frames: Any) -> str:
-    """Return which line of the library an allocation comes from, and who called it there.
-
-    The innermost line alone often says little: every vector of a solver is made by ``copy``.
-    """
-    own = [
-        f"{frame.filename.split('/marginmf/')[-1]}:{frame.lineno}"
-        for frame in frames
-        if "/marginmf/" in frame.filename
-    ]
-    return " < ".join(own[:-4:-1]) or "the ratings as given"
-
-
 if __name__ == "__main__":
-    wanted = Point(**json.loads(sys.argv[1]))
-    print(json.dumps(trace_fit(wanted) if wanted.trace else measure_fit(wanted)))
+    print(json.dumps(measure_here(Path(sys.argv[1]), **json.loads(sys.argv[2]))))

@@ -8,25 +8,14 @@ and nothing in them that the user has rated.
 from argparse import ArgumentParser, Namespace
 
 from studies.harness.markdown import publish
-from studies.peers.bench import Task, interleave, newest_records
-from studies.peers.comparison import (
-    PEAK,
-    Column,
-    Row,
-    add_peer_arguments,
-    choose_methods,
-    describe_machine,
-    measure,
-    open_store,
-    split_tables,
-    summarise,
-    times_column,
-)
+from studies.peers import comparison
+from studies.peers.bench import Task, interleave
+from studies.peers.comparison import Column, Row, times_column
 from studies.peers.methods import SERVING
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    add_peer_arguments(parser, SERVING, threads=2)
+    comparison.add_peer_arguments(parser, SERVING, threads=2)
     parser.add_argument("--data", default="ml-1m")
     parser.add_argument("--n", type=int, default=10, help="the length of the lists")
     parser.add_argument("--baseline", default="implicit ALS", help="what others are compared with")
@@ -35,24 +24,22 @@ def add_arguments(parser: ArgumentParser) -> None:
 def main(args: Namespace) -> None:
     if args.quick:
         args.data, args.repeats = "ml-100k", 1
-    store = open_store(args, "serving", SERVING)
-    if args.markdown:
-        records, machine = newest_records(store, "serving"), []
-    else:
-        task = Task("serving", args.data, f"top {args.n}", rounds=2)
-        methods = choose_methods(SERVING, args)
-        records = measure(args, store, interleave(methods, [task], args.threads, args.repeats))
-        machine = [describe_machine(records)]
-    tables = split_tables(summarise(records), lambda own: make_columns(own, args.baseline))
+    task = Task("serving", args.data, f"top {args.n}", rounds=2)
+    methods = comparison.choose_methods(SERVING, args)
+    cells = interleave(methods, [task], args.threads, args.repeats)
+    rows, machine = comparison.compare(args, "serving", SERVING, cells)
+    tables = comparison.split_tables(rows, lambda own: make_columns(own, args.baseline))
     publish(args.out / "serving.md", [*tables, *machine])
 
 
 def make_columns(rows: list[Row], baseline: str) -> list[Column]:
     """Return the columns of the tables."""
-    return [
-        ("seconds", lambda row: row.seconds("wall", "answer")),
-        times_column(rows, baseline, lambda row: row.seconds("wall", "answer").median),
-        ("CPU seconds", lambda row: row.seconds("cpu", "answer")),
-        times_column(rows, baseline, lambda row: row.seconds("cpu", "answer").median),
-        PEAK,
-    ]
+    columns: list[Column] = []
+    for heading, clock in (("seconds", "wall"), ("CPU seconds", "cpu")):
+        columns += [
+            (heading, lambda row, clock=clock: row.seconds(clock, "answer")),
+            times_column(
+                rows, baseline, lambda row, clock=clock: row.seconds(clock, "answer").median
+            ),
+        ]
+    return [*columns, comparison.PEAK]

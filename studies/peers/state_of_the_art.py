@@ -13,25 +13,15 @@ The archives that the owner publishes must be in the data folder, under ``origin
 """
 
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from studies.harness import Cell
 from studies.harness.markdown import make_table, publish
+from studies.peers import comparison
 from studies.peers.bench import Record, Task, interleave, newest_records
-from studies.peers.comparison import (
-    LEARNING,
-    Row,
-    add_peer_arguments,
-    choose_methods,
-    describe_machine,
-    format_number,
-    measure,
-    open_store,
-    summarise,
-)
-from studies.peers.methods import Method
+from studies.peers.comparison import LEARNING, Row, format_number
+from studies.peers.methods import ours, peer
 from studies.peers.problems import PUBLISHED_FOLDS
 
 SPLITS = {"ml-100k": PUBLISHED_FOLDS, "ml-1m": "90/10", "ml-latest-small": "90/10"}
@@ -52,134 +42,108 @@ range; errors are means over n splits.  "Implicit" means that a method knows who
 training; "attributes" are genres, and except in ml-latest-small age, gender and occupation."""
 
 
-def _ours(name: str, kind: str = "Estimator", **options: Any) -> Method:
-    chosen = {"estimator": "MarginEnsemble", "calibrated": True, **options}
-    return Method(name, "", "marginmf", kind, chosen)
-
-
-def _peer(
-    name: str, adapter: str, kind: str, options: Mapping[str, Any], by_data: Any = None
-) -> Method:
-    threaded = adapter in ("lenskit", "cmfrec")
-    return Method(name, adapter, adapter, kind, options, by_data or {}, threaded)
-
-
 # The best of a few settings on a random 80/20 split of MovieLens 100K.
 SVDPP = {"n_factors": 50, "n_epochs": 40, "lr_all": 0.01, "reg_all": 0.1, "cache_ratings": True}
 # The settings of its documentation for MovieLens; then the best of a few on other random splits.
 CMF_40 = {"k": 40, "add_implicit_features": True, "use_cg": False}
+CMF_40_IMPLICIT = {**CMF_40, "w_main": 0.7, "w_implicit": 0.3}
+CMF_40_BOTH = {**CMF_40, "w_main": 0.5, "w_user": 0.3, "w_item": 0.3, "w_implicit": 0.25}
 CMF_100 = {"k": 100, "add_implicit_features": True, "lambda_": 0.1, "scale_lam": True}
 CMF_1M = {"ml-1m": {"lambda_": 0.05}}
 MYFM = {"rank": 16, "n_iter": 300}
-MYFM_ATTRIBUTES = {**MYFM, "attributes": True}
+ATTRIBUTES = {**MYFM, "attributes": True}
+PROBIT = "RelationalOrderedProbit"
+ENSEMBLE = "MarginEnsemble"
 METHODS = (
-    _ours("MarginEnsemble()"),
-    _ours("MarginEnsemble(n_estimators=3)", n_estimators=3),
-    _ours("MarginEnsemble(), attributes", "Described"),
-    _ours('MMMF(implicit="both")', estimator="MMMF", implicit="both"),
-    _peer("Surprise SVD++", "surprise", "SVDpp", {}),
-    _peer("Surprise SVD++, tuned", "surprise", "SVDpp", SVDPP),
-    _peer("LensKit item-kNN", "lenskit", "ItemKNN", {}),
-    _peer("LensKit biased MF", "lenskit", "BiasedMF", {}),
-    _peer(
-        *("cmfrec, implicit, k=40", "cmfrec", "CMF"),
-        {**CMF_40, "w_main": 0.7, "w_implicit": 0.3},
-    ),
-    _peer("cmfrec, implicit, k=100", "cmfrec", "CMF", CMF_100, CMF_1M),
-    _peer(
-        *("cmfrec, implicit and attributes, k=40", "cmfrec", "Described"),
-        {**CMF_40, "w_main": 0.5, "w_user": 0.3, "w_item": 0.3, "w_implicit": 0.25},
-    ),
-    _peer("cmfrec, implicit and attributes, k=100", "cmfrec", "Described", CMF_100, CMF_1M),
-    _peer("myFM", "myfm", "Regressor", MYFM),
-    _peer("myFM ordered probit", "myfm", "OrderedProbit", MYFM),
-    _peer("myFM, implicit", "myfm", "Relational", MYFM),
-    _peer("myFM ordered probit, implicit", "myfm", "RelationalOrderedProbit", MYFM),
-    _peer("myFM, implicit and attributes", "myfm", "Relational", MYFM_ATTRIBUTES),
-    _peer(
-        *("myFM ordered probit, implicit and attributes", "myfm", "RelationalOrderedProbit"),
-        MYFM_ATTRIBUTES,
-    ),
+    ours("MarginEnsemble()", ENSEMBLE, calibrated=True),
+    ours("MarginEnsemble(n_estimators=3)", ENSEMBLE, calibrated=True, n_estimators=3),
+    ours("MarginEnsemble(), attributes", ENSEMBLE, kind="Described", calibrated=True),
+    ours('MMMF(implicit="both")', "MMMF", calibrated=True, implicit="both"),
+    peer("Surprise SVD++", "surprise", "SVDpp"),
+    peer("Surprise SVD++, tuned", "surprise", "SVDpp", **SVDPP),
+    peer("LensKit item-kNN", "lenskit", "ItemKNN"),
+    peer("LensKit biased MF", "lenskit", "BiasedMF"),
+    peer("cmfrec, implicit, k=40", "cmfrec", "CMF", **CMF_40_IMPLICIT),
+    peer("cmfrec, implicit, k=100", "cmfrec", "CMF", CMF_1M, **CMF_100),
+    peer("cmfrec, implicit and attributes, k=40", "cmfrec", "Described", **CMF_40_BOTH),
+    peer("cmfrec, implicit and attributes, k=100", "cmfrec", "Described", CMF_1M, **CMF_100),
+    peer("myFM", "myfm", "Regressor", **MYFM),
+    peer("myFM ordered probit", "myfm", "OrderedProbit", **MYFM),
+    peer("myFM, implicit", "myfm", "Relational", **MYFM),
+    peer("myFM ordered probit, implicit", "myfm", PROBIT, **MYFM),
+    peer("myFM, implicit and attributes", "myfm", "Relational", **ATTRIBUTES),
+    peer("myFM ordered probit, implicit and attributes", "myfm", PROBIT, **ATTRIBUTES),
 )
 #: What is not measured unless ``--slow`` asks for it, and why.
 SLOW = {
-    (
-        "Surprise SVD++, tuned",
-        "ml-1m",
-    ): "about 16 minutes a fit, by its times on MovieLens 100K; not run"
+    ("Surprise SVD++, tuned", "ml-1m"): "about 16 minutes a fit, by its times on MovieLens 100K; "
+    "not run"
 }
 
 
 @dataclass(frozen=True)
 class Published:
-    """Figures of a paper, with its digits: RMSE, and MAE if given, by data set and split."""
+    """Figures of a paper, with its digits: RMSE, and MAE if given, on two splits."""
 
     method: str
     paper: str
-    venue: str
-    year: int
-    figures: Mapping[tuple[str, str], tuple[str, str]]
+    #: MovieLens 100K, u1, and MovieLens 1M, 90/10.
+    first_fold: tuple[str, str] = (ABSENT, ABSENT)
+    tenth: tuple[str, str] = (ABSENT, ABSENT)
 
 
-U1, TENTH = ("ml-100k", "u1"), ("ml-1m", "90/10")
+GCMC = "van den Berg, Kipf and Welling, Graph Convolutional Matrix Completion (arXiv 2017)"
 PUBLISHED = (
     # The MAE is given beside the authors' code.
     Published(
-        *("GLocal-K", "Han et al., GLocal-K: Global and Local Kernels for Recommender Systems"),
-        *("CIKM", 2021),
-        {U1: ("0.8889", "0.6950"), TENTH: ("0.8227", "0.6421")},
+        "GLocal-K",
+        "Han et al., GLocal-K: Global and Local Kernels for Recommender Systems (CIKM 2021)",
+        ("0.8889", "0.6950"),
+        ("0.8227", "0.6421"),
     ),
     Published(
-        *("SparseFC", "Muller, Martel and Indiveri, Kernelized Synaptic Weight Matrices"),
-        *("ICML", 2018),
-        {TENTH: ("0.824", ABSENT)},
+        "SparseFC",
+        "Muller, Martel and Indiveri, Kernelized Synaptic Weight Matrices (ICML 2018)",
+        tenth=("0.824", ABSENT),
     ),
     Published(
-        *("CF-NADE", "Zheng et al., A Neural Autoregressive Approach to Collaborative Filtering"),
-        *("ICML", 2016),
-        {TENTH: ("0.829", ABSENT)},
+        "CF-NADE",
+        "Zheng et al., A Neural Autoregressive Approach to Collaborative Filtering (ICML 2016)",
+        tenth=("0.829", ABSENT),
     ),
     Published(
-        *("I-AutoRec", "Sedhain et al., AutoRec: Autoencoders Meet Collaborative Filtering"),
-        *("WWW", 2015),
-        {TENTH: ("0.831", ABSENT)},
+        "I-AutoRec",
+        "Sedhain et al., AutoRec: Autoencoders Meet Collaborative Filtering (WWW 2015)",
+        tenth=("0.831", ABSENT),
     ),
-    Published(
-        *("GC-MC", "van den Berg, Kipf and Welling, Graph Convolutional Matrix Completion"),
-        *("arXiv", 2017),
-        {U1: ("0.910", ABSENT), TENTH: ("0.832", ABSENT)},
-    ),
-    Published(
-        *("GC-MC, attributes", "the same"),
-        *("arXiv", 2017),
-        {U1: ("0.905", ABSENT)},
-    ),
+    Published("GC-MC", GCMC, ("0.910", ABSENT), ("0.832", ABSENT)),
+    Published("GC-MC, attributes", "the same (arXiv 2017)", ("0.905", ABSENT)),
     Published(
         "IGMC",
-        "Zhang and Chen, Inductive Matrix Completion Based on Graph Neural Networks",
-        *("ICLR", 2020),
-        {U1: ("0.905", ABSENT), TENTH: ("0.857", ABSENT)},
+        "Zhang and Chen, Inductive Matrix Completion Based on Graph Neural Networks (ICLR 2020)",
+        ("0.905", ABSENT),
+        ("0.857", ABSENT),
     ),
 )
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    add_peer_arguments(parser, METHODS, repeats=N_SPLITS)
+    comparison.add_peer_arguments(parser, METHODS, repeats=N_SPLITS)
     parser.set_defaults(timeout=1200.0, budget=float("inf"))
     parser.add_argument("--data", nargs="+", default=list(SPLITS), choices=SPLITS)
     parser.add_argument("--slow", action="store_true", help="also what takes too long")
 
 
 def main(args: Namespace) -> None:
-    store, machine = open_store(args, "described", METHODS), []
+    store, machine = comparison.open_store(args, "described", METHODS), []
     if not args.markdown:
         if args.quick:
             args.data, args.repeats = ["ml-100k"], 1
         tasks = [Task("described", data, SPLITS[data]) for data in args.data]
-        methods = choose_methods(METHODS, args)
+        methods = comparison.choose_methods(METHODS, args)
         cells = interleave(methods, tasks, args.threads[:1], args.repeats)
-        records = measure(args, store, cells if args.slow else skip_slow(cells))
-        machine = [describe_machine(records)]
+        records = comparison.measure(args, store, cells if args.slow else skip_slow(cells))
+        machine = [comparison.describe_machine(records)]
     # What earlier runs have measured is in the tables too.
     parts = tables(newest_records(store, "described"))
     publish(args.out / "state-of-the-art.md", [*parts, *machine])
@@ -192,7 +156,7 @@ def skip_slow(cells: Iterable[Cell]) -> Iterator[Cell]:
 
 def tables(records: Iterable[Record]) -> list[str]:
     """Return a table for each data set that has been measured, then that of published figures."""
-    rows = summarise(records)
+    rows = comparison.summarise(records)
     measured = [data for data in SPLITS if any(row.data == data for row in rows)]
     parts = [f"## {TITLES[data]}\n\n{errors_table(rows, data)}" for data in measured]
     return [*parts, NOTE, f"## Published\n\n{published_table()}"]
@@ -224,10 +188,5 @@ def errors_table(rows: Iterable[Row], data: str) -> str:
 def published_table() -> str:
     """Return the published figures with their papers."""
     heads = ["method", "paper", "MovieLens 100K, u1: RMSE", "MAE", "MovieLens 1M, 90/10: RMSE"]
-    lines = []
-    for one in PUBLISHED:
-        cells = [one.method, f"{one.paper} ({one.venue} {one.year})"]
-        for split in (U1, TENTH):
-            cells += one.figures.get(split, (ABSENT, ABSENT))
-        lines.append(cells)
+    lines = [[one.method, one.paper, *one.first_fold, *one.tenth] for one in PUBLISHED]
     return make_table([*heads, "MAE"], lines)

@@ -4,25 +4,22 @@
 interrupted, or killed, resumes when the same command is given again.
 """
 
-import json
 import math
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 from studies.harness import Cell, Store, Values, run
 from studies.harness.cell import MEASURES
 from studies.harness.markdown import make_table
 from studies.harness.progress import format_duration, show_nothing, show_progress
 from studies.harness.running import find
-from studies.thesis.exhibit import Exhibit, Scale, cells_of, exhibits
+from studies.thesis.exhibit import Scale, cells_of, exhibits
 from studies.thesis.report import format_value, write_report
 
-RESULTS = Path("results")
-SCALES: tuple[Scale, ...] = get_args(Scale)
 INTERRUPTED = 130
 #: Numbers that differ by less than this share of themselves agree: sums may be added up in another
 #: order on another processor.
@@ -32,40 +29,31 @@ TOLERANCE = 1e-6
 def add_arguments(parser: ArgumentParser) -> None:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
-    def add(name: str, main: Any) -> ArgumentParser:
-        words = main.__doc__
-        command = commands.add_parser(name, help=words.splitlines()[0], description=words)
-        command.set_defaults(command=main)
-        command.add_argument(
-            "--out", type=Path, default=RESULTS, metavar="FOLDER", help="where cells are stored"
-        )
-        command.add_argument("--json", action="store_true", help="print JSON")
-        return command
+    def add(name: str, command: Callable[[Namespace], int]) -> ArgumentParser:
+        words = command.__doc__ or ""
+        added = commands.add_parser(name, help=words.splitlines()[0], description=words)
+        added.set_defaults(command=command)
+        out = {"metavar": "FOLDER", "help": "where cells are stored (default: results)"}
+        added.add_argument("--out", type=Path, default=Path("results"), **out)
+        return added
 
-    listing = add("list", list_exhibits)
-    listing.add_argument("names", nargs="*", metavar="NAME", help="tables and figures")
+    listing, running = add("list", list_exhibits), add("run", run_exhibits)
+    for one in (listing, running):
+        one.add_argument("names", nargs="*", metavar="NAME", help="tables and figures")
     listing.add_argument("--cells", action="store_true", help="list single cells, with their keys")
-
-    running = add("run", run_exhibits)
-    running.add_argument("names", nargs="*", metavar="NAME", help="tables and figures")
     running.add_argument("--all", action="store_true", help="all tables and figures")
     running.add_argument("--jobs", type=int, default=-1, help="cells side by side; -1: all cores")
-    running.add_argument(
-        "--backend", metavar="NAME", help="joblib's: loky, threading, multiprocessing or dask"
-    )
+    backends = "joblib's: loky, threading, multiprocessing or dask"
+    running.add_argument("--backend", metavar="NAME", help=backends)
     running.add_argument("--again", action="store_true", help="run also what has been run before")
     running.add_argument("--quiet", action="store_true", help="show no progress")
-
     reporting = add("report", report_exhibits)
-    reporting.add_argument(
-        "--to", type=Path, metavar="FILE", help="the Markdown file (default: report.md in --out)"
-    )
+    file = "the Markdown file (default: report.md in --out)"
+    reporting.add_argument("--to", type=Path, metavar="FILE", help=file)
     for one in (running, reporting):
         one.add_argument("--quick", action="store_true", help="a coarse version, in minutes")
-
-    add("check", check_cell).add_argument(
-        "key", metavar="KEY", help="a cell's key, or enough of it to be unique"
-    )
+    key = "a cell's key, or enough of it to be unique"
+    add("check", check_cell).add_argument("key", metavar="KEY", help=key)
 
 
 def main(args: Namespace) -> int:
@@ -80,56 +68,27 @@ def main(args: Namespace) -> int:
 
 def list_exhibits(args: Namespace) -> int:
     """List the tables and figures, how many cells each needs, and how many have been run."""
-    store, found = Store(args.out), exhibits(args.names)
-    if args.json:
-        rows = [_list_cells(one, store) if args.cells else _count(one, store) for one in found]
-        _print_json({"folder": args.out, "exhibits": rows})
-    elif args.cells:
-        cells = [(one.name, cell) for one in found for cell in _list_cells(one, store)["cells"]]
-        lines = (
-            [
-                cell["key"],
-                name,
-                f"{cell['seconds']:.2f}" if cell["done"] else "not run",
-                f"{cell['measure']}: {format_value(cell['settings'])}",
-            ]
-            for name, cell in cells
-        )
-        print(make_table(("key", "exhibit", "seconds", "cell"), lines, words=4))
+    store, rows = Store(args.out), []
+    for one in exhibits(args.names):
+        quick, full = one.cells("quick"), one.cells("full")
+        if args.cells:
+            for key, cell in {cell.key: cell for cell in (*quick, *full)}.items():
+                seconds = store.seconds(cell)
+                took = "not run" if seconds is None else f"{seconds:.2f}"
+                settings = format_value(cell.settings)
+                rows.append([key, one.name, took, f"{cell.measure}: {settings}"])
+        else:
+            counts = (
+                f"{sum(cell in store for cell in cells):,} of {len(cells):,}"
+                for cells in (quick, full)
+            )
+            rows.append([one.name, str(one.chapter), one.kind, one.title, *counts])
+    if args.cells:
+        print(make_table(("key", "exhibit", "seconds", "cell"), rows, words=4))
     else:
-        shares = (
-            [one.name, str(one.chapter), one.kind, one.title]
-            + [f"{counts['done']:,} of {counts['cells']:,}" for counts in counted]
-            for one in found
-            for counted in [[_count(one, store)[scale] for scale in SCALES]]
-        )
-        print(make_table(("name", "chapter", "kind", "title", *SCALES), shares, words=4))
+        print(make_table(("name", "chapter", "kind", "title", "quick", "full"), rows, words=4))
         print("\nCells that have been run, of those that each scale needs.")
     return 0
-
-
-def _count(exhibit: Exhibit, store: Store) -> dict[str, Any]:
-    counts: dict[str, Any] = {}
-    for scale in SCALES:
-        wanted = exhibit.cells(scale)
-        counts[scale] = {"cells": len(wanted), "done": sum(cell in store for cell in wanted)}
-    facts = {name: getattr(exhibit, name) for name in ("name", "chapter", "kind", "title")}
-    return {**facts, **counts}
-
-
-def _list_cells(exhibit: Exhibit, store: Store) -> dict[str, Any]:
-    wanted = {cell.key: cell for scale in SCALES for cell in exhibit.cells(scale)}
-    cells = [
-        {
-            "key": key,
-            "measure": cell.measure,
-            "settings": dict(cell.settings),
-            "done": cell in store,
-            "seconds": store.seconds(cell),
-        }
-        for key, cell in wanted.items()
-    ]
-    return {"name": exhibit.name, "cells": cells}
 
 
 def run_exhibits(args: Namespace) -> int:
@@ -145,34 +104,20 @@ def run_exhibits(args: Namespace) -> int:
         raise ValueError("--jobs 0 would run nothing; give at least 1, or -1 for all cores.")
     scale: Scale = "quick" if args.quick else "full"
     cells, store = cells_of(exhibits(args.names), scale), Store(args.out)
-    before = len(store.records)
+    watcher, before = show_nothing if args.quiet else show_progress, len(store.records)
+    options = {"n_jobs": args.jobs, "backend": args.backend, "again": args.again}
     try:
-        summary = run(
-            cells,
-            store,
-            scale,
-            n_jobs=args.jobs,
-            backend=args.backend,
-            again=args.again,
-            watcher=show_nothing if args.quiet else show_progress,
-        )
+        summary = run(cells, store, scale, watcher=watcher, **options)
     except KeyboardInterrupt:
         new = _format_count(len(store.records) - before, "new cell")
-        print(
-            f"studies: interrupted; {args.out} has {new}. The same command resumes from there.",
-            file=sys.stderr,
-        )
+        words = f"interrupted; {args.out} has {new}. The same command resumes from there."
+        print(f"studies: {words}", file=sys.stderr)
         return INTERRUPTED
-    if args.json:
-        facts = {"folder": args.out, "done": summary.done, "kept": summary.kept}
-        failures = dict(summary.failures.most_common())
-        _print_json({**facts, "seconds": summary.seconds, "failures": failures})
-    else:
-        took = f" in {format_duration(summary.seconds)}" if summary.done else ""
-        done = _format_count(summary.done, "cell")
-        print(f"{done} run{took}, {summary.kept:,} kept from before.")
-        for reason, number in summary.failures.most_common():
-            print(f"{_format_count(number, 'cell')} could not be run: {' '.join(reason.split())}")
+    took = f" in {format_duration(summary.seconds)}" if summary.done else ""
+    done = _format_count(summary.done, "cell")
+    print(f"{done} run{took}, {summary.kept:,} kept from before.")
+    for reason, number in summary.failures.most_common():
+        print(f"{_format_count(number, 'cell')} could not be run: {' '.join(reason.split())}")
     return 1 if summary.failures else 0
 
 
@@ -187,22 +132,9 @@ def report_exhibits(args: Namespace) -> int:
     scale: Scale = "quick" if args.quick or only_quick else "full"
     file = args.to or args.out / "report.md"
     sections = write_report(exhibits(), store, scale, file)
-    if args.json:
-        found = {
-            one.name: {
-                "outcome": one.outcome,
-                "why": one.why,
-                "cells": len(one.cells),
-                "done": one.done,
-                "seconds": one.seconds,
-            }
-            for one in sections
-        }
-        _print_json({"file": file, "scale": scale, "exhibits": found})
-    else:
-        rows = ([one.name, one.outcome, one.count, one.why.replace("|", "/")] for one in sections)
-        print(make_table(("name", "verdict", "cells", "why"), rows, words=4))
-        print(f"\n{file}")
+    rows = ([one.name, one.outcome, one.count, one.why.replace("|", "/")] for one in sections)
+    print(make_table(("name", "verdict", "cells", "why"), rows, words=4))
+    print(f"\nThe {scale} version is in\n{file}")
     return 1 if any(one.failure for one in sections) else 0
 
 
@@ -218,26 +150,18 @@ def check_cell(args: Namespace) -> int:
         raise ValueError(f"The cell {cell.key} could not be run: {finding.failure}")
     values = compare_values(store.values(cell) or {}, finding.values)
     agree = all(one.agrees for one in values)
-    if args.json:
-        rows = {
-            one.name: {"stored": one.stored, "found": one.found, "agrees": one.agrees}
-            for one in values
-        }
-        facts = {"key": cell.key, "measure": cell.measure, "settings": cell.settings}
-        _print_json({**facts, "agree": agree, "values": rows})
-    else:
-        lines = (
-            [
-                one.name,
-                _shorten(one.stored),
-                _shorten(one.found),
-                "a time" if one.is_time else "agrees" if one.agrees else "differs",
-            ]
-            for one in values
-        )
-        print(f"{cell.key}: {cell.measure}, {format_value(cell.settings)}\n")
-        print(make_table(("value", "stored", "now", ""), lines))
-        print("\nThey agree." if agree else "\nThey differ.")
+    lines = (
+        [
+            one.name,
+            _shorten(one.stored),
+            _shorten(one.found),
+            "a time" if one.is_time else "agrees" if one.agrees else "differs",
+        ]
+        for one in values
+    )
+    print(f"{cell.key}: {cell.measure}, {format_value(cell.settings)}\n")
+    print(make_table(("value", "stored", "now", ""), lines))
+    print("\nThey agree." if agree else "\nThey differ.")
     return 0 if agree else 1
 
 
@@ -313,7 +237,6 @@ def _agree(first: Any, second: Any) -> bool:
 
 
 def _open_filled(folder: Path) -> Store:
-    """Return what is in the folder, which must be something."""
     store = Store(folder)
     if not store.runs:
         raise ValueError(
@@ -324,11 +247,6 @@ def _open_filled(folder: Path) -> Store:
 
 
 def _format_count(number: int, noun: str) -> str:
-    """Write a number of things.
-
-    >>> _format_count(1, "cell"), _format_count(1200, "cell")
-    ('1 cell', '1,200 cells')
-    """
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
@@ -343,7 +261,3 @@ def _shorten(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.8g}"
     return "none" if value is None or value in ([], {}) else str(value)
-
-
-def _print_json(value: Any) -> None:
-    print(json.dumps(value, indent=2, default=str))

@@ -2,10 +2,6 @@
 
 Files in ``data/`` keep the numbers as printed.  Where one is wrong, or cannot be right, the file
 lists it as a `Slip`: where it stands, what is printed, what is right (if that is known), and why.
-
->>> table = published("grople")
->>> table.at("accuracy", "corel5k", "GroPLE").mean
-0.151
 """
 
 import json
@@ -95,7 +91,6 @@ class PublishedTable:
 
     @property
     def measures(self) -> tuple[str, ...]:
-        """The measures, in the order of the thesis."""
         return tuple(self.higher_is_better)
 
     def at(self, measure: str, dataset: str, method: str) -> PublishedFigure | None:
@@ -130,21 +125,13 @@ class PublishedTable:
 def published(name: str) -> PublishedTable:
     """Return a table of results of the thesis.
 
-    Parameters
-    ----------
-    name : {"nmae", "mae-rmse", "mlc-hmf", "grople"}
-        The NMAE of ten methods under weak and strong generalisation (chapter 3; the "measures" are
-        ``"weak"`` and ``"strong"``); MAE and RMSE of three (chapter 4); six measures of seven
-        methods on twelve sets of labels (chapter 5); four of eight on twelve (chapter 6).  Measures
-        of labels are named as in `marginmf.metrics.labels_report`, and sets of labels as in
-        `marginmf.datasets`, as far as they are there.
+    ``"nmae"`` has ten methods under weak and strong generalisation, which are its "measures"
+    (chapter 3), ``"mae-rmse"`` three methods (chapter 4), ``"mlc-hmf"`` six measures of seven
+    methods on twelve label sets (chapter 5), ``"grople"`` four of eight on twelve (chapter 6).
+    Measures of labels are named as in `marginmf.metrics.labels_report`.
 
-    Examples
-    --------
     >>> published("nmae").at("weak", "MovieLens", "HMF")
     PublishedFigure(mean=0.4019, std=0.0044, rank=None, bold=True)
-    >>> print(published("grople").at("accuracy", "bookmarks", "BSVM"))
-    None
     """
     content, slips = read(name, TABLES)
     ranks, bold = content.get("rank"), content.get("bold")
@@ -208,10 +195,8 @@ def published_datasets(of: str, *, corrected: bool = False) -> dict[str, dict[st
 
     With ``corrected``, what is right stands in place of what is printed, where that is known.
 
-    >>> published_datasets("ratings")["MovieLens 1M"]["items"]
-    3900
-    >>> published_datasets("ratings", corrected=True)["MovieLens 1M"]["items"]
-    3706
+    >>> [published_datasets("ratings", corrected=c)["MovieLens 1M"]["items"] for c in (False, True)]
+    [3900, 3706]
     """
     content, slips = read(of, DATASETS, "-datasets")
     sizes: dict[str, dict[str, Any]] = (correct(content, slips) if corrected else content)[
@@ -238,21 +223,14 @@ class WorkedExample:
 
 
 def worked_example(name: str, *, corrected: bool = False) -> WorkedExample:
-    """Return a worked example of chapter 3.
+    """Return a worked example of chapter 3, with what is right in place of slips if wanted.
 
-    Parameters
-    ----------
-    name : {"likes", "stars", "hierarchy"}
-        ``"likes"``: two levels, 7 x 7, with ``Y``, ``U``, ``V``, ``threshold``, ``scores``,
-        ``hinge`` and ``smooth_hinge``.  ``"stars"``: five levels, 10 x 10, with ``Y``, ``U``,
-        ``V``, ``thresholds``, ``scores`` and ``loss_of_y13``.  ``"hierarchy"``: HMF, 5 x 7, with
-        ``Y``, ``completed`` and four ``stages``, each with ``Y``, ``U``, ``V``, ``predicted``,
-        ``negative`` (the entries predicted -1; 47 is row 4, column 7) and ``completed`` so far.
-    corrected : bool
-        Put what is right in place of what is printed.
+    ``"likes"``: two levels, 7 x 7, with ``Y``, ``U``, ``V``, ``threshold``, ``scores``, ``hinge``
+    and ``smooth_hinge``.  ``"stars"``: five levels, 10 x 10, with ``Y``, ``U``, ``V``,
+    ``thresholds``, ``scores`` and ``loss_of_y13``.  ``"hierarchy"``: HMF, 5 x 7, with ``Y``,
+    ``completed`` and four ``stages``, each with ``Y``, ``U``, ``V``, ``predicted``, ``negative``
+    (the entries predicted -1; 47 is row 4, column 7) and ``completed`` so far.
 
-    Examples
-    --------
     >>> example = worked_example("likes")
     >>> example["Y"].shape, example["threshold"], float(example["hinge"][0, 6])
     ((7, 7), 0.1, 0.0)

@@ -50,12 +50,10 @@ class Section:
 
     @property
     def name(self) -> str:
-        """What the exhibit is asked for by."""
         return self.exhibit.name
 
     @property
     def outcome(self) -> str:
-        """The verdict in a word or two, or what there is instead."""
         if self.failure:
             return "not shown"
         if self.verdict:
@@ -66,7 +64,6 @@ class Section:
 
     @property
     def why(self) -> str:
-        """Why that is the outcome."""
         if self.failure:
             return f"It could not be shown. {self.failure}"
         found = self.verdict.why if self.verdict else ""
@@ -79,7 +76,6 @@ class Section:
 
     @property
     def time(self) -> str:
-        """How long the cells took, if any were run."""
         return format_duration(self.seconds) if self.done else ""
 
     @property
@@ -115,19 +111,6 @@ def write_report(
 
     The same store gives the same bytes.  Exhibits of which no cell has been run say so; one that
     cannot be shown says why, and the others are there all the same.
-
-    Examples
-    --------
-    >>> from tempfile import TemporaryDirectory
-    >>> class Own(Exhibit):
-    ...     name, chapter, title = "own", 3, "An example"
-    ...     def blocks(self, store, scale):
-    ...         return [Verdict("reproduced", "Both are 2."), Text("One and one.")]
-    >>> with TemporaryDirectory() as folder:
-    ...     file = Path(folder) / "report.md"
-    ...     [section] = write_report([Own()], Store(Path(folder)), "full", file)
-    ...     print(section.outcome, "One and one." in file.read_text())
-    reproduced True
     """
     sections = [make_section(one, store, scale) for one in exhibits]
     parts = [f"# {TITLE}", summarise(sections), *_introduce(scale), "## Overview"]

@@ -20,7 +20,7 @@ def points() -> dict[str, list[dict[str, object]]]:
     found = [point("ratings", n, 1e-6 * n, 40 * n) for n in (1000, 10_000, 100_000)]
     slow = [point("ratings", n, 9.0, 40 * n, 1) for n in (1000, 10_000, 100_000)]
     quick = [point("ratings", n, 1e-6 * n, 40 * n, 2) for n in (1000, 10_000, 100_000)]
-    return {"points": found + slow + quick, "threads": [], "traces": []}
+    return {"points": found + slow + quick, "threads": []}
 
 
 def cells(table: str, start: str) -> list[str]:
@@ -29,41 +29,19 @@ def cells(table: str, start: str) -> list[str]:
 
 
 def test_laws_go_through_the_medians() -> None:
-    (curve,) = scaling_report.curves(points())
+    (curve,) = scaling_report.find_curves(points())
     assert curve.x == [1000, 10_000, 100_000]
     assert curve.seconds == pytest.approx([1e-3, 1e-2, 1e-1])
     assert curve.ratios == pytest.approx([2.0, 2.0, 2.0])
 
 
 def test_the_exponents_stand_beside_their_goals() -> None:
-    row = cells(scaling_report.tables(points()), "HMF, ratings |")
+    row = cells(scaling_report.parts(points())["exponents"], "HMF, ratings |")
     assert row == [
         "HMF, ratings",
         "1,000 to 100,000",
         *("1.00", "1.00", "1.05", "1.00", "1.00", "2.0"),
     ]
-
-
-def test_memory_is_laid_at_somebodys_door() -> None:
-    trace = {
-        "method": "HMF",
-        "name": "many ratings",
-        "n_ratings": 1000,
-        "n_factors": 10,
-        "n_users": 60,
-        "n_items": 40,
-        "peak_bytes": 30_000,
-        "parameter_bytes": 8000,
-        "sites": {
-            "ratings/data.py:160 < ratings/base.py:78": 12_000,
-            "solvers/vectors.py:56 < solvers/lbfgs.py:67": 8000,
-            "ratings/data.py:1": 2000,
-        },
-    }
-    table = scaling_report.tables({"points": [], "threads": [], "traces": [trace]})
-    assert "1.50 times ratings + parameters" in table
-    assert cells(table, "data container") == ["data container", "0.0", "14.0", "3.50"]
-    assert cells(table, "solver vectors") == ["solver vectors", "0.0", "8.0", "2.00"]
 
 
 def test_threads_are_compared_with_one() -> None:
@@ -73,13 +51,13 @@ def test_threads_are_compared_with_one() -> None:
         for n_jobs, seconds in walls.items()
         for wall in seconds
     ]
-    table = scaling_report.tables({"points": [], "threads": fits, "traces": []})
+    table = scaling_report.parts({"points": [], "threads": fits})["threads"]
     assert cells(table, "HMF, n_jobs=2") == ["HMF, n_jobs=2", "3.00", "0.60"]
 
 
 def test_a_picture_of_the_laws_is_drawn(tmp_path) -> None:
     file = tmp_path / "new" / "scaling.svg"
-    scaling_report.picture(points(), file)
+    scaling_report.draw(points(), file)
     assert "<svg" in file.read_text()
 
 
@@ -93,23 +71,22 @@ def test_gradients_are_shown_as_shares_of_the_plain_loop() -> None:
         "compiler": "",
         "rates": [],
         "loops": [],
-        "kernels": [],
         "gradients": [gradient(64, 13.0), gradient(128, 11.0)],
     }
-    table = roofline.tables(results)
+    table = roofline.parts(results)["gradients"]
     assert cells(table, "ml-1m, HMF") == ["ml-1m, HMF, random start", "13.0 (65%)", "11.0 (55%)"]
     assert "d = 64 yes, 65%; d = 128 no, 55%" in table
 
 
 def test_the_caches_are_known_on_every_system() -> None:
-    sizes = roofline.caches()
+    sizes = roofline.find_caches()
     assert 0 < sizes["L1"] < sizes["L2"] < sizes["L3"]
 
 
 @pytest.mark.parametrize("n_factors", [16, 128])
 def test_the_small_matrix_fits_the_cache(n_factors: int) -> None:
     cache = 512 << 10
-    data = roofline.small(cache, n_factors)
+    data = roofline.make_small(cache, n_factors)
     factors_and_gradients = 2 * 4 * n_factors * (data.n_users + data.n_items)
     assert 0.4 * cache < factors_and_gradients <= 0.5 * cache
     assert 0.1 * cache < 8 * len(data) < 0.3 * cache

@@ -6,7 +6,6 @@ from studies.peers.scaling_report import (
     BYTES_PER_RATING,
     fit_law,
     memory_ratio,
-    needed_bytes,
     upper_half,
 )
 
@@ -59,5 +58,6 @@ def test_what_is_no_law_is_refused(x: list[float], y: list[float], words: str) -
 
 
 def test_memory_is_measured_in_ratings_and_parameters() -> None:
-    assert needed_bytes(10, 4) == 10 * BYTES_PER_RATING + 4
-    assert memory_ratio(3 * needed_bytes(10, 4), 10, 4) == pytest.approx(3.0)
+    needed = 10 * BYTES_PER_RATING + 4
+    point = {"peak_bytes": 3 * needed, "n_ratings": 10, "parameter_bytes": 4}
+    assert memory_ratio(point) == pytest.approx(3.0)
