@@ -189,7 +189,6 @@ def print_row(*cells: object) -> None:
 
 
 def print_header(*names: str) -> None:
-    """Print the head of a table that is not finished yet."""
     print_row(*names)
     print_row(*["---"] * len(names))
 

@@ -30,7 +30,6 @@ PAUSE = 30.0
 
 @contextmanager
 def show_nothing(total: int) -> Iterator[Tell]:
-    """Show nothing."""
     yield lambda finding, remaining: None
 
 

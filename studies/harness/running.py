@@ -177,7 +177,6 @@ class RemainingTime:
             self._learn(Cell(record["measure"], record["settings"]).kind, record["seconds"])
 
     def finish(self, cell: Cell, seconds: float) -> None:
-        """Learn how long a cell took."""
         self.drop(cell)
         self._learn(cell.kind, seconds)
 

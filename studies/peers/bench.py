@@ -57,7 +57,6 @@ class Problem:
     side: Arrays = field(default_factory=dict)
 
     def write(self, folder: Path) -> None:
-        """Write the arrays as the worker reads them."""
         (folder / "tiny").mkdir(parents=True, exist_ok=True)
         np.savez(folder / "train.npz", **self.train)
         np.savez(folder / "test.npz", **self.test)
@@ -133,7 +132,6 @@ def interleave(
 
 
 def group_of(record: Mapping[str, Any]) -> tuple[str, str, str, int]:
-    """Return what repetitions have in common, from a cell's settings or a record."""
     return record["method"], record["data"], record["split"], record["threads"]
 
 
@@ -146,12 +144,10 @@ class Budget:
         self._failed: set[Any] = set()
 
     def permits(self, cell: Cell) -> bool:
-        """Return whether a cell may still be measured."""
         group = group_of(cell.settings)
         return group not in self._failed and self._spent.get(group, 0.0) <= self.seconds
 
     def charge(self, finding: Finding) -> None:
-        """Count the seconds of a cell."""
         group = group_of(finding.cell.settings)
         self._spent[group] = self._spent.get(group, 0.0) + finding.seconds
         if finding.values is None or "error" in finding.values:

@@ -166,7 +166,6 @@ class Row:
 
     @property
     def megabytes(self) -> Spread:
-        """The peak memory."""
         return Spread.of(float(record["peak_bytes"]) / 2**20 for record in self.records)
 
     def error(self, name: str) -> float | None:
@@ -207,7 +206,6 @@ IMPORT: Column = ("import, s", lambda row: f"{row.seconds('wall', 'import').medi
 
 
 def error_column(heading: str, name: str) -> Column:
-    """Return a column of mean errors."""
     return heading, lambda row: format_number(row.error(name))
 
 

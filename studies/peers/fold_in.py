@@ -37,7 +37,6 @@ def timed(task: Any, repeats: int = 1) -> tuple[Any, float]:
 
 
 def split(table: Any, held_out: int, seed: int) -> Any:
-    """Return the rows to train on, to fold in and to test on."""
     protocol = StrongGeneralisation(5000, held_out, n_splits=1, random_state=seed)
     return next(protocol.split(table.pairs))
 

@@ -47,7 +47,6 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def cells_for(data: str, name: str, rule: str) -> list[Cell]:
-    """Return the folds of one entry of the table."""
     method, params = METHODS[name]
     return make_splits(
         "label_measures",

@@ -7,8 +7,6 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Method:
-    """A setting of a library."""
-
     #: As tables and pictures show it.
     name: str
     #: Its environment; empty for ours, which run in the interpreter that runs the study.
@@ -46,12 +44,10 @@ UNREPEATABLE = frozenset({"libmf"})
 def ours(
     name: str, estimator: str, by_data: Any = None, *, kind: str = "Estimator", **options: Any
 ) -> Method:
-    """Return a setting of one of our ratings methods."""
     return Method(name, "", "marginmf", kind, {"estimator": estimator, **options}, by_data or {})
 
 
 def peer(name: str, adapter: str, kind: str, by_data: Any = None, **options: Any) -> Method:
-    """Return a setting of another library."""
     environment = ENVIRONMENT_OF.get(adapter, adapter)
     repeatable = adapter not in UNREPEATABLE
     threaded = adapter not in UNTHREADED

@@ -44,7 +44,6 @@ TINY_RATINGS, TINY_ROWS = 2000, 200
 
 @cache
 def load_table(name: str) -> RatingsTable:
-    """Return a data set, loaded once."""
     return load_ratings(name)
 
 
@@ -118,11 +117,7 @@ def rating_problem(data: str, split: str, seed: int, order: str = "sorted") -> P
 
 
 def _columns(table: RatingsTable, rows: np.ndarray) -> Arrays:
-    return {
-        "users": table.users[rows],
-        "items": table.items[rows],
-        "ratings": table.ratings[rows],
-    }
+    return {"users": table.users[rows], "items": table.items[rows], "ratings": table.ratings[rows]}
 
 
 def described_problem(data: str, split: str, seed: int, order: str = "sorted") -> Problem:

@@ -50,7 +50,6 @@ def main(args: Namespace) -> None:
 
 
 def make_columns(rows: Sequence[Row], baseline: str) -> list[Column]:
-    """Return the columns of the tables."""
     return [
         *(error_column(heading(name), name) for name in ("mae", "nmae", "zero_one")),
         *(error_column("RMSE, integer", "rmse"), error_column("RMSE, real", "rmse_real")),
@@ -105,7 +104,6 @@ def describe_verdict(rows: list[Row]) -> str:
 
 
 def draw_pictures(rows: list[Row], args: Namespace) -> None:
-    """Write a Pareto picture for each error."""
     for error in ERRORS:
         panels = {
             f"{NAMES.get(data, data)}, {split}": shown

@@ -50,7 +50,6 @@ def main(args: Namespace) -> None:
 
 
 def measure(args: Namespace) -> dict[str, Any]:
-    """Measure everything, and write it."""
     sizes, compiler = find_caches(), ""
     results: dict[str, Any] = {"loops": [], "gradients": []}
     try:
@@ -148,7 +147,6 @@ def measure_gradients(
 
 
 def parts(results: dict[str, Any]) -> dict[str, str]:
-    """Return the tables by name."""
     found = {"rates": _rates_table(results)}
     if results["compiler"]:
         found["loops"] = _loops_table(results)

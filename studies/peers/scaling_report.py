@@ -107,7 +107,6 @@ def find_curves(results: dict[str, Any]) -> Iterator[Curve]:
 
 
 def parts(results: dict[str, Any]) -> dict[str, str]:
-    """Return the tables by name."""
     if "large" in results:
         return {"large": _large_table(results["large"])}
     found = {"exponents": _exponents_table(results), "points": _points_table(results)}

@@ -33,7 +33,6 @@ def main(args: Namespace) -> None:
 
 
 def make_columns(rows: list[Row], baseline: str) -> list[Column]:
-    """Return the columns of the tables."""
     columns: list[Column] = []
     for heading, clock in (("seconds", "wall"), ("CPU seconds", "cpu")):
         columns += [

@@ -13,14 +13,15 @@ the mean of predicted distributions; seconds are CPU seconds of a fit and its ca
 import time
 import warnings
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterable
+from contextlib import nullcontext
 from copy import copy
 from typing import Any
 from unittest.mock import patch
 
 import numpy as np
 from scipy.sparse import csr_array
+from sklearn.base import clone
 
 from marginmf.datasets import RatingsTable
 from marginmf.metrics import chance_error
@@ -44,53 +45,36 @@ FIRST = (0, 3, 5, 10)
 FACTORS = (0.3, 0.5, 1.0, 2.0, 4.0)
 MEASURES = ("mae", "zero_one", "rmse_real", "log_loss", "ece")
 HEADS = (*map(heading, MEASURES), "CPU seconds")
-
-Make = Callable[[], Any]
-Case = tuple[str, Make, str]
-
-
-def make(kind: Any, **options: Any) -> Make:
-    """Return how to make an estimator."""
-    return lambda: kind(random_state=0, **options)
-
-
 MODES = (None, "items", "users", "both")
 BOTH = "user item"
-KNOWN: list[Case] = [
-    *((f"MMMF(implicit={mode!r})", make(MMMF, implicit=mode), "") for mode in MODES),
-    *((f"HMF(implicit={mode!r})", make(HMF, implicit=mode), "") for mode in MODES),
-    ("MMMF(), items' features", make(MMMF), "item"),
-    ("MMMF(), users' features", make(MMMF), "user"),
-    ("MMMF(), both features", make(MMMF), BOTH),
-    ("MMMF(implicit='both'), items' features", make(MMMF, implicit="both"), "item"),
-    ("MMMF(implicit='both'), both features", make(MMMF, implicit="both"), BOTH),
-    ("MarginEnsemble(implicit=None)", make(MarginEnsemble, implicit=None), ""),
-    ("MarginEnsemble()", make(MarginEnsemble), ""),
-    ("MarginEnsemble(), items' features", make(MarginEnsemble), "item"),
-    ("MarginEnsemble(), both features", make(MarginEnsemble), BOTH),
-    ("MarginEnsemble(), random raters", make(MarginEnsemble), "random"),
+#: What the features are called, and the first letters of the parameters they are given as.
+FEATURES = {"": "", "item": ", items' features", "user": ", users' features"}
+FEATURES |= {BOTH: ", both features", "random": ", random raters"}
+#: Estimators, and the features that they are given.
+KNOWN = [
+    *((MMMF(implicit=mode), "") for mode in MODES),
+    *((HMF(implicit=mode), "") for mode in MODES),
+    *((MMMF(), features) for features in ("item", "user", BOTH)),
+    *((MMMF(implicit="both"), features) for features in ("item", BOTH)),
+    (MarginEnsemble(implicit=None), ""),
+    *((MarginEnsemble(), features) for features in ("", "item", BOTH, "random")),
 ]
-COLD_CASES: list[Case] = [
-    ("no features: frequencies of levels", BiasOnly, ""),
-    ("MMMF()", make(MMMF), "own"),
-    ("MMMF(implicit='both')", make(MMMF, implicit="both"), "own"),
-    ("HMF(implicit='both')", make(HMF, implicit="both"), "own"),
-    ("MarginEnsemble()", make(MarginEnsemble), "own"),
-    ("ALS(bias=True)", make(ALS, bias=True), "own"),
-    ("PMF(bias=True)", make(PMF, bias=True), "own"),
+COLD_CASES = [
+    *(MMMF(), MMMF(implicit="both"), HMF(implicit="both")),
+    *(MarginEnsemble(), ALS(bias=True), PMF(bias=True)),
 ]
-NEW_USERS: list[Case] = [
-    ("HMF()", make(HMF), ""),
-    ("MMMF()", make(MMMF), ""),
-    ("MMMF(implicit='items')", make(MMMF, implicit="items"), ""),
-    ("MMMF(implicit='both')", make(MMMF, implicit="both"), ""),
-    ("ensemble of 4, implicit=None", make(MarginEnsemble, implicit=None, n_estimators=4), ""),
-    ("ensemble of 4, implicit='items'", make(MarginEnsemble, implicit="items", n_estimators=4), ""),
-    ("ensemble of 4", make(MarginEnsemble, n_estimators=4), ""),
-]
+NEW_USERS = {
+    "HMF()": HMF(),
+    "MMMF()": MMMF(),
+    "MMMF(implicit='items')": MMMF(implicit="items"),
+    "MMMF(implicit='both')": MMMF(implicit="both"),
+    "ensemble of 4, implicit=None": MarginEnsemble(implicit=None, n_estimators=4),
+    "ensemble of 4, implicit='items'": MarginEnsemble(implicit="items", n_estimators=4),
+    "ensemble of 4": MarginEnsemble(n_estimators=4),
+}
 
 
-def features_of(table: RatingsTable) -> dict[str, FeatureTable]:
+def load_features(table: RatingsTable) -> dict[str, FeatureTable]:
     """Return the features that a dataset comes with, by the names of parameters."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # of a film without a year
@@ -112,68 +96,67 @@ def random_raters(data: Ratings, side: Any) -> csr_array:
     return drawn
 
 
-def errors(model: Any, table: RatingsTable, rows: Any) -> dict[str, float]:
-    """Return the errors of a model's distributions."""
+def find_errors(model: Any, table: RatingsTable, rows: Any) -> dict[str, float]:
     distribution = model.predict_proba(table.pairs[rows])
     answers = {"distribution": distribution, "estimate": distribution @ model.levels_}
     return rating_errors(table.ratings[rows], answers, model.levels_)
 
 
-def fitted(make: Make, table: RatingsTable, rows: Any, **features: Any) -> tuple[Any, float]:
+def fit(estimator: Any, table: RatingsTable, rows: Any, **features: Any) -> tuple[Any, float]:
     """Return a fitted, calibrated model, and the CPU seconds that it took."""
     pairs, ratings = table.pairs[rows], table.ratings[rows]
+    model = clone(estimator)
+    if "random_state" in model.get_params():
+        model.set_params(random_state=0)
     begin = time.process_time()
-    model = make().fit(pairs, ratings, **features)
-    model.predict_proba(pairs[:1])
+    model.fit(pairs, ratings, **features).predict_proba(pairs[:1])
     return model, time.process_time() - begin
 
 
-def measure(
-    case: Case, splits: Iterable[tuple[Any, Any]], chosen: dict[str, FeatureTable]
-) -> list[float]:
-    """Return the errors and seconds of a method on MovieLens 100K, averaged over splits."""
-    name, make, wanted = case
+def print_errors(
+    name: str, estimator: Any, splits: Iterable[tuple[Any, Any]], **features: FeatureTable
+) -> None:
+    """Print the errors and seconds of a method on MovieLens 100K, averaged over splits."""
     table, runs = load_table("ml-100k"), []
-    context: AbstractContextManager[Any] = nullcontext()
-    if wanted == "random":
-        context = patch("marginmf.ratings.priors.raters", random_raters)
-    with context:
-        for train, test in splits:
-            if not runs:  # nobody is charged for compilation
-                fitted(make, table, train[:TINY], **chosen)
-            model, seconds = fitted(make, table, train, **chosen)
-            found = errors(model, table, test)
-            runs.append([*(found[measure] for measure in MEASURES), seconds])
+    for train, test in splits:
+        if not runs:  # nobody is charged for compilation
+            fit(estimator, table, train[:TINY], **features)
+        model, seconds = fit(estimator, table, train, **features)
+        found = find_errors(model, table, test)
+        runs.append([*(found[measure] for measure in MEASURES), seconds])
     means = [float(mean) for mean in np.mean(runs, axis=0)]
     print_row(name, *means[:-1], f"{means[-1]:.1f}")
-    return means
 
 
 def section_known(args: Namespace) -> None:
     """MovieLens 100K, 80/20; items have genres and years, users age, gender and occupation."""
     table = load_table("ml-100k")
-    features = features_of(table)
+    features = load_features(table)
     print_header("method", *HEADS)
     splits = [split_rows(table, "80/20", seed) for seed in SEEDS[: args.splits]]
-    for case in KNOWN:
-        chosen = {name: own for name, own in features.items() if name[:4] in case[2].split()}
-        measure(case, splits, chosen)
+    for estimator, wanted in KNOWN:
+        chosen = {name: own for name, own in features.items() if name[:4] in wanted.split()}
+        replaced = patch("marginmf.ratings.priors.raters", random_raters)
+        with replaced if wanted == "random" else nullcontext():
+            print_errors(f"{estimator}{FEATURES[wanted]}", estimator, splits, **chosen)
 
 
 def section_cold(args: Namespace) -> None:
     """MovieLens 100K, a tenth of the items, or of the users, held out with all their ratings."""
     table = load_table("ml-100k")
-    features = features_of(table)
+    features = load_features(table)
     for side, ids in (("item", table.items), ("user", table.users)):
         print_header(f"cold {side}s", *HEADS)
-        splits = [_cold_split(ids, seed) for seed in SEEDS[: args.splits]]
-        for case in COLD_CASES:
-            own = f"{side}_features"
-            measure(case, splits, {own: features[own]} if case[2] else {})
+        splits = [split_cold(ids, seed) for seed in SEEDS[: args.splits]]
+        print_errors("no features: frequencies of levels", BiasOnly(), splits)
+        own = f"{side}_features"
+        for estimator in COLD_CASES:
+            print_errors(str(estimator), estimator, splits, **{own: features[own]})
         print()
 
 
-def _cold_split(ids: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
+def split_cold(ids: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the rows of known ids and of cold ones."""
     known = np.random.default_rng(seed).permutation(np.unique(ids))
     is_cold = np.isin(ids, known[: round(COLD * len(known))])
     return np.flatnonzero(~is_cold), np.flatnonzero(is_cold)
@@ -183,75 +166,73 @@ def section_first_ratings(args: Namespace) -> None:
     """The same without features: MAE of cold ids folded in from their first ratings, at random."""
     table = load_table("ml-100k")
     print_header("method", "cold", *(f"{n} ratings" for n in FIRST))
-    for name, make, _ in NEW_USERS[:3]:
+    for name, estimator in list(NEW_USERS.items())[:3]:
         for side, ids in (("items", table.items), ("users", table.users)):
-            found = []
+            found: list[list[float]] = []
             for seed in SEEDS[: args.splits]:
-                train, cold = _cold_split(ids, seed)
+                train, cold = split_cold(ids, seed)
                 cold = np.random.default_rng(seed).permutation(cold)
                 position = np.argsort(np.argsort(ids[cold], kind="stable"))
                 _, codes, counts = np.unique(ids[cold], return_inverse=True, return_counts=True)
                 nth = position - (np.cumsum(counts) - counts)[codes]
-                model, _ = fitted(make, table, train)
+                model, _ = fit(estimator, table, train)
                 fold_in = model.fold_in if side == "users" else model.fold_in_items
                 found.append([])
                 for n in FIRST:
                     given, asked = cold[nth < n], cold[nth >= FIRST[-1]]
                     new = fold_in(table.pairs[given], table.ratings[given]) if n else model
-                    found[-1].append(errors(new, table, asked)["mae"])
+                    found[-1].append(find_errors(new, table, asked)["mae"])
             print_row(name, side, *map(float, np.mean(found, axis=0)))
 
 
-def strong_split(table: RatingsTable, held_out: int, seed: int) -> tuple[Any, Any, Any]:
+def split_strong(table: RatingsTable, held_out: int, seed: int) -> tuple[Any, Any, Any]:
     """Return rows to train on, to fold in and to test on; who is new depends on the seed alone."""
     protocol = StrongGeneralisation(5000, held_out, n_splits=1, random_state=seed)
     return next(protocol.split(table.pairs))
 
 
-def folded_error(model: Any, table: RatingsTable, given: Any, asked: Any) -> float:
-    """Return the MAE of new users."""
+def find_folded_error(model: Any, table: RatingsTable, given: Any, asked: Any) -> float:
     new = model.fold_in(table.pairs[given], table.ratings[given])
-    return errors(new, table, asked)["mae"]
+    return find_errors(new, table, asked)["mae"]
 
 
 def section_new_users(args: Namespace) -> None:
     """MovieLens 1M, 5,000 users to train on and 1,040 folded in from all but 1 or 5 ratings."""
     table = load_table("ml-1m")
-    chance = chance_error(table.levels)
     names = [f"{measure}, {n} held out" for measure in ("NMAE", "MAE") for n in HELD_OUT]
     print_header("method", "splits", *names, "CPU seconds", "to fold in")
-    for name, make, _ in NEW_USERS:
+    for name, estimator in NEW_USERS.items():
         found, seconds = [], []
         for seed in SEEDS[: args.splits]:
-            splits = [strong_split(table, n, seed) for n in HELD_OUT]
-            model, took = fitted(make, table, splits[0][0])
+            splits = [split_strong(table, n, seed) for n in HELD_OUT]
+            model, took = fit(estimator, table, splits[0][0])
             begin = time.process_time()
-            found.append([folded_error(model, table, *split[1:]) for split in splits])
+            found.append([find_folded_error(model, table, *split[1:]) for split in splits])
             seconds.append([took, (time.process_time() - begin) / len(splits)])
         maes = np.mean(found, axis=0)
-        shown = (f"{mean:.1f}" for mean in np.mean(seconds, axis=0))
-        print_row(name, len(found), *map(float, [*(maes / chance), *maes]), *shown)
+        figures = map(float, [*(maes / chance_error(table.levels)), *maes])
+        print_row(name, len(found), *figures, *(f"{s:.1f}" for s in np.mean(seconds, axis=0)))
 
 
 def section_penalty(args: Namespace) -> None:
     """MAE with reg times a factor, of training users who were held out and of new users."""
     table = load_table("ml-1m")
     print_header("method", "split", "judged on", *(f"{factor:g}" for factor in FACTORS))
-    for name, make, _ in NEW_USERS[:3]:
+    for name, estimator in list(NEW_USERS.items())[:3]:
         for seed in SEEDS[: args.splits]:
-            train, *new = strong_split(table, HELD_OUT[-1], seed)
+            train, *new = split_strong(table, HELD_OUT[-1], seed)
             inner = StrongGeneralisation(1 - JUDGES, HELD_OUT[-1], n_splits=1, random_state=0)
             fewer, *judges = (train[rows] for rows in next(inner.split(table.pairs[train])))
-            model, _ = fitted(make, table, train)
+            model, _ = fit(estimator, table, train)
             # With its penalty, because a path for the model of fewer users would end nearby.
             regs = np.asarray(model.reg_).tolist()
-            other, _ = fitted(lambda m=make, r=regs: m().set_params(reg=r), table, fewer)
+            other, _ = fit(clone(estimator).set_params(reg=regs), table, fewer)
             for who, one, rows in (("training users", other, judges), ("new users", model, new)):
                 found = []
                 for factor in FACTORS:
                     changed = copy(one)
                     changed.reg_ = np.multiply(one.reg_, factor)
-                    found.append(folded_error(changed, table, *rows))
+                    found.append(find_folded_error(changed, table, *rows))
                 print_row(name, seed, who, *found)
 
 

@@ -150,7 +150,6 @@ def main(args: Namespace) -> None:
 
 
 def skip_slow(cells: Iterable[Cell]) -> Iterator[Cell]:
-    """Yield the cells that do not take too long."""
     return (one for one in cells if (one.settings["method"], one.settings["data"]) not in SLOW)
 
 
@@ -186,7 +185,6 @@ def errors_table(rows: Iterable[Row], data: str) -> str:
 
 
 def published_table() -> str:
-    """Return the published figures with their papers."""
     heads = ["method", "paper", "MovieLens 100K, u1: RMSE", "MAE", "MovieLens 1M, 90/10: RMSE"]
     lines = [[one.method, one.paper, *one.first_fold, *one.tenth] for one in PUBLISHED]
     return make_table([*heads, "MAE"], lines)

@@ -17,8 +17,6 @@ BLOCK = 1_000_000
 
 
 class Shape(NamedTuple):
-    """How many users, items, ratings and levels."""
-
     n_users: int
     n_items: int
     n_ratings: int

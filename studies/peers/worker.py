@@ -75,8 +75,6 @@ def _high_water_mark(process: Path) -> int:
 
 
 class Clock:
-    """Wall and CPU seconds of the phases."""
-
     def __init__(self) -> None:
         self.phases: dict[str, dict[str, float]] = {}
 
@@ -89,7 +87,6 @@ class Clock:
 
 
 def versions(packages: tuple[str, ...]) -> dict[str, str]:
-    """Return the versions of packages that are installed here."""
     found = {"python": sys.version.split()[0]}
     for package in packages:
         try:

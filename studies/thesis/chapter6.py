@@ -33,12 +33,10 @@ def label_space_search(n_labels: int) -> list[Grid]:
 
 
 def ridge_search(n_labels: int) -> list[Grid]:
-    """Search the strength of the ridge penalty."""
     return [{"reg": RIDGE_REGS}]
 
 
 def sparse_search(n_labels: int) -> list[Grid]:
-    """Search the strength of the l1 penalty on the feature map."""
     return [{"reg_sparse": SPARSE_REGS}]
 
 

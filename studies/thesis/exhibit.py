@@ -35,7 +35,6 @@ class Exhibit:
     title: str
 
     def points(self, scale: Scale) -> Iterable[tuple[Any, ...]]:
-        """Return the points of the grid."""
         return ()
 
     def cells_at(self, scale: Scale, *point: Any) -> list[Cell]:

@@ -23,7 +23,6 @@ SINGLE, PANEL = (6.4, 4.2), (4.4, 3.6)
 
 
 def losses_figure() -> "Figure":
-    """Draw the two-level losses."""
     return draw_panels([lambda ax: plots.loss_curves(ax=ax)], 1, *SINGLE)
 
 
@@ -144,7 +143,6 @@ def objectives_figure(found: Mapping[str, Sequence[Sequence[float]]]) -> "Figure
 
 
 def two_level_figure(example: WorkedExample) -> "Figure":
-    """Draw the items among the users' lines."""
     draw = partial(plots.item_map, example["V"], example["U"], threshold=example["threshold"])
     return draw_panels([draw], 1, 7.0, 6.0)
 
@@ -162,13 +160,11 @@ def user_views_figure(views: Mapping[str, Values]) -> "Figure":
 
 
 def groups_figure(factors: np.ndarray, groups: np.ndarray) -> "Figure":
-    """Draw the factors of all labels, group by group."""
     model = SimpleNamespace(label_factors_=factors, label_groups_=groups)
     return draw_panels([partial(plots.group_sparsity, model)], 1, *SINGLE)
 
 
 def critical_difference_figure(ranks: Mapping[str, Mapping[str, float]], cd: float) -> "Figure":
-    """Draw a diagram for each measure."""
     height = 1.5 + 0.3 * math.ceil(max(map(len, ranks.values())) / 2)
     draws = [partial(plots.critical_difference, of, cd, title=title) for title, of in ranks.items()]
     return draw_panels(draws, 2, 6.4, height)

@@ -38,7 +38,6 @@ METHODS: Mapping[str, Any] = {
 
 @cache
 def load_table(name: str) -> LabelsTable:
-    """Return a label set, loaded once in a process."""
     return load_labels(name, progress=False)
 
 

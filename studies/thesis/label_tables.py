@@ -58,20 +58,16 @@ class LabelTable:
 
     @property
     def published(self) -> PublishedTable:
-        """The figures of the thesis."""
         return published(self.source)
 
     @property
     def measures(self) -> Sequence[str]:
-        """The measures of the table."""
         return self.published.measures
 
     def higher_is_better(self, measure: str) -> bool:
-        """Whether higher is better."""
         return self.published.higher_is_better[measure]
 
     def cells_at(self, scale: Scale, title: str, name: str) -> list[Cell]:
-        """Return the folds of one candidate on one data set."""
         if (name, title) in self.skipped:
             return []
         return self.folds(scale, title, self.candidates[name])
@@ -106,7 +102,6 @@ class LabelTable:
     def sample(
         self, store: Store, scale: Scale, measure: str, title: str, name: str
     ) -> Sample | None:
-        """Return what a candidate reached on a data set."""
         return find_sample(store, self.cells_at(scale, title, name), pick(measure))
 
     def compare(self, measure: str, title: str, ours: Sample | None) -> tuple[Outcome, str] | None:

@@ -78,13 +78,7 @@ def make_recipe(
 
 
 def make_quantised_ratings(
-    n_users: int,
-    n_items: int,
-    *,
-    n_factors: int,
-    observed: float,
-    noise: float,
-    random_state: int,
+    n_users: int, n_items: int, *, n_factors: int, observed: float, noise: float, random_state: int
 ) -> RatingsTable:
     """Make ratings by quantising the product of normal factors to levels as common as `SHARES`.
 

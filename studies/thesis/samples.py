@@ -107,7 +107,6 @@ def format_figure(mean: float, spread: float | None = None, digits: int = 4) -> 
 
 
 def make_entry(sample: Sample | None, digits: int = 4, best: bool = False, mark: str = "") -> Entry:
-    """Return an entry of a table."""
     if sample is None:
         return Entry("not run")
     spread = sample.spread if len(sample.values) > 1 else None
@@ -174,12 +173,7 @@ def worst_verdict(outcomes: Iterable[Outcome], why: str, cause: str = "") -> Ver
 
 
 def paired_claim(
-    store: Store,
-    first: Sequence[Cell],
-    second: Sequence[Cell],
-    pick: Pick,
-    name: str,
-    other: str,
+    store: Store, first: Sequence[Cell], second: Sequence[Cell], pick: Pick, name: str, other: str
 ) -> str:
     """Say whether a method has smaller errors than another on the splits that both have."""
     pairs = [(store.values(a), store.values(b)) for a, b in zip(first, second, strict=True)]
@@ -216,7 +210,6 @@ class TradeOff:
     error: str
 
     def cells_at(self, method: str, reg: float) -> list[Cell]:
-        """Return the splits of one point."""
         return make_splits(
             "rating_errors",
             self.n_splits,
@@ -227,7 +220,6 @@ class TradeOff:
         )
 
     def cells(self) -> list[Cell]:
-        """Return the cells of all points."""
         return [
             cell
             for method in self.methods

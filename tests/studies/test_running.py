@@ -1,3 +1,5 @@
+"""Runs of cells: what is run, on which workers, what is shown, and how long the rest takes."""
+
 import os
 import signal
 import subprocess
@@ -7,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from studies.harness import Cell, Finding, Store, run
-from studies.harness.running import DEBUG
+from studies.harness import Cell, Finding, Store, progress, run
+from studies.harness.running import DEBUG, RemainingTime
 
 
 def squares(n_cells: int, **settings) -> list[Cell]:
@@ -134,7 +136,7 @@ from test_running import squares
 from studies.harness import Store, run
 
 folder = Path(sys.argv[1])
-cells = squares(30, log=folder / "log", pause=0.1)
+cells = squares(20, log=folder / "log", pause=0.1)
 run(cells, Store(folder), n_jobs=2, backend=sys.argv[2])
 """
 
@@ -155,10 +157,105 @@ def test_a_run_that_is_killed_goes_on_where_it_was(tmp_path: Path, backend: str)
     process.wait()
     time.sleep(0.5)  # a worker may be at its last cell
     kept = {record["settings"]["number"] for record in Store(tmp_path).records.values()}
-    assert 5 <= len(kept) < 30
+    assert 5 <= len(kept) < 20
     before = (tmp_path / "log").read_text().split()
-    summary = in_process(Store(tmp_path), *squares(30, log=tmp_path / "log", pause=0.1))
-    assert (summary.kept, summary.done) == (len(kept), 30 - len(kept))
+    summary = in_process(Store(tmp_path), *squares(20, log=tmp_path / "log", pause=0.1))
+    assert (summary.kept, summary.done) == (len(kept), 20 - len(kept))
     after = (tmp_path / "log").read_text().split()[len(before) :]
-    assert {int(number) for number in after} == set(range(30)) - kept
-    assert len(Store(tmp_path).records) == 30
+    assert {int(number) for number in after} == set(range(20)) - kept
+    assert len(Store(tmp_path).records) == 20
+
+
+def cell(
+    method: str, split: int, data: str = "small", measure: str = "errors", alone=False
+) -> Cell:
+    return Cell(measure, {"data": data, "method": method, "split": split}, alone)
+
+
+def test_nothing_is_known_before_the_first_cell(tmp_path: Path) -> None:
+    pending = [cell("HMF", split) for split in range(3)]
+    remaining = RemainingTime(Store(tmp_path), pending, 1)
+    assert remaining.seconds() is None
+    remaining.drop(pending[0])
+    assert remaining.seconds() is None
+    remaining.finish(pending[1], 4.0)
+    assert remaining.seconds() == pytest.approx(4.0)
+    remaining.finish(pending[2], 8.0)
+    assert remaining.seconds() == 0.0
+
+
+def test_a_cell_takes_as_long_as_those_most_like_it(tmp_path: Path) -> None:
+    pending = [
+        cell("HMF", 1),  # as HMF on the same data: 10
+        cell("ALS", 1),  # as others on the same data: (10 + 2) / 2
+        cell("HMF", 1, data="large"),  # as the same measure: 6
+        cell("HMF", 1, measure="times"),  # as all: 6
+    ]
+    store = Store(tmp_path)
+    store.add(cell("HMF", 0), {}, seconds=10.0)
+    store.add(cell("MMMF", 0), {}, seconds=2.0)
+    assert RemainingTime(store, pending, 1).seconds() == pytest.approx(10 + 6 + 6 + 6)
+
+
+def test_cells_side_by_side_share_the_time_and_lone_ones_do_not(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    store.add(cell("HMF", 0), {}, seconds=8.0)
+    pending = [cell("HMF", 1), cell("HMF", 2), cell("HMF", 3, alone=True)]
+    assert RemainingTime(store, pending, 2).seconds() == pytest.approx(8 * 2 / 2 + 8)
+
+
+def test_a_failure_teaches_nothing(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    store.add(cell("HMF", 0), {}, seconds=8.0)
+    pending = [cell("HMF", 1), cell("HMF", 2)]
+    remaining = RemainingTime(store, pending, 1)
+    remaining.drop(pending[0])
+    assert remaining.seconds() == pytest.approx(8.0)
+
+
+CELL = Cell("errors", {"data": "[bold]ml-100k[/bold]", "split": 1})
+
+
+def tell_of(n_cells: int, watcher, remaining: float | None = 90.0) -> None:
+    with watcher(n_cells) as tell:
+        for _ in range(n_cells):
+            tell(Finding(CELL, {}, 1.0), remaining)
+
+
+def test_without_a_terminal_there_is_a_line_now_and_then(capsys, monkeypatch) -> None:
+    clock = iter(range(0, 1000, 12))
+    monkeypatch.setattr(progress.time, "monotonic", lambda: float(next(clock)))
+    tell_of(6, progress.show_progress)
+    lines = capsys.readouterr().err.splitlines()
+    assert lines == ["3 of 6 cells, about 2 min left", "6 of 6 cells, about 2 min left"]
+
+
+def test_a_time_that_is_not_known_is_not_said(capsys, monkeypatch) -> None:
+    monkeypatch.setattr(progress, "PAUSE", 0.0)
+    tell_of(1, progress.show_progress, remaining=None)
+    assert capsys.readouterr().err == "1 of 1 cells\n"
+
+
+def test_a_short_run_says_nothing(capsys) -> None:
+    tell_of(20, progress.show_progress)
+    tell_of(20, progress.show_nothing)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_on_a_terminal_there_is_a_bar(capsys, monkeypatch) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "120")
+    tell_of(3, progress.show_progress)
+    shown = capsys.readouterr().err
+    assert "3/3" in shown
+    assert "about 2 min left" in shown
+    assert "[bold]ml-100k[/bold]" in shown, "names are not markup"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [(0, "0 s"), (59.4, "59 s"), (59.9, "1 min"), (3599, "1 h 0 min"), (7260, "2 h 1 min")],
+)
+def test_durations(seconds: float, said: str) -> None:
+    assert progress.format_duration(seconds) == said

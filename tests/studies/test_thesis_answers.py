@@ -7,6 +7,7 @@ from thesis_samples import BROKEN, MISSING, SMALL, install, small_cells
 
 from studies.harness import Cell, Store
 from studies.harness import run as run_cells
+from studies.thesis.commands import compare_values
 from studies.thesis.exhibit import Scale
 
 
@@ -129,3 +130,36 @@ def test_a_cell_whose_data_are_gone_cannot_be_checked(thesis, tmp_path: Path) ->
     outcome = thesis("check", cell.key)
     assert outcome.code == 2
     assert outcome.err.startswith(f"studies: The cell {cell.key} could not be run: ")
+
+
+@pytest.mark.parametrize(
+    ("stored", "found", "agrees"),
+    [
+        (0.1, 0.1, True),
+        (0.1, 0.1 + 1e-9, True),
+        (0.1, 0.1001, False),
+        (0.0, 1e-15, True),
+        (3, 3.0, True),
+        ([1.0, [2.0, None]], [1.0, [2.0, None]], True),
+        ([1.0, 2.0], [1.0, 2.1], False),
+        ([1.0, 2.0], [1.0], False),
+        ("HMF", "HMF", True),
+        ("HMF", "ALS", False),
+        (None, 0.5, False),
+        ({}, {}, True),
+        ({"a": {"b": 1}}, {"a": {"b": 2}}, False),
+    ],
+)
+def test_values_agree_but_for_rounding(stored, found, agrees: bool) -> None:
+    assert all(one.agrees for one in compare_values({"value": stored}, {"value": found})) == agrees
+
+
+def test_times_may_differ_wherever_they_are() -> None:
+    stored = {"fit_seconds": 1.0, "inner": {"cpu_seconds": 2.0}}
+    rows = compare_values(stored, {"fit_seconds": 5.0, "inner": {"cpu_seconds": 7.0}})
+    assert all(one.is_time and one.agrees for one in rows)
+
+
+def test_what_only_one_side_has_differs() -> None:
+    assert not all(one.agrees for one in compare_values({"a": 1}, {"a": 1, "b": 2}))
+    assert not all(one.agrees for one in compare_values({"a": 1, "b": 2}, {"a": 1}))

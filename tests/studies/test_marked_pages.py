@@ -1,8 +1,12 @@
+"""Tables between marks on the pages of the documentation."""
+
 import re
 
+from studies.harness import Store
 from studies.harness.machine import ROOT
 from studies.harness.markdown import fill_page
-from studies.peers.performance_page import PAGE
+from studies.peers import performance_page
+from studies.thesis import readme_tables
 
 
 def test_tables_are_put_between_their_marks() -> None:
@@ -18,7 +22,15 @@ def test_filling_again_changes_nothing() -> None:
 
 
 def test_every_mark_on_the_page_is_closed() -> None:
-    page = (ROOT / PAGE).read_text()
+    page = (ROOT / performance_page.PAGE).read_text()
     begun = re.findall(r"<!-- begin (.*?) -->", page)
     assert begun == re.findall(r"<!-- end (.*?) -->", page)
     assert len(begun) == len(set(begun)) > 5
+
+
+def test_the_readme_has_the_figures_that_were_measured() -> None:
+    page = (ROOT / readme_tables.PAGE).read_text()
+    found = readme_tables.tables(Store(ROOT / readme_tables.RESULTS))
+    for name in found:
+        assert f"<!-- begin {name} -->" in page
+    assert fill_page(page, found) == page

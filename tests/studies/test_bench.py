@@ -1,15 +1,16 @@
-"""Whole measurements, each in a process of its own, with libraries made up for the purpose."""
+"""The bench: whole measurements, each in a process of its own, with libraries made up for it."""
 
 import json
 import os
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 import pytest
 
-from studies.harness import Store
+from studies.harness import Finding, Store
 from studies.harness import run as run_cells
-from studies.peers import bench
+from studies.peers import bench, environments
 from studies.peers.bench import (
     Budget,
     Problem,
@@ -20,8 +21,8 @@ from studies.peers.bench import (
     records_of,
 )
 from studies.peers.comparison import summarise
-from studies.peers.environments import Environments
-from studies.peers.methods import Method
+from studies.peers.environments import Environment, Environments, Unavailable
+from studies.peers.methods import RATINGS, Method, choose
 from studies.peers.problems import rating_errors
 
 LIBRARY = """
@@ -175,7 +176,7 @@ def test_cells_of_the_old_format_are_imported(tmp_path):
 def test_the_warm_up_can_be_left_out(tmp_path, library, monkeypatch):
     seen = []
     monkeypatch.setattr(
-        "test_harness.rating_errors",
+        "test_bench.rating_errors",
         lambda true, answers, levels: seen.append(int(answers["runs"])) or {"mae": 0.0},
     )
     run(tmp_path, [library("warm", kind="Mean"), library("cold", kind="Mean", warm_up=False)])
@@ -188,3 +189,152 @@ def test_our_own_adapter_works_from_end_to_end(tmp_path):
     assert 0.0 <= record["errors"]["mae"] <= 1.0
     assert record["errors"]["rmse_real"] < 1.0
     assert "also" in record["phases"]
+
+
+QUICK = Method("quick", "", "marginmf", "Estimator")
+TASK = Task("ratings", "a", "weak")
+SINGLE = Method("single", "surprise", "surprise", "SVD", threaded=False)
+
+
+def test_every_method_has_its_turn_before_any_is_repeated():
+    cells = list(interleave([QUICK, SINGLE], [TASK, replace(TASK, data="b")], [1], 2))
+    turns = [
+        tuple(cell.settings[name] for name in ("repetition", "data", "method")) for cell in cells
+    ]
+    assert turns == [
+        (1, "a", "quick"),
+        (1, "a", "single"),
+        (1, "b", "quick"),
+        (1, "b", "single"),
+        (2, "a", "quick"),
+        (2, "a", "single"),
+        (2, "b", "quick"),
+        (2, "b", "single"),
+    ]
+
+
+def test_what_cannot_thread_is_run_with_one_thread_only():
+    cells = list(interleave([QUICK, SINGLE], [TASK], [1, 2], 1))
+    assert [(c.settings["method"], c.settings["threads"]) for c in cells] == [
+        ("quick", 1),
+        ("single", 1),
+        ("quick", 2),
+    ]
+
+
+def test_what_cannot_thread_is_not_left_out_where_only_threads_are_asked_for():
+    cells = list(interleave([QUICK, SINGLE], [TASK], [2], 1))
+    assert [(c.settings["method"], c.settings["threads"]) for c in cells] == [
+        ("quick", 2),
+        ("single", 1),
+    ]
+
+
+def test_a_method_is_not_repeated_beyond_its_budget_on_that_split():
+    budget = Budget(10.0)
+    here, there = TASK.cell(QUICK, 1, 1), replace(TASK, data="b").cell(QUICK, 1, 1)
+    budget.charge(Finding(here, {}, 6.0))
+    assert budget.permits(here)
+    budget.charge(Finding(here, {}, 6.0))
+    assert not budget.permits(here)
+    assert budget.permits(there)
+
+
+def test_what_failed_is_not_tried_again_on_the_same_split():
+    budget = Budget(10.0)
+    budget.charge(Finding(TASK.cell(QUICK, 1, 1), {"error": "no"}, 0.0))
+    assert not budget.permits(TASK.cell(QUICK, 1, 2))
+    assert budget.permits(TASK.cell(QUICK, 2, 1))
+
+
+def test_names_and_peers_choose_methods():
+    ours = choose(RATINGS, ["none"])
+    assert ours
+    assert all(method.is_ours for method in ours)
+    assert {m.peer for m in choose(RATINGS, ["cornac"])} == {"", "cornac"}
+    assert {m.name for m in choose(RATINGS, ["all"], ["HMF d=8", "libmf"])} == {
+        "HMF d=8",
+        "libmf",
+        "libmf, tuned",
+    }
+    assert len(choose(RATINGS, ["all"])) == len(RATINGS) == len({m.name for m in RATINGS})
+
+
+def test_options_depend_on_the_data():
+    hmf = next(method for method in RATINGS if method.name == "HMF d=16")
+    assert hmf.options_for("ml-1m") == {
+        "estimator": "HMF",
+        "n_factors": 16,
+        "reg": [10, 15, 24, 24],
+    }
+
+
+KNOWN = {
+    "good": Environment(("good==1",)),
+    "java": Environment(("spark==1",), programs=("no-such-program",)),
+}
+
+
+@pytest.fixture
+def installed(monkeypatch):
+    """What is installed, in place of doing it."""
+    calls = []
+
+    def install(place, pins):
+        calls.append(pins)
+        (place / "bin").mkdir()
+        (place / "bin" / "python").touch()
+
+    monkeypatch.setattr(environments, "_install", install)
+    return calls
+
+
+def test_an_environment_is_made_once(tmp_path, installed):
+    paths = {Environments(tmp_path, KNOWN).python("good") for _ in range(2)}
+    assert paths == {str(tmp_path / "good" / "bin" / "python")}
+    assert installed == [("good==1",)]
+
+
+def test_a_changed_pin_makes_it_again(tmp_path, installed):
+    Environments(tmp_path, KNOWN).python("good")
+    Environments(tmp_path, {"good": Environment(("good==2",))}).python("good")
+    assert installed == [("good==1",), ("good==2",)]
+    assert json.loads((tmp_path / "good" / environments.NOTE).read_text())["pins"] == ["good==2"]
+
+
+def test_an_interrupted_installation_leaves_nothing(tmp_path, monkeypatch):
+    def interrupted(place, pins):
+        (place / "half").touch()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(environments, "_install", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        Environments(tmp_path, KNOWN).python("good")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_does_not_install_says_why_and_is_not_tried_again(tmp_path, monkeypatch):
+    tried = []
+
+    def failing(place, pins):
+        tried.append(pins)
+        raise Unavailable("does not install: ERROR: no such version")
+
+    monkeypatch.setattr(environments, "_install", failing)
+    made = Environments(tmp_path, KNOWN)
+    for _ in range(2):
+        with pytest.raises(Unavailable, match="no such version"):
+            made.python("good")
+    assert len(tried) == 1
+
+
+def test_the_reason_is_the_last_line_of_the_installer(tmp_path, monkeypatch):
+    monkeypatch.setattr(environments.sys, "executable", "/bin/false")
+    with pytest.raises(Unavailable, match="does not install: it says nothing"):
+        environments._install(tmp_path, ("x==1",))
+
+
+def test_a_missing_program_is_named(tmp_path, installed):
+    with pytest.raises(Unavailable, match="java needs no-such-program"):
+        Environments(tmp_path, KNOWN).python("java")
+    assert installed == []

@@ -146,29 +146,28 @@ def test_lists_from_likes_leave_out_what_was_rated_low():
 
 def test_our_methods_from_end_to_end(tmp_path, table, monkeypatch):
     hmf = next(family for family in lists.FAMILIES if family.method.name == "HMF()")
-    bias = replace(hmf, method=replace(hmf.method, name="Bias", options={"estimator": "BiasOnly"}))
     tuned = replace(
         hmf,
-        method=replace(hmf.method, name="ALS", options={"estimator": "ALS", "max_iter": 5}),
-        settings=lists.grid(n_factors=(1, 2)),
+        method=replace(hmf.method, name="EASE", options={"estimator": "EASE", "level": 4.0}),
+        settings=lists.grid(reg=(1.0, 100.0)),
     )
     absent = replace(hmf, method=replace(hmf.method, name="None", options={"estimator": "None_"}))
-    families = [bias, tuned, absent]
+    families = [tuned, absent]
     monkeypatch.setattr(lists, "FAMILIES", families)
     assert main(["lists", "--data", "ml-100k", "--out", str(tmp_path)]) == 0
     records = newest_records(Store(tmp_path), "lists")
     tried = {
-        one["options"]["n_factors"]: one["errors"]["ndcg"]
+        one["options"]["reg"]: one["errors"]["ndcg"]
         for one in records
         if one["split"] == INNER_SPLIT
     }
     cells = list(lists.settled_cells(families, "ml-100k", 1, records))
-    assert sorted(tried) == [1, 2]
-    chosen = cells[1].settings["options"]["n_factors"]
+    assert sorted(tried) == [1.0, 100.0]
+    chosen = cells[0].settings["options"]["reg"]
     assert tried[chosen] == max(tried.values())
     table_text, note = lists.tables(records)
-    assert f"best of 2: max_iter=5, n_factors={chosen} |" in table_text
-    assert "| Bias | 0." in table_text
+    assert f"best of 2: reg={chosen} |" in table_text
+    assert "| EASE | 0." in table_text
     assert "None is not measured: AttributeError: module 'marginmf.ratings' has no" in table_text
     assert "nDCG@10" in note
 

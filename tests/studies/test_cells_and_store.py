@@ -1,6 +1,10 @@
+"""Cells, their measures, the store that keeps them, and the machine they were measured on."""
+
 import json
 import math
 import multiprocessing
+import subprocess
+import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -9,8 +13,66 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from studies.harness import Cell, Store
+import marginmf
+from studies.harness import Cell, Store, machine
+from studies.harness.cell import MEASURES, find_measure
 from studies.harness.store import CHUNK
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text() | st.floats(allow_nan=False),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+SETTINGS = st.dictionaries(st.text(), VALUES, max_size=4)
+
+
+def test_a_key_is_the_same_for_ever() -> None:
+    # Stores of earlier versions are found again by it.
+    assert Cell("errors", {"data": "ml-100k", "split": 0}).key == "b6e9ef84417e"
+    assert Cell("errors", {}).key == "067151ab757d"
+
+
+@settings(max_examples=30)
+@given(SETTINGS)
+def test_a_key_survives_the_file(given) -> None:
+    again = json.loads(json.dumps(given))
+    assert Cell("m", given).key == Cell("m", again).key
+    backwards = dict(reversed(given.items()))
+    assert Cell("m", given).key == Cell("m", backwards).key
+
+
+@settings(max_examples=30)
+@given(SETTINGS, SETTINGS)
+def test_other_settings_have_other_keys(first, second) -> None:
+    same = json.dumps(first, sort_keys=True) == json.dumps(second, sort_keys=True)
+    assert (Cell("m", first).key == Cell("m", second).key) == same
+    assert Cell("m", first).key != Cell("n", first).key
+
+
+def test_a_key_does_not_depend_on_the_process() -> None:
+    cell = Cell("errors", {"letters": "äß", "numbers": [1, 0.1, None]})
+    code = (
+        "import sys, json; from studies.harness import Cell\n"
+        "print(Cell(*json.loads(sys.argv[1])).key)"
+    )
+    command = [sys.executable, "-c", code, json.dumps([cell.measure, cell.settings])]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == cell.key
+
+
+def test_whether_it_runs_alone_is_not_part_of_what_it_measures() -> None:
+    assert Cell("m", {}, alone=True).key == Cell("m", {}).key
+
+
+def test_cells_of_the_same_data_and_method_are_of_a_kind() -> None:
+    data = {"n_users": 10, "seed": 0}
+    cells = [Cell("m", {"data": data, "method": "HMF", "split": split}) for split in (1, 2)]
+    assert cells[0].kind == cells[1].kind
+    assert Cell("m", {"data": data, "method": "ALS"}).kind != cells[0].kind
+
+
+def test_words_name_what_is_measured() -> None:
+    assert str(Cell("errors", {"data": "ml-100k", "split": 3, "params": {}})) == "errors ml-100k 3"
 
 
 def cell_of(number: int) -> Cell:
@@ -158,3 +220,35 @@ def test_a_run_says_where_and_with_what(tmp_path: Path) -> None:
     first = json.loads(filled(tmp_path).file.read_text().splitlines()[0])
     assert {"run", "scale", "date", "code", "processor", "python", "version"} <= first.keys()
     assert first["libraries"]["numpy"] == np.__version__
+
+
+@pytest.mark.parametrize("name", sorted(MEASURES))
+def test_every_measure_is_where_it_is_said_to_be(name: str) -> None:
+    assert find_measure(name).__name__ == name
+
+
+def test_measures_of_others_are_found_by_module_and_name() -> None:
+    assert find_measure("sample_measures:square")(number=3) == {"square": 9}
+
+
+def test_an_unknown_measure_is_a_sentence() -> None:
+    with pytest.raises(ValueError, match="There is no measure 'mae'; there are convergence, fit_"):
+        find_measure("mae")
+
+
+def test_a_run_is_described_by_machine_and_versions() -> None:
+    found = machine.describe_run()
+    assert found["version"] == marginmf.__version__
+    assert found["libraries"].keys() == set(machine.LIBRARIES)
+    assert found["cores"] >= 1
+    assert found["date"][4] == "-"
+
+
+def test_without_a_repository_there_is_no_commit(tmp_path: Path) -> None:
+    assert machine.find_commit(tmp_path) is None
+
+
+def test_without_git_there_is_no_commit(monkeypatch, tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert machine.find_commit(tmp_path) is None
