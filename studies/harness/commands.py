@@ -1,6 +1,9 @@
 """What commands share: sections by name, and results of one run as a JSON file."""
 
 import json
+import os
+import subprocess
+import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -38,6 +41,18 @@ def add_result_arguments(parser: ArgumentParser) -> None:
         action="store_true",
         help="measure nothing: print the tables of the last run, for the documentation",
     )
+
+
+def run_module(module: str, *words: str, **variables: str) -> dict[str, Any]:
+    """Run a module in a new process with one thread, and return the JSON that it prints last."""
+    threads = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    command = [sys.executable, "-m", module, *words]
+    environment = {**os.environ, **threads, **variables}
+    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(command[1:])} ended with exit code {done.returncode}.")
+    answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return answer
 
 
 def load_results(args: Namespace, name: str) -> Any:

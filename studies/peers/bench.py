@@ -234,9 +234,7 @@ def show_findings(total: int) -> Iterator[Tell]:
     def tell(finding: Finding, remaining: float | None) -> None:
         one = finding.cell.settings
         threads = "1 thread" if one["threads"] == 1 else f"{one['threads']} threads"
-        what = (
-            f"{one['method']} on {one['data']}, {one['split']}, {threads}, no. {one['repetition']}"
-        )
+        what = f"{one['method']} on {one['data']}, {one['split']}, {threads}"
         found = finding.values or {"error": finding.failure}
         print(f"{what}, no. {one['repetition']}: {_brief(found)}", file=sys.stderr, flush=True)
 

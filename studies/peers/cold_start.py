@@ -8,9 +8,7 @@ one.  ``python -m studies.peers.cold_start METHODS`` fits here and prints JSON.
 
 import gc
 import json
-import os
 import re
-import subprocess
 import sys
 import time
 from argparse import ArgumentParser, Namespace
@@ -23,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from studies.harness.commands import add_result_arguments, load_results, save_results
+from studies.harness.commands import add_result_arguments, load_results, run_module, save_results
 from studies.harness.markdown import make_table
 
 LABEL_METHODS = ("GroPLE", "MLCHMF")
@@ -60,13 +58,7 @@ def measure(args: Namespace) -> dict[str, Any]:
 
 def run(methods: str, cache: str, *options: str) -> dict[str, Any]:
     """Fit in a new process that keeps compiled kernels in a folder, and return what it reports."""
-    environment = {**os.environ, "NUMBA_CACHE_DIR": cache, "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, "-m", "studies.peers.cold_start", methods, *options]
-    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=False)
-    if done.returncode:
-        raise RuntimeError(f"The first fit of {methods} ended with exit code {done.returncode}.")
-    answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return answer
+    return run_module("studies.peers.cold_start", methods, *options, NUMBA_CACHE_DIR=cache)
 
 
 def first_fits(methods: Iterable[str]) -> dict[str, Any]:

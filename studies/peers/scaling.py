@@ -10,9 +10,7 @@ ratings as given are part of it.
 """
 
 import json
-import os
 import resource
-import subprocess
 import sys
 import time
 from argparse import ArgumentParser, Namespace
@@ -25,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from studies.harness.commands import add_result_arguments, load_results, save_results
+from studies.harness.commands import add_result_arguments, load_results, run_module, save_results
 from studies.peers import scaling_report, synthetic
 from studies.peers.synthetic import Shape
 
@@ -120,12 +118,8 @@ def write_ratings(shape: Shape) -> Iterator[str]:
 def measure(folder: str, method: str, shape: Shape, **params: Any) -> dict[str, Any]:
     """Fit in a new process, so that its memory is its own; return all that is known of it."""
     point = {"method": method, "n_jobs": 1, **params}
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-    command = [sys.executable, "-m", "studies.peers.scaling", folder, json.dumps(point)]
-    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=False)
-    if done.returncode:
-        raise RuntimeError(f"The fit of {point} ended with exit code {done.returncode}.")
-    found = {**point, **shape._asdict(), **json.loads(done.stdout.splitlines()[-1])}
+    answer = run_module("studies.peers.scaling", folder, json.dumps(point))
+    found = {**point, **shape._asdict(), **answer}
     print(found, file=sys.stderr, flush=True)
     return found
 

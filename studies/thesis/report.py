@@ -144,11 +144,10 @@ def summarise(sections: Sequence[Section]) -> str:
         by_outcome.pop(outcome, []) for outcome in ("reproduced", "within noise", "not reproduced")
     )
     rest = [one for own in by_outcome.values() for one in own]
-    sentences = [
-        f"Of {len(sections)} tables and figures of Kumar's thesis, {len(good)} are reproduced"
-        f"{f' and {len(near)} more within noise' if near else ''}"
-        f"{f'; {len(rest)} cannot be judged yet' if rest else ''}."
-    ]
+    noise = f" and {len(near)} more within noise" if near else ""
+    unjudged = f"; {len(rest)} cannot be judged yet" if rest else ""
+    reproduced = f"{len(good)} {'is' if len(good) == 1 else 'are'} reproduced{noise}{unjudged}"
+    sentences = [f"Of {len(sections)} tables and figures of Kumar's thesis, {reproduced}."]
     if not bad:
         return f"{sentences[0]} None of the others contradicts it."
     links = [f"[{write_words(one.exhibit.title)}](#{one.name})" for one in bad]

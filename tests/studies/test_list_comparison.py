@@ -1,5 +1,6 @@
 """Top-10 lists: the judge beside a slow oracle, how settings are chosen, and whole measurements."""
 
+import json
 from dataclasses import replace
 from math import log2
 
@@ -10,7 +11,7 @@ from scipy.sparse import csr_array
 from marginmf.datasets import RatingsTable, make_ratings
 from studies.__main__ import main
 from studies.harness import Store
-from studies.peers import lists
+from studies.peers import bench, lists, worker
 from studies.peers.adapters.common import Feedback
 from studies.peers.bench import newest_records
 from studies.peers.problems import INNER_SPLIT, LIST_SPLIT, list_problem, list_quality
@@ -144,6 +145,24 @@ def test_lists_from_likes_leave_out_what_was_rated_low():
     assert found["lists"].tolist() == [[13, -1], [11, -1], [-1, -1]]
 
 
+@pytest.fixture
+def workers_here(monkeypatch):
+    """Workers in this process: the bench's own tests start real ones."""
+
+    def run_worker(python, task, folder, timeout, ours):
+        out = folder / "out"
+        out.mkdir(exist_ok=True)
+        try:
+            worker.measure({**task, "out": str(out)})
+        except Exception as error:
+            raise bench.Failed(f"{type(error).__name__}: {error}") from error
+        answers = dict(np.load(out / "answers.npz")) if "arrays" in task else {}
+        return json.loads((out / "record.json").read_text()), answers
+
+    monkeypatch.setattr(bench, "run_worker", run_worker)
+
+
+@pytest.mark.usefixtures("workers_here")
 def test_our_methods_from_end_to_end(tmp_path, table, monkeypatch):
     hmf = next(family for family in lists.FAMILIES if family.method.name == "HMF()")
     tuned = replace(

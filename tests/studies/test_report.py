@@ -45,7 +45,7 @@ def test_it_opens_with_what_was_reproduced_what_was_not_and_why(report) -> None:
     opening = summarise(report.sections)
     assert opening in report.text
     assert opening == (
-        "Of 5 tables and figures of Kumar's thesis, 1 are reproduced and 1 more within noise; 2 "
+        "Of 5 tables and figures of Kumar's thesis, 1 is reproduced and 1 more within noise; 2 "
         "cannot be judged yet. Not reproduced is [Margins against errors](#trade-off). The "
         "reasons: the protocol gives another figure."
     )

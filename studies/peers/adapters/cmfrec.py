@@ -29,21 +29,13 @@ class CMF:
 class Described(CMF):
     """The same with attributes of users and items."""
 
-    def describe(
-        self,
-        user_ids: np.ndarray,
-        user_features: np.ndarray,
-        item_ids: np.ndarray,
-        item_features: np.ndarray,
-        **groups: np.ndarray,
-    ) -> None:
+    def describe(self, **side: np.ndarray) -> None:
         self.attributes = {
-            name: pd.DataFrame(features).rename(columns=str).assign(**{key: ids})
-            for name, key, ids, features in (
-                ("U", "UserId", user_ids, user_features),
-                ("I", "ItemId", item_ids, item_features),
-            )
-            if len(ids)
+            name: pd.DataFrame(side[f"{kind}_features"])
+            .rename(columns=str)
+            .assign(**{key: side[f"{kind}_ids"]})
+            for name, kind, key in (("U", "user", "UserId"), ("I", "item", "ItemId"))
+            if len(side[f"{kind}_ids"])
         }
 
     def fit(self) -> None:
@@ -51,7 +43,7 @@ class Described(CMF):
 
 
 class Server(CMF):
-    def answer(self, users: np.ndarray, n: np.ndarray) -> dict[str, np.ndarray]:  # type: ignore[override]
+    def answer(self, users: np.ndarray, n: np.ndarray) -> dict[str, np.ndarray]:
         # The rows are sorted by user.
         rated = self.frame["UserId"].to_numpy()
         items, starts = self.frame["ItemId"].to_numpy(), np.searchsorted(rated, users)

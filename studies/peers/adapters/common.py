@@ -84,9 +84,9 @@ def user_item_matrix(users: np.ndarray, items: np.ndarray, ratings: np.ndarray) 
     from scipy.sparse import csr_matrix
 
     rows, columns = Codes(users), Codes(items)
-    places = rows(users)[0], columns(items)[0]
+    codes = rows(users)[0], columns(items)[0]
     shape = len(rows), len(columns)
-    return rows, columns, csr_matrix((ratings.astype(np.float32), places), shape=shape)
+    return rows, columns, csr_matrix((ratings.astype(np.float32), codes), shape=shape)
 
 
 def implicit_matrix(rows: np.ndarray, columns: np.ndarray, shape: tuple[int, int]) -> Any:

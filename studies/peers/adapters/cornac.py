@@ -34,7 +34,7 @@ class MF:
 
 
 class Server(MF):
-    def answer(self, users: np.ndarray, n: np.ndarray) -> dict[str, np.ndarray]:  # type: ignore[override]
+    def answer(self, users: np.ndarray, n: np.ndarray) -> dict[str, np.ndarray]:
         # `recommend` does the same with ids, and takes several times as long over what was seen.
         items, seen = np.array(self.data.item_ids), self.data.csr_matrix
 
@@ -61,7 +61,7 @@ class Lists(Server):
         self.feedback = learned = Feedback(users, items, ratings, self.likes)
         super().prepare(learned.users, learned.items, learned.ones)
 
-    def answer(self, users: np.ndarray, n: np.ndarray) -> dict[str, np.ndarray]:  # type: ignore[override]
+    def answer(self, users: np.ndarray, n: np.ndarray) -> dict[str, np.ndarray]:
         known = np.isin(users, self.feedback.users)  # someone who likes nothing is not known
         found = super().answer(users[known], n + self.feedback.n_more)
         return self.feedback.lists(users, found["users"], found["items"], int(n))

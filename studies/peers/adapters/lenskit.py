@@ -53,7 +53,7 @@ class ItemKNN(BiasedMF):
 class Server(BiasedMF):
     """The ten best of what a user has not rated."""
 
-    def answer(self, users: np.ndarray, n: np.ndarray) -> dict[str, np.ndarray]:  # type: ignore[override]
+    def answer(self, users: np.ndarray, n: np.ndarray) -> dict[str, np.ndarray]:
         found = recommend(self.pipeline, users.tolist(), n=int(n), n_jobs=1).to_df()
         return {"users": found["user_id"].to_numpy(), "items": found["item_id"].to_numpy()}
 

@@ -26,8 +26,8 @@ class Estimator:
         **options: Any,
     ) -> None:
         if member is not None:
-            options["members"] = [_made(**member)]
-        made = _made(estimator, **options)
+            options["members"] = [make_estimator(**member)]
+        made = make_estimator(estimator, **options)
         free = {"n_jobs": threads, "random_state": 0, "calibrate": calibrated}
         self.model = made.set_params(
             **{name: value for name, value in free.items() if name in made.get_params()}
@@ -59,22 +59,18 @@ class Estimator:
 class Described(Estimator):
     """The same with attributes of users and items."""
 
-    def describe(
-        self,
-        user_ids: np.ndarray,
-        user_features: np.ndarray,
-        item_ids: np.ndarray,
-        item_features: np.ndarray,
-        **groups: np.ndarray,
-    ) -> None:
-        tables = {"user": (user_ids, user_features), "item": (item_ids, item_features)}
-        self.tables = {f"{side}_features": table for side, table in tables.items() if len(table[0])}
+    def describe(self, **side: np.ndarray) -> None:
+        self.tables = {
+            f"{kind}_features": (side[f"{kind}_ids"], side[f"{kind}_features"])
+            for kind in ("user", "item")
+            if len(side[f"{kind}_ids"])
+        }
 
     def fit(self) -> None:
         self.model.fit(self.pairs, self.ratings, **self.tables)
 
 
-def _made(estimator: str, **options: Any) -> Any:
+def make_estimator(estimator: str, **options: Any) -> Any:
     return getattr(marginmf.ratings, estimator)(**options)
 
 
@@ -84,11 +80,11 @@ class Server(Estimator):
     def __init__(self, threads: int, estimator: str, **options: Any) -> None:
         super().__init__(threads, estimator, calibrated=True, **options)
 
-    def answer(self, users: np.ndarray, n: np.ndarray) -> dict[str, np.ndarray]:  # type: ignore[override]
+    def answer(self, users: np.ndarray, n: np.ndarray) -> dict[str, np.ndarray]:
         lists = self.model.recommend(users, n=int(n))
         return {"users": np.asarray(lists["user"]), "items": np.asarray(lists["item"])}
 
-    def also(self, **arrays: np.ndarray) -> dict[str, np.ndarray]:  # type: ignore[override]
+    def also(self, **arrays: np.ndarray) -> dict[str, np.ndarray]:
         return {}
 
 
@@ -103,7 +99,7 @@ class Lists(Server):
         super().prepare(users, items, ratings)
         self.feedback = Feedback(users, items, ratings, likes=False)
 
-    def answer(self, users: np.ndarray, n: np.ndarray) -> dict[str, np.ndarray]:  # type: ignore[override]
+    def answer(self, users: np.ndarray, n: np.ndarray) -> dict[str, np.ndarray]:
         found = self.model.recommend(users, n=int(n), **self.ranking)
         columns = (np.asarray(found[name]) for name in ("user", "item"))
         return self.feedback.lists(users, *columns, int(n))

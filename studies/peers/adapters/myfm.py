@@ -110,8 +110,8 @@ class Relational(Regressor):
         if len(self.side.get(f"{kind}_ids", ())):
             order = np.argsort(self.side[f"{kind}_ids"])
             described = Codes(self.side[f"{kind}_ids"])
-            places, there = described(different)
-            features = self.side[f"{kind}_features"][order][places] * there[:, None]
+            codes_of, there = described(different)
+            features = self.side[f"{kind}_features"][order][codes_of] * there[:, None]
             for group in np.split(features, self.side[f"{kind}_groups"].cumsum()[:-1], axis=1):
                 counts = np.maximum(group.sum(axis=1, keepdims=True), 1)
                 parts.append(csr_matrix(group / np.sqrt(counts)))

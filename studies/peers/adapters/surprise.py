@@ -43,7 +43,7 @@ class SVDpp(SVD):
 class Server(SVD):
     """Its documented way to lists: an estimate for every pair that was not rated."""
 
-    def answer(self, users: np.ndarray, n: np.ndarray) -> dict[str, np.ndarray]:  # type: ignore[override]
+    def answer(self, users: np.ndarray, n: np.ndarray) -> dict[str, np.ndarray]:
         data = self.data
         raw_items = np.array([data.to_raw_iid(item) for item in data.all_items()])
 
