@@ -4,7 +4,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from statistics import fmean, median, stdev
+from statistics import fmean, median
 
 from studies.harness import Cell, Store, run
 from studies.harness.commands import OUT
@@ -170,15 +170,8 @@ class Row:
 
     def error(self, name: str) -> float | None:
         """Return the mean of an error, None where the method has no such answer."""
-        values = self._errors(name)
+        values = [one["errors"][name] for one in self.records if name in one["errors"]]
         return fmean(values) if values else None
-
-    def deviation(self, name: str) -> float | None:
-        values = self._errors(name)
-        return stdev(values) if len(values) > 1 else None
-
-    def _errors(self, name: str) -> list[float]:
-        return [one["errors"][name] for one in self.records if name in one["errors"]]
 
 
 def summarise(records: Iterable[Record]) -> list[Row]:

@@ -45,7 +45,6 @@ def test_times_are_medians_with_range_and_errors_are_means():
     assert row.seconds("cpu", *LEARNING) == Spread(4.0, 2.0, 10.0)
     assert row.seconds("wall", "fit").median == 6.0
     assert row.error("mae") == pytest.approx(0.6)
-    assert row.deviation("mae") == pytest.approx(0.1)
     assert row.error("rmse_real") is None
     assert row.megabytes.median == 2.0
 
