@@ -64,9 +64,9 @@ wheel-test: wheel $(LOWEST)/installed ## run the README's examples from the whee
 
 # Beside all peers, each in an environment of its own: hours.  BENCH="--quick" takes minutes.
 bench: $(INSTALLED) ## compare with other libraries (hours; BENCH=--quick takes minutes)
-	$(BIN)/python -m benchmarks ratings --threads 1 2 $(BENCH)
-	$(BIN)/python -m benchmarks labels $(BENCH)
-	$(BIN)/python -m benchmarks serving $(BENCH)
+	$(BIN)/python -m studies ratings --threads 1 2 $(BENCH)
+	$(BIN)/python -m studies labels $(BENCH)
+	$(BIN)/python -m studies serving $(BENCH)
 
 clean: ## remove what these commands made
 	rm -rf $(VENV) $(VENV)-numba $(LOWEST) build dist site .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -18,7 +18,7 @@ def test_the_package_alone_imports_nothing_heavy():
 
 
 def test_numba_and_matplotlib_wait_until_they_are_needed():
-    modules = "ratings protocols datasets backends cli labels plots persistence stats experiments"
+    modules = "ratings protocols datasets backends cli labels plots persistence stats"
     statement = "; ".join(f"import marginmf.{module}" for module in modules.split())
     assert not modules_after(statement) & {"numba", "matplotlib"}
 

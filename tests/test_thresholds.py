@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from marginmf.experiments.published import worked_example
 from marginmf.losses import TWO_LEVEL, TwoLevelLoss, smooth_hinge
 from marginmf.thresholds import REACH, ProximalLoss, ThresholdLoss
+from studies.thesis.published import worked_example
 
 # Other work on the machine must not fail a test.
 patient = settings(deadline=None)

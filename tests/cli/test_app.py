@@ -34,7 +34,6 @@ def test_version(run) -> None:
         (["evaluate"], "Missing argument 'FILE'. See marginmf evaluate --help."),
         (["labels", "nonsense"], "No such command 'nonsense'. See marginmf labels --help."),
         (["labels", "fit"], " See marginmf labels fit --help."),
-        (["reproduce", "check"], "Missing argument 'KEY'. See marginmf reproduce check --help."),
     ],
 )
 def test_wrong_usage_is_one_line_and_2(run, arguments: list[str], message: str) -> None:

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from marginmf.experiments.published import worked_example
 from marginmf.losses import TWO_LEVEL
 from marginmf.ratings import BMMMF, HMF, MMMF
 from marginmf.thresholds import REACH, ThresholdLoss
+from studies.thesis.published import worked_example
 
 
 def observed_pairs(Y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

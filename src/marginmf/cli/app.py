@@ -16,7 +16,6 @@ from marginmf.cli.fit import fit, fit_labels
 from marginmf.cli.info import info
 from marginmf.cli.predict import predict, predict_labels
 from marginmf.cli.recommend import recommend, similar
-from marginmf.cli.reproduce.app import app as reproduce_app
 from marginmf.cli.tune import tune
 
 COMMANDS = (demo, fit, predict, recommend, similar, evaluate, compare, tune, info, doctor)
@@ -54,4 +53,3 @@ for command in COMMANDS:
     command.add_to(app)
 for name, (text, commands) in GROUPS.items():
     app.add_typer(command_group(text, commands), name=name)
-app.add_typer(reproduce_app, name="reproduce")

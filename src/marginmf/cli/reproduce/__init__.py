@@ -1,1 +1,0 @@
-"""``marginmf reproduce ...``: the tables and figures of the thesis."""

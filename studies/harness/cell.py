@@ -1,0 +1,118 @@
+"""A cell: one measurement, with everything it depends on written out as plain values."""
+
+import hashlib
+import json
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+#: What a measurement found: numbers, strings, and lists and mappings of them.
+Values = dict[str, Any]
+
+#: The modules of the measures, which are imported when they are first needed.
+MEASURES = {
+    "rating_errors": "studies.thesis.rating_measures",
+    "fit_time": "studies.thesis.rating_measures",
+    "stage_error": "studies.thesis.rating_measures",
+    "convergence": "studies.thesis.rating_measures",
+    "user_view": "studies.thesis.rating_measures",
+    "label_measures": "studies.thesis.label_measures",
+    "group_pattern": "studies.thesis.label_measures",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Cell:
+    """One measurement: what is measured, and with which settings.
+
+    >>> first = Cell("errors", {"data": "ml-100k", "split": 0})
+    >>> second = Cell("errors", {"split": 0, "data": "ml-100k"})
+    >>> first.key == second.key, len(first.key)
+    (True, 12)
+    """
+
+    #: A name in `MEASURES`, or a function of your own as ``"package.module:function"``.
+    measure: str
+    #: Its arguments, in values that JSON has: all that the result depends on, such as the data, the
+    #: split, the method, its parameters and the seed.
+    settings: Mapping[str, Any]
+    #: Whether nothing else may run beside it, because it measures time.
+    alone: bool = False
+
+    @property
+    def key(self) -> str:
+        """Identifies the cell in every process and every run."""
+        text = json.dumps([self.measure, self.settings], sort_keys=True, ensure_ascii=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+    @property
+    def kind(self) -> tuple[str, str, str]:
+        """What cells that take about the same time have in common."""
+        data, method = (json.dumps(self.settings.get(name)) for name in ("data", "method"))
+        return self.measure, data, method
+
+    def __str__(self) -> str:
+        words = [str(value) for value in self.settings.values() if isinstance(value, str | int)]
+        return f"{self.measure} {' '.join(words)}"
+
+
+def make_splits(measure: str, n_splits: int, **settings: Any) -> list[Cell]:
+    """Return cells that differ in nothing but their split.
+
+    >>> [cell.settings["split"] for cell in make_splits("errors", 2, data="ml-100k")]
+    [0, 1]
+    """
+    return [Cell(measure, {**settings, "split": split}) for split in range(n_splits)]
+
+
+def find_measure(name: str) -> Callable[..., Values]:
+    """Return the function of a measure.
+
+    >>> find_measure("statistics:NormalDist")(mu=0.0).mean
+    0.0
+    """
+    if name in MEASURES:
+        module, function = MEASURES[name], name
+    else:
+        module, _, function = name.partition(":")
+        if not function:
+            raise ValueError(
+                f"There is no measure {name!r}; there are {', '.join(sorted(MEASURES))}, and any "
+                "function of yours as 'package.module:function'."
+            )
+    found: Callable[..., Values] = getattr(import_module(module), function)
+    return found
+
+
+def measure_cell(cell: Cell) -> Values:
+    """Measure one cell in this process, on one thread unless it says otherwise."""
+    from threadpoolctl import threadpool_limits
+
+    function = find_measure(cell.measure)
+    with threadpool_limits(1):
+        return function(**cell.settings)
+
+
+def to_plain(value: Any) -> Any:
+    """Return NumPy's numbers and arrays as Python's, and what is not finite as None.
+
+    >>> import numpy as np
+    >>> to_plain({"errors": np.array([0.5, np.nan]), "n": np.int64(3)})
+    {'errors': [0.5, None], 'n': 3}
+    """
+    if isinstance(value, Mapping):
+        return {str(key): to_plain(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [to_plain(one) for one in value]
+    if hasattr(value, "tolist"):
+        return to_plain(value.tolist())
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else None
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    raise TypeError(
+        f"A measure found {value!r}, which cannot be stored: return numbers, strings, and lists "
+        "and mappings of them."
+    )

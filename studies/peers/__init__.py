@@ -1,0 +1,1 @@
+"""Other libraries beside ours: adapters, comparisons, and what our own code costs."""

@@ -1,0 +1,71 @@
+"""Accuracy of label methods under every decision rule: how much the rule matters.
+
+Run by hand, for example::
+
+    python -m studies label-accuracy                       # about an hour on two cores
+    python -m studies label-accuracy --data medical,corel5k --only GroPLE
+
+Five folds, shuffled with seed 0; thresholds are chosen by three-fold cross-validation inside the
+training folds only.  Dense features are scaled to [0, 1] on the training fold.  Prints a Markdown
+table of means over the folds.  The thesis's own tables are measured by
+``python -m studies thesis``.
+"""
+
+from argparse import ArgumentParser, Namespace
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+
+from studies.harness import Cell
+from studies.harness.cell import make_splits, measure_cell
+from studies.harness.markdown import print_header, print_row
+
+RULES: dict[str, dict[str, Any]] = {
+    "sign": {"decision": "sign"},
+    "sign, top 1": {"decision": "sign", "top1_if_empty": True},
+    "global": {"decision": "global"},
+    "global, top 1": {"decision": "global", "top1_if_empty": True},
+    "per label": {"decision": "per_label"},
+}
+#: Names in the table; the measure's names, and parameters.
+METHODS: dict[str, tuple[str, dict[str, Any]]] = {
+    "GroPLE": ("GroPLE", {}),
+    "MLCHMF, one node": ("MLC-HMF", {"max_depth": 0}),
+    "RidgeEmbedding": ("Ridge", {}),
+    "BinaryRelevance": ("BSVM", {}),
+    "MLkNN": ("ML-kNN", {}),
+}
+DATA = ("emotions", "yeast", "medical", "enron", "corel5k", "bibtex", "yahoo-education")
+N_FOLDS = 5
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("--data", default=",".join(DATA), help="data sets, with commas between")
+    parser.add_argument("--only", default="", help="only methods whose name contains this")
+    parser.add_argument("--jobs", type=int, default=2)
+
+
+def cells_for(data: str, name: str, rule: str) -> list[Cell]:
+    method, params = METHODS[name]
+    return make_splits(
+        "label_measures",
+        N_FOLDS,
+        data=data,
+        protocol={"folds": N_FOLDS},
+        method=method,
+        params=params,
+        rule=RULES[rule],
+    )
+
+
+def main(args: Namespace) -> None:
+    print_header("data", "method", *RULES)
+    for data in args.data.split(","):
+        for name in (name for name in METHODS if args.only in name):
+            cells = [cell for rule in RULES for cell in cells_for(data, name, rule)]
+            found = Parallel(args.jobs)(delayed(measure_cell)(cell) for cell in cells)
+            accuracies = np.reshape([one["accuracy"] for one in found], (len(RULES), N_FOLDS))
+            shown = [f"{mean:.3f}" for mean in accuracies.mean(axis=1)]
+            marked = [f"**{one}**" if one == max(shown) else one for one in shown]
+            print_row(data, name, *marked)

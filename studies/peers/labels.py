@@ -1,0 +1,60 @@
+"""Seconds, memory and accuracy of label methods, beside scikit-learn's and scikit-multilearn's.
+
+Sections: ``bibtex`` has all methods on one data set; ``large`` has our tree and our groups on the
+data sets that they take longest for; ``memory`` has wide and long data that must fit.
+"""
+
+from argparse import ArgumentParser, Namespace
+
+from studies.harness.markdown import publish
+from studies.peers import comparison
+from studies.peers.bench import Task, interleave
+from studies.peers.comparison import FIT_CPU, FIT_WALL, IMPORT, PEAK, PREDICT, error_column
+from studies.peers.methods import GROPLE, GROPLE_SIGN, LABELS, MLCHMF, MLCHMF_SIGN
+from studies.peers.problems import ALL_ROWS, OWN_SPLIT
+
+#: Methods, data and split.
+SECTIONS = {
+    "bibtex": [(LABELS, "bibtex", OWN_SPLIT)],
+    "large": [
+        ((MLCHMF_SIGN, MLCHMF), "yahoo-education", OWN_SPLIT),
+        ((GROPLE_SIGN, GROPLE), "delicious", OWN_SPLIT),
+    ],
+    "memory": [
+        ((GROPLE,), "rcv1subset1", ALL_ROWS),
+        ((GROPLE_SIGN, GROPLE), "1,000,000 x 5,000 x 500", ALL_ROWS),
+    ],
+}
+ERRORS = {
+    "accuracy": "accuracy",
+    "hamming": "Hamming loss",
+    "micro_f1": "micro F1",
+    "macro_f1": "macro F1",
+}
+COLUMNS = [
+    *(FIT_WALL, FIT_CPU, PREDICT),
+    *(error_column(heading, name) for name, heading in ERRORS.items()),
+    *(PEAK, IMPORT),
+]
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("sections", nargs="*", metavar="SECTION", help=", ".join(SECTIONS))
+    comparison.add_peer_arguments(parser, LABELS)
+
+
+def main(args: Namespace) -> None:
+    asked = args.sections or list(SECTIONS)
+    unknown = [name for name in asked if name not in SECTIONS]
+    if unknown:
+        raise SystemExit(f"There is no section {unknown[0]!r}: {', '.join(SECTIONS)}.")
+    if args.quick:
+        asked, args.repeats = ["bibtex"], 1
+    cells = []
+    for methods, data, split in (section for name in asked for section in SECTIONS[name]):
+        chosen = comparison.choose_methods(methods, args) if methods is LABELS else methods
+        task = Task("labels", data, split, order="file")
+        cells += interleave(chosen, [task], args.threads, args.repeats)
+    rows, machine = comparison.compare(args, "labels", [*LABELS, MLCHMF], cells)
+    tables = comparison.split_tables(rows, lambda own: COLUMNS)
+    publish(args.out / "labels.md", [*tables, *machine])

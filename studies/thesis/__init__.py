@@ -1,0 +1,1 @@
+"""The tables and figures of Kumar's thesis, measured again."""

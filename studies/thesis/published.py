@@ -1,0 +1,253 @@
+"""What the thesis prints: its tables and worked examples, as numbers, with the slips marked.
+
+Files in ``data/`` keep the numbers as printed.  Where one is wrong, or cannot be right, the file
+lists it as a `Slip`: where it stands, what is printed, what is right (if that is known), and why.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+DATA = Path(__file__).with_name("data")
+TABLES = ("nmae", "mae-rmse", "mlc-hmf", "grople")
+EXAMPLES = ("likes", "stars", "hierarchy")
+FRIEDMAN = ("mlc-hmf", "grople")
+DATASETS = ("ratings", "mlc-hmf", "grople")
+
+Content = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Slip:
+    """One number, or group of numbers, that is printed wrong."""
+
+    #: The path to it in the file: keys of mappings, and indices of lists.
+    where: tuple[str | int, ...]
+    #: What is printed, and what the file has there.
+    printed: Any
+    #: What it should be; None if that cannot be told.
+    right: Any
+    #: How one knows.
+    why: str
+
+
+def read(name: str, known: Sequence[str], suffix: str = "") -> tuple[Content, tuple[Slip, ...]]:
+    """Return the content of a file, and its slips."""
+    if name not in known:
+        raise ValueError(f"{name!r} is not known. Choose one of {', '.join(map(repr, known))}.")
+    content: Content = json.loads((DATA / f"{name}{suffix}.json").read_text(encoding="utf-8"))
+    slips = tuple(Slip(tuple(slip.pop("where")), **slip) for slip in content.pop("slips"))
+    return content, slips
+
+
+def correct(content: Content, slips: Sequence[Slip]) -> Content:
+    """Return a copy with what is right in place of what is printed, where that is known.
+
+    >>> correct({"ranks": [1, 3]}, [Slip(("ranks", 1), 3, 2, "There are two.")])
+    {'ranks': [1, 2]}
+    """
+    content = deepcopy(content)
+    for slip in slips:
+        if slip.right is not None:
+            *path, last = slip.where
+            holder: Any = content
+            for step in path:
+                holder = holder[step]
+            holder[last] = slip.right
+    return content
+
+
+@dataclass(frozen=True)
+class PublishedFigure:
+    """One entry of a table, as printed: mean and standard deviation over the runs or folds."""
+
+    mean: float
+    std: float
+    #: The printed rank among the methods, if the table has ranks.
+    rank: float | None = None
+    #: Whether it is printed as the best.
+    bold: bool = False
+
+
+@dataclass(frozen=True)
+class PublishedTable:
+    """A table of results: measures by data sets by methods, each in the order of the thesis."""
+
+    name: str
+    chapter: int
+    #: For each measure, whether higher is better.
+    higher_is_better: Mapping[str, bool]
+    datasets: tuple[str, ...]
+    methods: tuple[str, ...]
+    #: By measure, data set and method; without those that could not be run.
+    figures: Mapping[tuple[str, str, str], PublishedFigure] = field(repr=False)
+    slips: tuple[Slip, ...] = field(repr=False)
+
+    @property
+    def measures(self) -> tuple[str, ...]:
+        return tuple(self.higher_is_better)
+
+    def at(self, measure: str, dataset: str, method: str) -> PublishedFigure | None:
+        """Return what is printed there; None if the method could not be run on the data set."""
+        for what, given, known in (
+            ("measure", measure, self.measures),
+            ("data set", dataset, self.datasets),
+            ("method", method, self.methods),
+        ):
+            if given not in known:
+                raise KeyError(
+                    f"The table {self.name!r} has no {what} {given!r}, but: {', '.join(known)}."
+                )
+        return self.figures.get((measure, dataset, method))
+
+    def scores(self, measure: str, leave_out: Iterable[str] = ()) -> dict[str, dict[str, float]]:
+        """Return the means of one measure by method and data set, as `marginmf.stats` takes them.
+
+        What could not be run is NaN; ``leave_out`` names data sets to leave out.
+        """
+        kept = [dataset for dataset in self.datasets if dataset not in set(leave_out)]
+        return {
+            method: {
+                dataset: figure.mean if (figure := self.at(measure, dataset, method)) else np.nan
+                for dataset in kept
+            }
+            for method in self.methods
+        }
+
+
+@lru_cache
+def published(name: str) -> PublishedTable:
+    """Return a table of results of the thesis.
+
+    ``"nmae"`` has ten methods under weak and strong generalisation, which are its "measures"
+    (chapter 3), ``"mae-rmse"`` three methods (chapter 4), ``"mlc-hmf"`` six measures of seven
+    methods on twelve label sets (chapter 5), ``"grople"`` four of eight on twelve (chapter 6).
+    Measures of labels are named as in `marginmf.metrics.labels_report`.
+
+    >>> published("nmae").at("weak", "MovieLens", "HMF")
+    PublishedFigure(mean=0.4019, std=0.0044, rank=None, bold=True)
+    """
+    content, slips = read(name, TABLES)
+    ranks, bold = content.get("rank"), content.get("bold")
+    figures = {
+        (measure, dataset, method): PublishedFigure(
+            mean,
+            content["std"][measure][dataset][k],
+            ranks[measure][dataset][k] if ranks else None,
+            bool(bold) and method in bold[measure][dataset],
+        )
+        for measure, by_dataset in content["mean"].items()
+        for dataset, means in by_dataset.items()
+        for k, (method, mean) in enumerate(zip(content["methods"], means, strict=True))
+        if mean is not None
+    }
+    return PublishedTable(
+        name=name,
+        chapter=content["chapter"],
+        higher_is_better=content["higher_is_better"],
+        datasets=tuple(next(iter(content["mean"].values()))),
+        methods=tuple(content["methods"]),
+        figures=figures,
+        slips=slips,
+    )
+
+
+@dataclass(frozen=True)
+class PublishedFriedman:
+    """The printed Friedman statistics of one table, at the level of significance `alpha`."""
+
+    table: str
+    n_methods: int
+    n_datasets: int
+    #: Data sets of the table that took no part, as not all methods could be run on them.
+    left_out: tuple[str, ...]
+    alpha: float
+    #: Iman and Davenport's F for each measure, and its critical value.
+    f: Mapping[str, float]
+    critical_value: float
+    #: Of Nemenyi's test.
+    q: float
+    critical_difference: float
+    slips: tuple[Slip, ...] = field(repr=False)
+
+
+def published_friedman(table: str) -> PublishedFriedman:
+    """Return the Friedman statistics of the table ``"mlc-hmf"`` (chapter 5) or ``"grople"`` (6).
+
+    >>> printed = published_friedman("grople")
+    >>> printed.f["accuracy"], printed.critical_value, printed.left_out
+    (11.692, 2.143, ('bookmarks',))
+    """
+    content, slips = read(table, FRIEDMAN, "-friedman")
+    del content["chapter"]
+    content["left_out"] = tuple(content["left_out"])
+    return PublishedFriedman(**content, slips=slips)
+
+
+def published_datasets(of: str, *, corrected: bool = False) -> dict[str, dict[str, Any]]:
+    """Return the sizes of data sets: ``"ratings"`` (chapters 3 and 4), ``"mlc-hmf"``, ``"grople"``.
+
+    With ``corrected``, what is right stands in place of what is printed, where that is known.
+
+    >>> [published_datasets("ratings", corrected=c)["MovieLens 1M"]["items"] for c in (False, True)]
+    [3900, 3706]
+    """
+    content, slips = read(of, DATASETS, "-datasets")
+    sizes: dict[str, dict[str, Any]] = (correct(content, slips) if corrected else content)[
+        "datasets"
+    ]
+    return sizes
+
+
+@dataclass(frozen=True)
+class WorkedExample:
+    """A worked example; ``example["Y"]`` is the matrix, with 0 for what is not observed."""
+
+    name: str
+    #: Matrices as arrays, and numbers.
+    values: Mapping[str, Any] = field(repr=False)
+    slips: tuple[Slip, ...] = field(repr=False)
+
+    def __getitem__(self, key: str) -> Any:
+        if key not in self.values:
+            raise KeyError(
+                f"The example {self.name!r} has no {key!r}, but: {', '.join(self.values)}."
+            )
+        return self.values[key]
+
+
+def worked_example(name: str, *, corrected: bool = False) -> WorkedExample:
+    """Return a worked example of chapter 3, with what is right in place of slips if wanted.
+
+    ``"likes"``: two levels, 7 x 7, with ``Y``, ``U``, ``V``, ``threshold``, ``scores``, ``hinge``
+    and ``smooth_hinge``.  ``"stars"``: five levels, 10 x 10, with ``Y``, ``U``, ``V``,
+    ``thresholds``, ``scores`` and ``loss_of_y13``.  ``"hierarchy"``: HMF, 5 x 7, with ``Y``,
+    ``completed`` and four ``stages``, each with ``Y``, ``U``, ``V``, ``predicted``, ``negative``
+    (the entries predicted -1; 47 is row 4, column 7) and ``completed`` so far.
+
+    >>> example = worked_example("likes")
+    >>> example["Y"].shape, example["threshold"], float(example["hinge"][0, 6])
+    ((7, 7), 0.1, 0.0)
+    >>> float(worked_example("likes", corrected=True)["hinge"][0, 6])
+    0.19
+    """
+    content, slips = read(name, EXAMPLES)
+    if corrected:
+        content = correct(content, slips)
+    del content["chapter"]
+    return WorkedExample(name, _make_arrays(content), slips)
+
+
+def _make_arrays(value: Any) -> Any:
+    """Return the value with lists of numbers, and lists of such lists, as arrays."""
+    if isinstance(value, dict):
+        return {key: _make_arrays(part) for key, part in value.items()}
+    if isinstance(value, list):
+        return list(map(_make_arrays, value)) if isinstance(value[0], dict) else np.array(value)
+    return value

@@ -1,0 +1,314 @@
+"""Measures of ratings methods: errors on held-out ratings, times, objectives, views of a user."""
+
+import json
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from marginmf.datasets import RatingsTable, load_ratings, make_matrix, make_ratings
+from marginmf.metrics import ratings_report, zero_one_error
+from marginmf.protocols import HoldOut, StrongGeneralisation, WeakGeneralisation
+from marginmf.ratings import ALS, BMMMF, HMF, MMMF, PMF, PMMMF, BiasOnly, MarginEnsemble, Ratings
+from studies.harness.cell import Values
+from studies.thesis.published import worked_example
+
+#: A name, or a recipe: the arguments of `make_ratings` or, with a ``noise``, of
+#: `make_quantised_ratings`.  Its ``seed`` is the random state.
+Data = str | Mapping[str, Any]
+
+#: Methods by the names that the thesis and the report give them.
+METHODS: Mapping[str, Any] = {
+    "ALS": ALS,
+    "BMMMF": BMMMF,
+    "Biases": BiasOnly,
+    "E-MMMF": MarginEnsemble,
+    "HMF": HMF,
+    "MMMF": MMMF,
+    "Margin ensemble": MarginEnsemble,
+    "PHMF": HMF,
+    "PMF": PMF,
+    "PMMMF": PMMMF,
+}
+
+#: Splits of a data set are numbered; their seeds begin here.
+FIRST_SEED = 1
+#: How common one to five stars are on MovieLens 100K.
+SHARES = (0.06, 0.11, 0.27, 0.34, 0.22)
+#: The range of regularisation strengths, and how often its logarithm is halved: to one per cent.
+WEAKEST, STRONGEST, MAX_FITS = 0.01, 1000.0, 10
+N_LEVELS = 5
+
+
+def load_table(data: Data) -> RatingsTable:
+    """Return ratings by name or recipe, made or loaded once in a process."""
+    return _load_table(json.dumps(data, sort_keys=True))
+
+
+@cache
+def _load_table(written: str) -> RatingsTable:
+    data = json.loads(written)
+    if isinstance(data, str):
+        return load_ratings(data, progress=False)
+    recipe = dict(data)
+    make = make_quantised_ratings if "noise" in recipe else make_ratings
+    return make(random_state=recipe.pop("seed"), **recipe)
+
+
+def make_recipe(
+    size: int, n_factors: int, observed: float, seed: int, noise: float | None = None
+) -> dict[str, Any]:
+    """Return the recipe of a square matrix of five levels.
+
+    >>> make_recipe(500, 10, 1.0, 0)["n_users"], make_recipe(500, 10, 0.1, 0, noise=0.5)["noise"]
+    (500, 0.5)
+    """
+    recipe = {
+        "n_users": size,
+        "n_items": size,
+        "n_factors": n_factors,
+        "observed": observed,
+        "seed": seed,
+    }
+    return recipe if noise is None else {**recipe, "noise": noise}
+
+
+def make_quantised_ratings(
+    n_users: int, n_items: int, *, n_factors: int, observed: float, noise: float, random_state: int
+) -> RatingsTable:
+    """Make ratings by quantising the product of normal factors to levels as common as `SHARES`.
+
+    Unlike those of `make_ratings`, scores lie anywhere between the levels.  The standard deviation
+    of the noise is in units of that of the scores.
+    """
+    generator = np.random.default_rng(random_state)
+    users = generator.normal(size=(n_users, n_factors))
+    items = generator.normal(size=(n_items, n_factors))
+    scores = users @ items.T / np.sqrt(n_factors)
+    scores = scores + noise * generator.normal(size=(n_users, n_items))
+    levels = 1 + np.digitize(scores, np.quantile(scores, np.cumsum(SHARES)[:-1]))
+    n_observed = max(1, round(observed * levels.size))
+    entries = np.sort(generator.choice(levels.size, n_observed, replace=False))
+    rows, columns = np.divmod(entries, n_items)
+    return RatingsTable("synthetic", rows, columns, levels[rows, columns].astype(np.float64))
+
+
+def make_method(name: str, params: Mapping[str, Any], n_jobs: int = 1) -> Any:
+    """Return an unfitted method with a fixed seed."""
+    method = METHODS[name](**params)
+    known, fixed = method.get_params(), {}
+    if "calibrate" in known and "n_factors" in known:
+        # As in the thesis: its own rule, which needs no probabilities, and its rank.
+        fixed = {"calibrate": False, "n_factors": 100}
+    elif isinstance(method, MarginEnsemble):
+        # From levels alone, as all others in these tables.
+        fixed = {"implicit": None, "n_estimators": 30}
+    method.set_params(**{key: value for key, value in fixed.items() if key not in params})
+    if "random_state" in known:
+        method.set_params(random_state=0, n_jobs=n_jobs)
+    return method
+
+
+def split_rows(
+    table: RatingsTable, protocol: Mapping[str, Any], split: int
+) -> tuple[Any, Any | None, Any]:
+    """Return the rows to train on, to fold in (if users are new) and to test on.
+
+    ``{"name": "weak"}`` holds out one rating of every user; ``{"name": "strong", ...}`` some users
+    whole, with the arguments of `StrongGeneralisation`; ``{"name": "share", "train": 0.8}`` all but
+    a random share.
+    """
+    seed, name = FIRST_SEED + split, protocol["name"]
+    if name == "strong":
+        given = {key: value for key, value in protocol.items() if key != "name"}
+        strong = StrongGeneralisation(n_splits=1, random_state=seed, **given)
+        return next(strong.split(table.pairs))
+    splitter: Any = (
+        WeakGeneralisation(n_splits=1, random_state=seed)
+        if name == "weak"
+        else HoldOut(n_splits=1, random_state=seed, test_size=1 - protocol["train"])
+    )
+    train, test = next(splitter.split(table.pairs))
+    return train, None, test
+
+
+def rating_errors(
+    data: Data,
+    protocol: Mapping[str, Any],
+    split: int,
+    method: str,
+    params: Mapping[str, Any],
+    band: Mapping[str, Any] | None = None,
+) -> Values:
+    """Return the errors on held-out ratings and on those learned from.
+
+    With a ``band``, such as ``{"measure": "mae", "low": 0.07, "high": 0.09}``, the regularisation
+    strength is the one that brings the training error into the band, as chapters 3 and 4 of the
+    thesis compare methods.
+    """
+    table = load_table(data)
+    train, fold_in, test = split_rows(table, protocol, split)
+    ratings, pairs, levels = table.ratings, table.pairs, table.levels
+    # The scale of all the ratings: a level may be missing from one training set by chance.
+    known = Ratings.of(pairs[train], ratings[train], levels=levels)
+    estimator = make_method(method, params)
+
+    def training_errors(model: Any) -> dict[str, float]:
+        return ratings_report(ratings[train], model.predict(pairs[train], output="rule"), levels)
+
+    begin = time.perf_counter()
+    if band is None:
+        model = clone(estimator).fit(known)
+    else:
+        low, high, name = band["low"], band["high"], band["measure"]
+        model = fit_into_band(estimator, known, lambda one: training_errors(one)[name], low, high)
+    seconds = time.perf_counter() - begin
+    tested = model
+    if fold_in is not None:
+        tested = model.fold_in(pairs[fold_in], ratings[fold_in])
+    return {
+        "test": ratings_report(ratings[test], tested.predict(pairs[test], output="rule"), levels),
+        "train": training_errors(model),
+        "n_test": len(test),
+        "fit_seconds": seconds,
+        **describe_fit(model),
+    }
+
+
+def fit_into_band(
+    estimator: Any, ratings: Ratings, error: Callable[[Any], float], low: float, high: float
+) -> Any:
+    """Return the estimator fitted with a strength whose training error is between low and high.
+
+    The error grows with the strength, so bisection finds it.  Where even the weakest leaves more,
+    as with few factors, the fit nearest to the band is returned.
+    """
+    begin, end = math.log(WEAKEST), math.log(STRONGEST)
+    nearest, distance = None, math.inf
+    for _ in range(MAX_FITS):
+        middle = (begin + end) / 2
+        model = clone(estimator).set_params(reg=math.exp(middle)).fit(ratings)
+        found = error(model)
+        off = max(low - found, found - high, 0.0)
+        if nearest is None or off < distance:
+            nearest, distance = model, off
+        if off == 0:
+            break
+        begin, end = (middle, end) if found < low else (begin, middle)
+    return nearest
+
+
+def fit_time(
+    data: Data, method: str, params: Mapping[str, Any], repetition: int, n_jobs: int = 1
+) -> Values:
+    """Return how long one fit to all the ratings takes, imports and compilation apart."""
+    table = load_table(data)
+    known = Ratings.of(table.pairs, table.ratings)
+    few = Ratings.of(table.pairs[:2000], table.ratings[:2000], levels=table.levels)
+    make_method(method, params, n_jobs).fit(few)
+    begin, cpu = time.perf_counter(), time.process_time()
+    model = make_method(method, params, n_jobs).fit(known)
+    return {
+        "fit_seconds": time.perf_counter() - begin,
+        "cpu_seconds": time.process_time() - cpu,
+        **describe_fit(model),
+    }
+
+
+def describe_fit(model: Any) -> Values:
+    """Return what a fit has chosen and how much work it was."""
+    found: Values = {}
+    if hasattr(model, "reg_"):
+        found["reg"] = np.round(model.reg_, 6).tolist()
+    if hasattr(model, "n_evaluations_"):
+        found["gradients"] = int(model.n_evaluations_)
+    return found
+
+
+def stage_error(data: Data, split: int, stage: int, n_factors: int, reg: float) -> Values:
+    """Hold out one rating of every user, learn "above level `stage`" from the rest, and test."""
+    table = load_table(data)
+    train, _, test = split_rows(table, {"name": "weak"}, split)
+    above = (table.ratings > table.levels[stage - 1]).astype(float)
+    model = make_method("BMMMF", {"n_factors": n_factors, "reg": reg, "tol": 2e-3})
+    model.fit(table.pairs[train], above[train])
+    error = zero_one_error(above[test], model.predict(table.pairs[test], output="rule"))
+    return {"zero_one": error, "n_test": len(test), **describe_fit(model)}
+
+
+def convergence(
+    example: str, method: str, solver: str, start: int, params: dict[str, Any]
+) -> Values:
+    """Return the objective after every iteration on a worked example, from one random start."""
+    Y = np.array(worked_example(example)["Y"], float)
+    users, items = np.nonzero(Y)
+    model = make_method(method, {"solver": solver, **params}).set_params(random_state=start)
+    model.fit(np.column_stack([users, items]), Y[users, items])
+    return {"objective": [float(record.objective) for record in model.history_]}
+
+
+def user_view(
+    method: str, n_users: int, n_items: int, counts: Sequence[int], reg: float, seed: int
+) -> Values:
+    """Return one user's hyperplanes among the items that the user has rated, in two dimensions.
+
+    The matrix is made from two factors; ``counts`` says how many ratings of each level are observed
+    of every user (all of them where there are fewer).  The seed is that of the matrix, of the
+    choice of the ratings, and of the start.
+    """
+    matrix = make_matrix(n_users, n_items, n_factors=2, random_state=seed)
+    users, items = observe_counts(matrix.ratings, counts, np.random.default_rng(seed))
+    stars = matrix.ratings[users, items].astype(float)
+    levels = np.arange(1.0, N_LEVELS + 1)
+    data = Ratings.of(np.column_stack([users, items]), stars, levels=levels)
+    model = make_method(method, {"n_factors": 2, "reg": reg, "max_iter": 500, "tol": 1e-6})
+    model.set_params(random_state=seed).fit(data)
+    # The user with most levels, and of those the one whose rarest has the most ratings.
+    found = np.array(
+        [
+            np.bincount(data.codes[data.rows == user], minlength=N_LEVELS)
+            for user in range(data.n_users)
+        ]
+    )
+    user = int(np.lexsort((found.min(axis=1), (found > 0).sum(axis=1)))[-1])
+    own = data.rows == user
+    pairs = np.column_stack([data.users.ids[data.rows[own]], data.items.ids[data.indices[own]]])
+    return {
+        "direction": _round(model.user_factors_[user]),
+        "points": _round(model.item_factors_[data.indices[own]]),
+        "ratings": data.values[own].tolist(),
+        **{
+            name: _round(getattr(model, f"{name}_")[user])
+            for name in ("thresholds", "prototypes", "boundaries")
+            if hasattr(model, f"{name}_")
+        },
+        "counts": found[user].tolist(),
+        "right": float((model.predict(pairs, output="rule") == data.values[own]).mean()),
+    }
+
+
+def observe_counts(
+    ratings: np.ndarray, counts: Sequence[int], rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return rows and columns of random entries: of each level in every row, at most its count.
+
+    >>> users, items = observe_counts(np.array([[1, 1, 2]]), [1, 5], np.random.default_rng(0))
+    >>> users.tolist(), sorted(items.tolist())[-1]
+    ([0, 0], 2)
+    """
+    users, items = [], []
+    for user, row in enumerate(ratings):
+        for level, count in enumerate(counts, 1):
+            chosen = rng.permutation(np.flatnonzero(row == level))[:count]
+            users.append(np.full(len(chosen), user))
+            items.append(chosen)
+    return np.concatenate(users), np.concatenate(items)
+
+
+def _round(values: np.ndarray) -> list[float]:
+    rounded: list[float] = np.round(np.asarray(values, float), 4).tolist()
+    return rounded

@@ -1,0 +1,312 @@
+"""The report: what the cells found, beside what the thesis prints, as one page of Markdown."""
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from marginmf._utils.files import atomic_write
+from studies.harness import Cell, Store
+from studies.harness.markdown import (
+    Block,
+    Details,
+    Table,
+    Text,
+    Verdict,
+    Writer,
+    make_table,
+    write_words,
+)
+from studies.harness.progress import format_duration
+from studies.thesis.exhibit import Exhibit, Scale
+
+TITLE = "Kumar's thesis, measured again"
+CHAPTERS = {
+    3: "Hierarchical matrix factorisation",
+    4: "Proximal margins",
+    5: "Label sets by hierarchical factorisation",
+    6: "Label sets by groups of labels",
+}
+#: More values of one setting than that are counted and not listed.
+MAX_VALUES = 10
+
+
+@dataclass(frozen=True)
+class Section:
+    """A table or figure as the report has it."""
+
+    exhibit: Exhibit
+    cells: Sequence[Cell]
+    #: How many of its cells the store has, and how long those took.
+    done: int
+    seconds: float
+    #: Everything but the verdict.
+    blocks: Sequence[Block]
+    verdict: Verdict | None
+    #: Why it could not be shown.
+    failure: str = ""
+
+    @property
+    def name(self) -> str:
+        return self.exhibit.name
+
+    @property
+    def outcome(self) -> str:
+        if self.failure:
+            return "not shown"
+        if self.verdict:
+            return self.verdict.outcome
+        if self.cells and not self.done:
+            return "not run"
+        return "shown" if self.done == len(self.cells) else "in part"
+
+    @property
+    def why(self) -> str:
+        if self.failure:
+            return f"It could not be shown. {self.failure}"
+        found = self.verdict.why if self.verdict else ""
+        missing = len(self.cells) - self.done
+        if not missing:
+            return found
+        if not self.done:
+            return found or "None of its cells has been run."
+        return f"{found} Of its {len(self.cells):,} cells, {missing:,} have not been run.".strip()
+
+    @property
+    def time(self) -> str:
+        return format_duration(self.seconds) if self.done else ""
+
+    @property
+    def count(self) -> str:
+        """How many cells have been run, of how many where some have not."""
+        needed = len(self.cells)
+        if not needed:
+            return "none"
+        return f"{needed:,}" if self.done == needed else f"{self.done:,} of {needed:,}"
+
+
+def make_section(exhibit: Exhibit, store: Store, scale: Scale) -> Section:
+    """Return the section of an exhibit; an exception becomes its failure, so that others go on."""
+    cells: Sequence[Cell] = ()
+    seconds: list[float] = []
+    try:
+        cells = exhibit.cells(scale)
+        seconds = [found for cell in cells if (found := store.seconds(cell)) is not None]
+        # Also where nothing was run: what follows from published figures needs no cells of ours.
+        blocks = exhibit.show(store, scale)
+    except Exception as error:
+        failure = f"{type(error).__name__}: {error}"
+        return Section(exhibit, cells, len(seconds), sum(seconds), (), None, failure)
+    verdict = next((one for one in blocks if isinstance(one, Verdict)), None)
+    rest = [one for one in blocks if one is not verdict]
+    return Section(exhibit, cells, len(seconds), sum(seconds), rest, verdict)
+
+
+def write_report(
+    exhibits: Sequence[Exhibit], store: Store, scale: Scale, file: Path
+) -> list[Section]:
+    """Write what the store has of the exhibits into a Markdown file, with ``figures/`` beside it.
+
+    The same store gives the same bytes.  Exhibits of which no cell has been run say so; one that
+    cannot be shown says why, and the others are there all the same.
+    """
+    sections = [make_section(one, store, scale) for one in exhibits]
+    parts = [f"# {TITLE}", summarise(sections), *_introduce(scale), "## Overview"]
+    parts.append(_overview(sections))
+    by_chapter: dict[int, list[Section]] = defaultdict(list)
+    for section in sections:
+        by_chapter[section.exhibit.chapter].append(section)
+    for number, own in sorted(by_chapter.items()):
+        title = f": {CHAPTERS[number]}" if number in CHAPTERS else ""
+        parts.append(f"## Chapter {number}{title}")
+        parts += [_write_section(one, scale, file.parent) for one in own]
+    checking = Text(
+        "To check a single figure, list the cells of its table with `python -m studies thesis list "
+        "NAME --cells`, and run one of them again with `python -m studies thesis check KEY`: what "
+        "is stored and what is found now are shown side by side."
+    )
+    cells = [cell for one in sections for cell in one.cells]
+    origins = Writer(file.parent, "origins").write([*describe_origins(cells, store), checking])
+    parts += ["## Where the figures come from", origins]
+    with atomic_write(file) as opened:
+        opened.write(("\n\n".join(parts) + "\n").encode())
+    return sections
+
+
+def summarise(sections: Sequence[Section]) -> str:
+    """Return three sentences: what was reproduced, what was not, and why."""
+    by_outcome: dict[str, list[Section]] = defaultdict(list)
+    for one in sections:
+        by_outcome[one.outcome].append(one)
+    good, near, bad = (
+        by_outcome.pop(outcome, []) for outcome in ("reproduced", "within noise", "not reproduced")
+    )
+    rest = [one for own in by_outcome.values() for one in own]
+    noise = f" and {len(near)} more within noise" if near else ""
+    unjudged = f"; {len(rest)} cannot be judged yet" if rest else ""
+    reproduced = f"{len(good)} {'is' if len(good) == 1 else 'are'} reproduced{noise}{unjudged}"
+    sentences = [f"Of {len(sections)} tables and figures of Kumar's thesis, {reproduced}."]
+    if not bad:
+        return f"{sentences[0]} None of the others contradicts it."
+    links = [f"[{write_words(one.exhibit.title)}](#{one.name})" for one in bad]
+    sentences.append(f"Not reproduced {'is' if len(bad) == 1 else 'are'} {'; '.join(links)}.")
+    causes = [one.verdict.cause for one in bad if one.verdict and one.verdict.cause]
+    if causes:
+        sentences.append(f"The reasons: {write_words('; '.join(causes))}.")
+    return " ".join(sentences)
+
+
+def _introduce(scale: Scale) -> list[str]:
+    words = [
+        "Every table and figure of the thesis that `marginmf` implements, measured with this "
+        "library and set beside what the thesis prints. Each section ends with the command that "
+        "makes its figures again."
+    ]
+    if scale == "quick":
+        words.append(
+            "This is the quick version, with fewer repetitions and coarser grids: it shows that "
+            "everything runs, and only roughly what comes out. "
+            "`python -m studies thesis run --all` makes the full one."
+        )
+    return list(map(write_words, words))
+
+
+def _overview(sections: Sequence[Section]) -> str:
+    rows = (
+        [
+            f"[{write_words(one.exhibit.title)}](#{one.name})",
+            one.outcome,
+            f"{one.exhibit.kind} `{one.name}`",
+            one.count,
+            one.time,
+        ]
+        for one in sections
+    )
+    return make_table(("what it shows", "verdict", "name", "cells", "time"), rows, words=3)
+
+
+def _write_section(section: Section, scale: Scale, folder: Path) -> str:
+    exhibit, writer = section.exhibit, Writer(folder, section.name)
+    outcome = section.outcome.capitalize()
+    # An anchor of its own: what sites make of a heading differs from one to the next.
+    parts = [
+        f'<a id="{section.name}"></a>',
+        f"### {write_words(exhibit.title)}",
+        f"{exhibit.kind.capitalize()} `{section.name}`",
+        f"**{outcome}:** {write_words(section.why)}" if section.why else f"**{outcome}**",
+    ]
+    blocks = list(section.blocks)
+    work, command = "needs nothing measured", "python -m studies thesis report"
+    if section.cells:
+        blocks.append(Details("What was measured", [describe_settings(section.cells)]))
+        noun = "cell" if len(section.cells) == 1 else "cells"
+        took = f", {section.time} of computing" if section.done else ""
+        work = f"{section.count} {noun}{took}"
+        quick = " --quick" if scale == "quick" else ""
+        command = f"python -m studies thesis run {section.name}{quick}"
+    if blocks:
+        parts.append(writer.write(blocks))
+    return "\n\n".join([*parts, f"`{command}`: {write_words(work)}."])
+
+
+def describe_settings(cells: Iterable[Cell]) -> Table:
+    """Return a table of what was measured, and for every setting the values that it takes.
+
+    >>> cells = [Cell("errors", {"split": split, "method": "HMF"}) for split in range(20)]
+    >>> describe_settings(cells).rows
+    [('errors', 'split', '0 to 19'), ('errors', 'method', 'HMF')]
+    """
+    found: dict[tuple[str, str], dict[str, Any]] = {}
+    for cell in cells:
+        for name, value in cell.settings.items():
+            values = found.setdefault((cell.measure, name), {})
+            values[json.dumps(value, sort_keys=True)] = value
+    rows = [(*setting, format_values(list(values.values()))) for setting, values in found.items()]
+    return Table(("measured", "setting", "values"), rows, words=3)
+
+
+def format_values(values: Sequence[Any]) -> str:
+    """Write different values in a line: all of them, or the first and how many more there are.
+
+    >>> format_values([3, 1, 2]), format_values([{"name": "weak"}]), format_values("abcdefghijkl")
+    ('1 to 3', 'name weak', 'a, b, c, d, e, f, g, h, i, and 3 more')
+    """
+    if len(values) > 2 and all(type(value) is int for value in values):
+        low, high = min(values), max(values)
+        if high - low == len(values) - 1:
+            return f"{low} to {high}"
+    words = [format_value(value) for value in values]
+    separator = "; " if any(", " in one for one in words) else ", "
+    if len(words) > MAX_VALUES:
+        rest = len(words) - MAX_VALUES + 1
+        words = [*words[: MAX_VALUES - 1], f"and {rest} more"]
+    return separator.join(words)
+
+
+def format_value(value: Any) -> str:
+    """Write one value of a setting.
+
+    >>> format_value({"n_factors": 100, "reg": [1, 2]}), format_value({}), format_value(None)
+    ('n_factors 100, reg 1 2', 'none', 'none')
+    """
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {format_value(one)}" for name, one in value.items()) or "none"
+    if isinstance(value, list | tuple):
+        return " ".join(format_value(one) for one in value) or "none"
+    return "none" if value is None else str(value)
+
+
+def describe_origins(cells: Iterable[Cell], store: Store) -> list[Text | Table]:
+    """Return where figures come from: machines, versions, code and days of the runs."""
+    wanted = {cell.key for cell in cells}
+    days: dict[tuple[str, ...], list[str]] = defaultdict(list)
+    for key in wanted & store.records.keys():
+        run = store.runs.get(store.records[key]["run"], {})
+        days[_describe_run(run)].append(str(run.get("date", "unknown"))[:10])
+    if not days:
+        return [Text("No cell has been run yet.")]
+    rows = [
+        (_format_span(days[origin]), *origin, f"{len(days[origin]):,}")
+        for origin in sorted(days, key=lambda one: (min(days[one]), one))
+    ]
+    headings = ("days", "marginmf", "code", "machine", "software", "cells")
+    first = f"{sum(map(len, days.values())):,} of {len(wanted):,} cells have been run."
+    return [Text(f"{first} {_describe_mixture(list(days))}"), Table(headings, rows, words=5)]
+
+
+def _describe_run(run: Mapping[str, Any]) -> tuple[str, str, str, str]:
+    machine = [run.get("processor"), f"{run.get('cores')} cores" if run.get("cores") else None]
+    memory = str(run.get("memory") or "").removesuffix(" kB")
+    if memory.isdigit():
+        machine.append(f"{int(memory) / (1 << 20):.0f} GiB")
+    machine.append(run.get("system"))
+    libraries = (f"{name} {version}" for name, version in run.get("libraries", {}).items())
+    return (
+        str(run.get("version", "unknown")),
+        str(run.get("code") or "unknown"),
+        ", ".join(str(part) for part in machine if part) or "unknown",
+        ", ".join([f"Python {run.get('python', 'unknown')}", *libraries]),
+    )
+
+
+def _format_span(days: Iterable[str]) -> str:
+    first, last = min(days), max(days)
+    return first if first == last else f"{first} to {last}"
+
+
+def _describe_mixture(origins: Sequence[tuple[str, ...]]) -> str:
+    """Say what differs between the runs, because a table may then compare unlike things."""
+    names = ("versions", "states of the code", "machines", "sets of libraries")
+    mixed = [
+        f"{len(found)} {name}"
+        for name, found in zip(names, map(set, zip(*origins, strict=True)), strict=True)
+        if len(found) > 1
+    ]
+    if not mixed:
+        return "They all come from one version of the library on one machine."
+    return (
+        f"They come from {' and '.join(mixed)}: figures that stand side by side may have been made "
+        "under different conditions. `python -m studies thesis run --all --again` makes them anew."
+    )

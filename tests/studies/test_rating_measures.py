@@ -1,0 +1,153 @@
+import json
+
+import numpy as np
+import pytest
+
+from marginmf.datasets import make_ratings
+from marginmf.metrics import ratings_report
+from marginmf.protocols import WeakGeneralisation
+from marginmf.ratings import BMMMF, HMF, Ratings
+from studies.thesis.rating_measures import (
+    METHODS,
+    SHARES,
+    convergence,
+    fit_into_band,
+    fit_time,
+    load_table,
+    make_method,
+    make_recipe,
+    rating_errors,
+    split_rows,
+    stage_error,
+    user_view,
+)
+
+RECIPE = make_recipe(60, 3, 0.5, 0)
+WEAK, SHARE = {"name": "weak"}, {"name": "share", "train": 0.8}
+
+
+def test_a_recipe_makes_what_make_ratings_makes() -> None:
+    direct = make_ratings(60, 60, n_factors=3, observed=0.5, random_state=0)
+    assert np.array_equal(load_table(RECIPE).ratings, direct.ratings)
+    assert load_table(RECIPE) is load_table(dict(reversed(RECIPE.items())))
+
+
+def test_scores_are_cut_where_levels_become_as_common_as_wanted() -> None:
+    table = load_table(make_recipe(80, 3, 1.0, 0, noise=0.0))
+    matrix = table.ratings.reshape(80, 80)
+    levels, counts = np.unique(matrix, return_counts=True)
+    assert levels.tolist() == [1, 2, 3, 4, 5]
+    assert counts / 6400 == pytest.approx(np.array(SHARES), abs=0.001)
+    # Three factors carry most of what the levels leave of the scores, unless there is noise.
+    shares = [_share_of_factors(matrix, 3)]
+    shares.append(
+        _share_of_factors(
+            load_table(make_recipe(80, 3, 1.0, 0, noise=2.0)).ratings.reshape(80, 80), 3
+        )
+    )
+    assert shares[0] > 0.8
+    assert shares[1] < 0.5
+    assert len(load_table(make_recipe(80, 3, 0.25, 0, noise=0.0))) == 1600
+
+
+def _share_of_factors(matrix: np.ndarray, n_factors: int) -> float:
+    strengths = np.linalg.svd(matrix - matrix.mean(), compute_uv=False) ** 2
+    return strengths[:n_factors].sum() / strengths.sum()
+
+
+@pytest.mark.parametrize("protocol", [WEAK, SHARE, {"name": "strong", "n_train_users": 0.7}])
+def test_the_rows_of_a_split_are_apart_and_differ_between_splits(protocol: dict) -> None:
+    table = load_table(RECIPE)
+    train, fold_in, test = split_rows(table, protocol, 0)
+    folded = np.empty(0, int) if fold_in is None else fold_in
+    together = np.concatenate([train, folded, test])
+    assert len(np.unique(together)) == len(together)
+    assert (fold_in is not None) == (protocol["name"] == "strong")
+    assert not np.array_equal(test, split_rows(table, protocol, 1)[2])
+    assert np.array_equal(test, split_rows(table, protocol, 0)[2])
+
+
+def test_errors_are_those_of_a_fit_by_hand() -> None:
+    params = {"n_factors": 3, "reg": 2.0}
+    found = rating_errors(RECIPE, WEAK, 1, "HMF", params)
+    table = load_table(RECIPE)
+    train, test = next(WeakGeneralisation(n_splits=1, random_state=2).split(table.pairs))
+    data = Ratings.of(table.pairs[train], table.ratings[train], levels=table.levels)
+    model = HMF(**params, random_state=0).fit(data)
+    predicted = model.predict(table.pairs[test], output="rule")
+    assert found["test"] == ratings_report(table.ratings[test], predicted, table.levels)
+    assert found["n_test"] == len(test) == 60
+    assert found["reg"] == [2.0] * 4
+    json.dumps(found)
+
+
+@pytest.mark.parametrize("method", sorted(set(METHODS) - {"BMMMF"}))
+@pytest.mark.parametrize("protocol", [WEAK, {"name": "strong", "n_train_users": 0.7}])
+def test_every_method_is_measured_under_both_protocols(method: str, protocol: dict) -> None:
+    small = (
+        {"members": ["mmmf"], "n_estimators": 2}
+        if METHODS[method].__name__ == ("MarginEnsemble")
+        else {}
+        if method == "Biases"
+        else {"n_factors": 3, "reg": 1.0}
+    )
+    found = rating_errors(RECIPE, protocol, 0, method, small)
+    assert 0 <= found["test"]["nmae"] < 0.8
+    assert found["train"]["mae"] >= 0
+
+
+def test_the_penalty_brings_the_training_error_into_the_band() -> None:
+    band = {"measure": "mae", "low": 0.1, "high": 0.2}
+    found = rating_errors(RECIPE, SHARE, 0, "MMMF", {"n_factors": 5, "tol": 1e-4}, band)
+    assert 0.1 <= found["train"]["mae"] <= 0.2
+    assert found["reg"] > 0
+
+
+def test_a_band_out_of_reach_gives_the_nearest_fit() -> None:
+    table = load_table(RECIPE)
+    data = Ratings.of(table.pairs, table.ratings)
+    tried = []
+
+    def error(model: object) -> float:
+        tried.append(model)
+        return 1.0
+
+    model = fit_into_band(make_method("HMF", {"n_factors": 2}), data, error, 0.0, 0.1)
+    assert model is tried[0]
+    assert [one.reg for one in tried] == sorted((one.reg for one in tried), reverse=True)
+
+
+def test_a_stage_is_a_two_level_factorisation_of_what_is_above() -> None:
+    found = stage_error(RECIPE, 0, 2, 3, 1.0)
+    table = load_table(RECIPE)
+    train, _, test = split_rows(table, WEAK, 0)
+    above = (table.ratings > 2).astype(float)
+    model = BMMMF(3, 1.0, tol=2e-3, random_state=0).fit(table.pairs[train], above[train])
+    wrong = model.predict(table.pairs[test]) != above[test]
+    assert found["zero_one"] == wrong.mean()
+
+
+def test_times_are_of_the_fit_alone() -> None:
+    found = fit_time(RECIPE, "PHMF", {"n_factors": 3, "reg": 1.0, "schedule": "independent"}, 0, 2)
+    assert 0 < found["fit_seconds"] < 60
+    assert found["gradients"] > 0
+
+
+def test_the_objective_of_the_worked_examples_falls_from_every_start() -> None:
+    params = {"n_factors": 2, "reg": 0.5, "max_iter": 20, "tol": 0.0}
+    for method, example in (("BMMMF", "likes"), ("MMMF", "stars")):
+        curves = [convergence(example, method, "gd", start, params) for start in (0, 1)]
+        for curve in curves:
+            assert (np.diff(curve["objective"]) <= 1e-4).all()
+        assert curves[0] != curves[1]
+
+
+@pytest.mark.parametrize("method", ["MMMF", "PMMMF"])
+def test_a_view_has_the_items_that_its_user_has_rated(method: str) -> None:
+    found = user_view(method, 5, 200, (5, 5, 5, 5, 5), 0.3, 2)
+    points = np.array(found["points"])
+    assert points.shape == (sum(found["counts"]), 2)
+    lines = {"MMMF": {"thresholds": 4}, "PMMMF": {"prototypes": 5, "boundaries": 4}}[method]
+    assert {name: len(found[name]) for name in lines} == lines
+    assert sorted(found["ratings"]) == np.repeat(np.arange(1, 6), found["counts"]).tolist()
+    assert found["right"] > 0.8
