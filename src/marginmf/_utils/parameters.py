@@ -67,7 +67,7 @@ def unfitted(estimator: Estimator, private: Collection[str] = ()) -> Estimator:
     for name in set(vars(bare)) - set(bare.get_params(deep=False)):
         if name.endswith("_") or name in private:
             delattr(bare, name)
-    return bare  # type: ignore[no-any-return]
+    return bare
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
