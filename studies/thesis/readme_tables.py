@@ -7,20 +7,21 @@ Tables stand between ``<!-- begin NAME -->`` and ``<!-- end NAME -->``.  Before,
 from argparse import ArgumentParser, Namespace
 from collections import Counter
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 
 from studies.harness import Store
 from studies.harness.markdown import Verdict, fill_page, make_table
-from studies.harness.metrics import heading
 from studies.thesis import chapter5, chapter6
 from studies.thesis.chapter3_errors import NMAE
 from studies.thesis.chapter4 import MAE_RMSE
 from studies.thesis.exhibit import cells_of, exhibits
-from studies.thesis.label_tables import LabelTable
 from studies.thesis.published import PublishedFigure, published
 from studies.thesis.samples import Sample, find_sample, pick
 
 PAGE, RESULTS = Path("README.md"), Path("results")
+#: The label sets that the README shows, by table.
+LABELS = {chapter5.TABLE: ("emotions", "medical"), chapter6.TABLE: ("medical", "bibtex")}
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -33,12 +34,11 @@ def main(args: Namespace) -> None:
 
 def tables(store: Store) -> dict[str, str]:
     """Return the tables of the README by the names of their marks."""
-    ratings = ["data, protocol, measure", "method", "here", "thesis"]
-    labels = ["data set", "MLCHMF, sign", "thesis", "GroPLE, one threshold", "thesis"]
+    heads = ["data, protocol, metric", "method", "here", "thesis"]
+    rows = [*_rating_rows(store), *_label_rows(store)]
     return {
         "thesis: verdicts": _describe_verdicts(store),
-        "thesis: ratings": make_table(ratings, _rating_rows(store), words=4),
-        "thesis: labels": make_table(labels, _label_rows(store), words=5),
+        "thesis: main": make_table(heads, rows, words=4),
     }
 
 
@@ -52,44 +52,26 @@ def _describe_verdicts(store: Store) -> str:
 
 
 def _rating_rows(store: Store) -> Iterator[list[str]]:
-    for data, title in (("ml-1m", "MovieLens 1M"), ("eachmovie-sample", "EachMovie, a sample")):
-        for protocol in NMAE.protocols:
-            what = f"{title}, {protocol}, NMAE"
-            for method in ("HMF", "MMMF", "E-MMMF"):
-                cells = NMAE.cells_at("full", data, protocol, method)
-                there = published("nmae").at(protocol, NMAE.sources[data][1] or "", method)
-                yield [what, method, *_figures(find_sample(store, cells, NMAE.pick), there)]
-                what = ""
-    for name in MAE_RMSE.measures:
-        what = f"MovieLens 100K, 80/20, training MAE 0.07 to 0.09, test {heading(name)}"
-        for method in ("PMMMF", "MMMF", "ALS"):
-            cells = MAE_RMSE.cells_at("full", method)
-            there = published("mae-rmse").at(name, MAE_RMSE.data, method)
-            yield [what, method, *_figures(find_sample(store, cells, pick("test", name)), there)]
-            what = ""
+    for protocol, method in product(NMAE.protocols, ("HMF", "MMMF")):
+        cells = NMAE.cells_at("full", "ml-1m", protocol, method)
+        there = published("nmae").at(protocol, NMAE.sources["ml-1m"][1] or "", method)
+        ours = find_sample(store, cells, NMAE.pick)
+        yield [f"MovieLens 1M, {protocol}, NMAE", method, *_figures(ours, there)]
+    for method in ("PMMMF", "MMMF"):
+        cells = MAE_RMSE.cells_at("full", method)
+        there = published("mae-rmse").at("mae", MAE_RMSE.data, method)
+        ours = find_sample(store, cells, pick("test", "mae"))
+        yield ["MovieLens 100K, 80/20, MAE", method, *_figures(ours, there)]
 
 
 def _label_rows(store: Store) -> Iterator[list[str]]:
-    both = (chapter5.TABLE, chapter6.TABLE)
-    for name in dict.fromkeys(name for table in both for name in table.data):
-        figures = [_accuracy(table, store, name) for table in both]
-        if any(here for here, _ in figures):  # without the sets that have not been run
-            yield [name, *(text for pair in figures for text in pair)]
+    for table, names in LABELS.items():
+        for name in names:
+            ours = table.sample(store, "full", "accuracy", name, table.own)
+            there = table.published.at("accuracy", name, table.own)
+            yield [f"{name}, {table.n_folds} folds, accuracy", table.own, *_figures(ours, there, 3)]
 
 
-def _accuracy(table: LabelTable, store: Store, name: str) -> tuple[str, str]:
-    if table.data.get(name) is None:
-        return "", ""
-    ours = table.sample(store, "full", "accuracy", name, table.own)
-    if ours is not None and len(ours.values) < table.n_folds:  # a mean of some folds is no figure
-        ours = None
-    there = table.published.at("accuracy", name, table.own)
-    return _format(ours, 3), f"{there.mean:.3f}" if there else ""
-
-
-def _figures(ours: Sample | None, there: PublishedFigure | None) -> tuple[str, str]:
-    return _format(ours, 4), f"{there.mean:.4f} ± {there.std:.4f}" if there else ""
-
-
-def _format(sample: Sample | None, digits: int) -> str:
-    return "" if sample is None else f"{sample.mean:.{digits}f} ± {sample.spread:.{digits}f}"
+def _figures(ours: Sample | None, there: PublishedFigure | None, digits: int = 4) -> list[str]:
+    here = "" if ours is None else f"{ours.mean:.{digits}f} ± {ours.spread:.{digits}f}"
+    return [here, f"{there.mean:.{digits}f}" if there else ""]
