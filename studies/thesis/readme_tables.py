@@ -21,7 +21,7 @@ from studies.thesis.samples import Sample, find_sample, pick
 
 PAGE, RESULTS = Path("README.md"), Path("results")
 #: The label sets that the README shows, by table.
-LABELS = {chapter5.TABLE: ("emotions", "medical"), chapter6.TABLE: ("medical", "bibtex")}
+LABELS = ((chapter5.TABLE, ("emotions", "medical")), (chapter6.TABLE, ("medical", "bibtex")))
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -48,7 +48,7 @@ def _describe_verdicts(store: Store) -> str:
     counts = Counter(block.outcome for block in first if isinstance(block, Verdict))
     words = ", ".join(f"{count} {outcome}" for outcome, count in counts.most_common())
     n_cells = len(cells_of(every, "full"))
-    return f"All {len(every)} of them, from {n_cells:,} measurements: {words}."
+    return f"All {len(every)} tables and figures of the thesis, from {n_cells:,} measurements: {words}."
 
 
 def _rating_rows(store: Store) -> Iterator[list[str]]:
@@ -65,7 +65,7 @@ def _rating_rows(store: Store) -> Iterator[list[str]]:
 
 
 def _label_rows(store: Store) -> Iterator[list[str]]:
-    for table, names in LABELS.items():
+    for table, names in LABELS:
         for name in names:
             ours = table.sample(store, "full", "accuracy", name, table.own)
             there = table.published.at("accuracy", name, table.own)
