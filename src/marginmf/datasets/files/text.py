@@ -203,7 +203,7 @@ class _PlainColumn:
             digits = (self.characters[self.ends - (k + 1)] - np.uint8(ord("0"))) * inside
             if digits.max() > 9:
                 return None
-            numbers += digits * np.int64(power)
+            numbers += digits.astype(np.int64) * power
             power *= 10
         return numbers
 
