@@ -324,9 +324,9 @@ def test_all_models_are_judged_on_the_same_splits() -> None:
 @pytest.mark.parametrize(
     ("fault", "said"),
     [
-        ({"k": 0}, "k=0 is not a length of lists"),
-        ({"k": 2.5}, "k=2.5 is not a length of lists"),
-        ({"k": True}, "k=True is not"),
+        ({"k": 0}, "k=0 must be a whole number >= 1"),
+        ({"k": 2.5}, "k=2.5 must be a whole number"),
+        ({"k": True}, "k=True must be a whole number"),
         ({"level": "4"}, "level='4' is not a rating"),
         ({"level": np.nan}, "level=nan is not a rating"),
         ({"level": True}, "level=True is not a rating"),

@@ -2,9 +2,9 @@
 
 import time
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -23,14 +23,7 @@ from marginmf.ratings.data import Ratings
 from marginmf.ratings.features import FeatureTable
 from marginmf.ratings.ids import IdIndex, id_column
 from marginmf.ratings.positive import PositiveOnly
-from marginmf.ratings.tables import (
-    as_values,
-    frame_columns,
-    is_frame,
-    levels_of,
-    split_pairs,
-    take_rows,
-)
+from marginmf.ratings.tables import as_values, frame_columns, is_frame, split_pairs, take_rows
 
 #: With fewer ratings there is nothing to hold out; as many rows are enough to compile kernels.
 FEWEST = 20
@@ -90,9 +83,8 @@ class RatingsSplit:
 
     def evaluate(self, model: Any) -> SplitResult:
         """Fit a fresh copy of a model and measure its ratings or, by a rule, its lists."""
-        rule = self.rule
-        if rule is not None:
-            rule.threshold(self.train)  # a fault is found before a fit
+        if self.rule is not None:
+            self.rule.threshold(self.train)  # a fault is found before a fit
         elif isinstance(model, PositiveOnly):
             raise ValueError(
                 f"{type(model).__name__} makes lists and predicts no ratings: judge it with "
@@ -100,9 +92,9 @@ class RatingsSplit:
             )
         fitted, seconds = _timed_fit(model, self.train)
         fitted = fitted if self.fold_in is None else fitted.fold_in(self.fold_in)
-        if rule is not None:
+        if self.rule is not None:
             test = self.test_pairs, self.test_ratings
-            lists = judge_lists(fitted, *test, rule, training=self.train)
+            lists = judge_lists(fitted, *test, self.rule, training=self.train)
             values = {name: value for name, value in lists.report().items() if name != "n_users"}
             return SplitResult({**values, "seconds": seconds}, lists, fitted)
         predicted = fitted.predict(self.test_pairs)
@@ -172,8 +164,7 @@ def split_ratings(
     (True, ['fre', 'mae'])
     """
     table = AllRatings.read(data, lists, user_features, item_features)
-    for rows in table.rows(protocol):
-        yield table.split(rows)
+    yield from map(table.split, table.rows(protocol))
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,13 +186,13 @@ class AllRatings:
         """Read ratings from whatever holds them."""
         name, pairs, ratings = _pairs_and_ratings(data, rule is not None)
         n_pairs = n_rows(pairs)
-        values = np.ones(n_pairs)
-        if ratings is not None:
+        if ratings is None:
+            values, levels = np.ones(n_pairs), np.array([0.0, 1.0])
+        else:  # the scale is that of all ratings: a training set may lack a level by chance
             values = as_values(ratings).astype(np.float64, copy=False)
+            levels = np.unique(values)
         if n_pairs != len(values):
             raise ValueError(f"There are {n_pairs} pairs but {len(values)} ratings.")
-        # The scale of all the ratings: a level may be missing from one training set by chance.
-        levels = np.unique(values) if ratings is not None else levels_of(values)
         if len(levels) == 1:
             raise ValueError(
                 f"Every rating is {levels[0]:g}: with one level there is nothing to tell apart.  "
@@ -232,36 +223,43 @@ class AllRatings:
             return Ratings.of(pairs, self.values[rows], levels=self.levels, **known)
 
         train, *fold_in, test = rows
-        new = at(fold_in[0]) if fold_in else None
-        test_pairs = take_rows(self.pairs, test)
         return RatingsSplit(
-            at(train, **self.features), new, test_pairs, self.values[test], test, self.rule
+            at(train, **self.features),
+            at(fold_in[0]) if fold_in else None,
+            take_rows(self.pairs, test),
+            self.values[test],
+            test,
+            self.rule,
         )
 
     @property
-    def users(self) -> IdIndex:
-        """The users' ids, each once."""
-        return IdIndex(split_pairs(self.pairs)[0], "user")
+    def users(self) -> IdIndex | None:
+        """The users' ids, each once, where lists are judged."""
+        return None if self.rule is None else IdIndex(split_pairs(self.pairs)[0], "user")
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What is measured."""
+        rule = self.rule
+        return {"comparison": "lists" if rule else "ratings", "lists": rule and asdict(rule)}
 
     @property
     def arrays(self) -> dict[str, Array]:
         """What tells these ratings from others."""
-        users, items = (
-            id_column(ids, what) for ids, what in zip(split_pairs(self.pairs), SIDES, strict=True)
-        )
-        described = {
-            f"{side}, {name}": column
-            for side, table in self.features.items()
-            for name, column in {"ids": table.ids, **table.columns}.items()
-        }
-        return {"users": users, "items": items, "ratings": self.values, **described}
+        ids = zip(SIDES, split_pairs(self.pairs), strict=True)
+        arrays = {f"{side}s": id_column(own, side) for side, own in ids}
+        arrays["ratings"] = self.values
+        for side, table in self.features.items():
+            columns = {"ids": table.ids, **table.columns}
+            arrays |= {f"{side}, {name}": column for name, column in columns.items()}
+        return arrays
 
 
 def _pairs_and_ratings(data: Any, lists: bool) -> tuple[str, Any, Any]:
     """Return the name of the data, the pairs, and the ratings, None where there are none."""
     if isinstance(data, RatingsTable):
-        bare = lists and len(data.levels) == 1
-        return data.name, data.pairs, None if bare else data.ratings
+        without = lists and len(data.levels) == 1
+        return data.name, data.pairs, None if without else data.ratings
     if isinstance(data, Ratings):
         if data.user_features is not None or data.item_features is not None:
             raise ValueError(
@@ -294,6 +292,7 @@ class AllSamples:
     Y: Any
     cutoffs: tuple[int, ...]
     ranked: str | None
+    users = None  # no lists are judged
 
     @classmethod
     def read(cls, data: Any, ranked: list[str]) -> "AllSamples":
@@ -323,26 +322,25 @@ class AllSamples:
         return LabelsSplit(learned, judged, self.cutoffs, self.ranked)
 
     @property
+    def settings(self) -> dict[str, Any]:
+        """What is measured."""
+        return {"comparison": "labels", "cutoffs": list(self.cutoffs)}
+
+    @property
     def arrays(self) -> dict[str, Array]:
         """What tells these samples from others."""
-        return {
-            name: part
-            for what, whole in (("X", self.X), ("Y", self.Y))
-            for name, part in _parts(what, whole)
-        }
-
-
-def _parts(name: str, table: Any) -> list[tuple[str, Array]]:
-    if not sparse.issparse(table):
-        return [(name, table)]
-    parts = (("values", table.data), ("columns", table.indices), ("rows", table.indptr))
-    return [(f"{name}, {part}", array) for part, array in parts]
+        arrays: dict[str, Array] = {}
+        for name, table in (("X", self.X), ("Y", self.Y)):
+            if sparse.issparse(table):
+                parts = {"values": table.data, "columns": table.indices, "rows": table.indptr}
+                arrays |= {f"{name}, {part}": array for part, array in parts.items()}
+            else:
+                arrays[name] = table
+        return arrays
 
 
 def _row_numbers(protocol: Protocol, data: Any, answers: Any) -> Iterator[tuple[IntArray, ...]]:
-    split = getattr(protocol, "split", None)
-    found: Iterable[tuple[IntArray, ...]] = protocol if split is None else split(data, answers)
-    yield from found
+    yield from protocol.split(data, answers) if hasattr(protocol, "split") else protocol
 
 
 #: The models whose kernels are compiled in this process.
@@ -352,12 +350,11 @@ _WARM: set[str] = set()
 def warm_up(model: Any, split: RatingsSplit | LabelsSplit) -> None:
     """Fit a model to a few rows first, so that no seconds of a fit are those of a compiler."""
     key = f"{type(split).__name__} {model!r}"
-    if key in _WARM:
-        return
-    with warnings.catch_warnings(), suppress(Exception):  # a real fault is met again in the fit
-        warnings.simplefilter("ignore")
-        split.warm_up(model)
-    _WARM.add(key)
+    if key not in _WARM:
+        _WARM.add(key)
+        with warnings.catch_warnings(), suppress(Exception):  # a real fault is met again in the fit
+            warnings.simplefilter("ignore")
+            split.warm_up(model)
 
 
 def _quick(model: Any) -> Any:
