@@ -201,10 +201,7 @@ def test_means_with_the_same_printed_digits_are_equally_best() -> None:
     assert tied.winners() == {"a", "b"}
     assert tied.winners("seconds") == {"a", "b", "c", "d"}
     assert [row[1] for row in tied.rows(["mae"])] == ["MAE", "*0.7100", "*0.7100", "0.7102", "nan"]
-    assert tied.to_markdown(["mae"]).splitlines()[2:4] == [
-        "| a | **0.7100** |",
-        "| b | **0.7100** |",
-    ]
+    assert tied.to_markdown(["mae"]).count("**0.7100**") == 2
     lists = Comparison("lists", ("ndcg",), {"a": {"ndcg": [0.5], "novelty": [2.0]}})
     assert lists.winners() == {"a"}
     assert lists.winners("novelty") == set()  # more of it is neither better nor worse
