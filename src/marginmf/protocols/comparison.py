@@ -193,8 +193,8 @@ class Comparison:
         metrics : sequence of str, optional
             By default those of the comparison.
         baseline : str, optional
-            The method that differences and p-values are relative to; by default that of the
-            comparison, or the best by each metric.
+            What the others are compared with; by default that of the comparison, or the best by
+            each metric.
 
         Returns
         -------
@@ -270,7 +270,8 @@ class Comparison:
         columns = {}
         for one in self._metrics(metrics):
             cells = {method: self.cell(method, one.name) for method in self.values}
-            cells |= {method: cells[method].join(mark) for method in self.winners(one.name)}
+            for method in self.winners(one.name):
+                cells[method] = f"{mark[0]}{cells[method]}{mark[1]}"
             columns[self._title(one)] = cells
         if (p_cells := self.p_cells()) is not None:
             seconds = {name: columns.pop(name) for name in ("seconds",) if name in columns}
@@ -288,7 +289,7 @@ class Comparison:
             "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip()
             for row in rows
         ]
-        notes = [f"{self.n_splits} split{'s' if self.n_splits != 1 else ''}", "* marks the best"]
+        notes = [f"{self.n_splits} split{'s' * (self.n_splits != 1)}", "* marks the best"]
         if "p" in rows[0]:
             first = self._title(self._metric(None))
             notes.append(f"p: difference from the {self.baseline or 'best'} by {first}")
@@ -309,15 +310,14 @@ class Comparison:
         its interval (``ndcg``, ``ndcg_low``, ``ndcg_high``); ``difference`` and ``p_value`` are
         those of the comparison's first metric.
         """
-        against, tested = self._against(self._metric(None)), self._tested_values()
         rows = []
-        for method in self.values:
+        for method, tested in self._tested_values().items():
             row: dict[str, Any] = {"method": method}
             for one in self._metrics(metrics):
                 row[one.name] = self.mean(method, one.name)
                 spread = self._spread(method, one.name)
                 row |= {f"{one.name}_{key}": value for key, value in spread.items()}
-            rows.append(row if against is None else row | tested[method])
+            rows.append(row | tested if tested["difference"] is not None else row)
         file = io.StringIO()
         writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
         writer.writeheader()

@@ -4,7 +4,7 @@ import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,17 +21,9 @@ from marginmf.metrics.table import MetricKind
 from marginmf.progress import show_bar
 from marginmf.protocols.comparison import Comparison
 from marginmf.protocols.lists import ListRule, ListScores
-from marginmf.protocols.splits import (
-    FEWEST,
-    AllRatings,
-    AllSamples,
-    Protocol,
-    SplitResult,
-    warm_up,
-)
+from marginmf.protocols.splits import FEWEST, AllRatings, AllSamples, Protocol, SplitResult, warm_up
 from marginmf.protocols.splitters import HoldOut, IterativeStratifiedKFold, SplitProtocol, n_rows
 from marginmf.ratings import METHODS, POSITIVE, Ratings
-from marginmf.ratings.ids import IdIndex
 
 #: The metrics of tables, by what is measured; the first one decides which model is the best.
 SHOWN: Mapping[MetricKind, str] = {
@@ -254,7 +246,7 @@ def _fill(
     checkpoint: str | os.PathLike[str] | None,
 ) -> Comparison:
     """Evaluate every model on every split, unless the checkpoint has it, and add the results."""
-    file = None if checkpoint is None else _ResultFile.open(Path(checkpoint), data, models)
+    file = None if checkpoint is None else _ResultFile(Path(checkpoint), data, models)
     listed = protocol if isinstance(protocol, Sized) else ()
     n_splits = getattr(protocol, "n_splits", len(listed) or None)
     total = None if n_splits is None else n_splits * len(models)
@@ -316,35 +308,28 @@ def _announcer(
         yield lambda done, text: update(text, done=done)
 
 
-@dataclass(frozen=True, eq=False)
 class _ResultFile:
     """The finished fits of a comparison: a line of JSON for each, after one that says of what."""
 
-    path: Path
-    models: dict[str, Any]
-    users: IdIndex | None
-    lines: list[dict[str, Any]]
-    codes: dict[int, str] = field(default_factory=dict)
-
-    @classmethod
-    def open(
-        cls, path: Path, data: AllRatings | AllSamples, models: dict[str, Any]
-    ) -> "_ResultFile":
+    def __init__(
+        self, path: Path, data: AllRatings | AllSamples, models: Mapping[str, Any]
+    ) -> None:
         """Read what a file has, or begin one; refuse that of another comparison."""
         head = {**plain(data.settings), "version": __version__}
         head["data"] = {name: digest(np.asarray(own)) for name, own in data.arrays.items()}
-        described = {name: plain(model) for name, model in models.items()}
-        lines = _read_lines(path) if path.exists() else []
-        if lines:
-            wrong = [IN_WORDS[key] for key in head if lines[0].get(key) != head[key]]
-            for line in lines[1:]:
-                if described.get(line["method"], line["model"]) != line["model"]:
-                    wrong.append(f"parameters of {line['method']}")
-            if wrong:
-                raise _refusal(path, f"other {wrong[0]}")
+        self.path, self.users = path, data.users
+        self.models = {name: plain(model) for name, model in models.items()}
+        self.codes: dict[int, str] = {}  # of the rows of every split
+        found, *self.lines = (_read_lines(path) if path.exists() else None) or [head]
+        wrong = [IN_WORDS[key] for key in head if found.get(key) != head[key]]
+        for line in self.lines:
+            if self.models.get(line["method"], line["model"]) != line["model"]:
+                wrong.append(f"parameters of {line['method']}")
+        if wrong:
+            raise _refusal(path, f"other {wrong[0]}")
         with atomic_write(path) as target:  # again: an interruption may have left half a line
-            target.write("".join(json.dumps(line) + "\n" for line in lines or [head]).encode())
-        return cls(path, described, data.users, lines[1:])
+            lines = (json.dumps(line) + "\n" for line in (head, *self.lines))
+            target.write("".join(lines).encode())
 
     def finished(
         self, number: int, rows: tuple[IntArray, ...]

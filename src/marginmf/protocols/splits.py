@@ -15,6 +15,7 @@ from marginmf._utils.indicators import as_indicator
 from marginmf._utils.types import Array, Float64Array, IntArray
 from marginmf.backends.rows import SIDES
 from marginmf.datasets import LabelsTable, RatingsTable
+from marginmf.datasets.table import as_pairs
 from marginmf.metrics import labels_report, ratings_report
 from marginmf.metrics.table import label_scores
 from marginmf.protocols.lists import ListRule, ListScores, judge_lists
@@ -44,10 +45,8 @@ class SplitResult:
         By metric; ``seconds`` are those of the fit.
     lists : ListScores, optional
         The metrics of every user, where lists were judged.
-    model : estimator
-        The fitted copy.
-    predicted : array, optional
-        What was predicted for the test rows, unless lists were judged.
+    model, predicted : optional
+        The fitted copy and, unless lists were judged, its predictions for the test rows.
     """
 
     values: dict[str, float]
@@ -66,10 +65,8 @@ class RatingsSplit:
         What models learn from.
     fold_in : Ratings or None
         Ratings of new users, which fold them in after the fit.
-    test_pairs, test_ratings : array
-        What models are judged on.
-    test_rows : array of int
-        The row numbers of these in all the data.
+    test_pairs, test_ratings, test_rows : array
+        What models are judged on, and its row numbers in all the data.
     rule : ListRule, optional
         Judge lists by this rule instead of predicted ratings.
     """
@@ -207,7 +204,8 @@ class AllRatings:
 
     def rows(self, protocol: Protocol) -> Iterator[tuple[IntArray, ...]]:
         """Yield the row numbers of every split."""
-        for rows in _row_numbers(protocol, self.pairs, self.ratings):
+        split = getattr(protocol, "split", lambda *_: protocol)
+        for rows in split(self.pairs, self.ratings):
             if len(rows[-1]) == 0:
                 raise ValueError(
                     f"{self.name}: no user has enough ratings to hold some of them out "
@@ -267,21 +265,16 @@ def _pairs_and_ratings(data: Any, lists: bool) -> tuple[str, Any, Any]:
                 "features as user_features= and item_features=."
             )
         users, items = data.users.ids[data.rows], data.items.ids[data.indices]
-        return "The data", _as_pairs(users, items), data.values
+        return "The data", as_pairs(users, items), data.values
     if is_frame(data):
         users, items, values = frame_columns(data, "user", "item", "rating")
-        return "The data", _as_pairs(users, items), values
+        return "The data", as_pairs(id_column(users, "user"), id_column(items, "item")), values
     if isinstance(data, tuple) and len(data) == 2:
         return "The data", *data
     raise ValueError(
         "The data must be a RatingsTable, Ratings, a frame with the columns user, item and rating, "
         f"or a pair (pairs, ratings), not {type(data).__name__}."
     )
-
-
-def _as_pairs(*ids: Array) -> Array:
-    same = ids[0].dtype == ids[1].dtype
-    return np.column_stack(ids if same else [column.astype(object) for column in ids])
 
 
 @dataclass(frozen=True, eq=False)
@@ -313,7 +306,7 @@ class AllSamples:
 
     def rows(self, protocol: Protocol) -> Iterator[tuple[IntArray, ...]]:
         """Yield the row numbers of every split."""
-        return _row_numbers(protocol, self.X, self.Y)
+        yield from protocol.split(self.X, self.Y) if hasattr(protocol, "split") else protocol
 
     def split(self, rows: tuple[IntArray, ...]) -> LabelsSplit:
         """Return the samples of a split."""
@@ -337,10 +330,6 @@ class AllSamples:
             else:
                 arrays[name] = table
         return arrays
-
-
-def _row_numbers(protocol: Protocol, data: Any, answers: Any) -> Iterator[tuple[IntArray, ...]]:
-    yield from protocol.split(data, answers) if hasattr(protocol, "split") else protocol
 
 
 #: The models whose kernels are compiled in this process.
