@@ -11,6 +11,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import clone
 
+from marginmf._utils.ids import as_id_column
 from marginmf._utils.indicators import as_indicator
 from marginmf._utils.types import Array, Float64Array, IntArray
 from marginmf.backends.rows import SIDES
@@ -268,7 +269,8 @@ def _pairs_and_ratings(data: Any, lists: bool) -> tuple[str, Any, Any]:
         return "The data", as_pairs(users, items), data.values
     if is_frame(data):
         users, items, values = frame_columns(data, "user", "item", "rating")
-        return "The data", as_pairs(id_column(users, "user"), id_column(items, "item")), values
+        pairs = as_pairs(as_id_column(users, "user"), as_id_column(items, "item"))
+        return "The data", pairs, values
     if isinstance(data, tuple) and len(data) == 2:
         return "The data", *data
     raise ValueError(

@@ -15,6 +15,9 @@ from marginmf._utils.types import Float64Array, IntArray
 from marginmf.ratings.ids import IdIndex
 from marginmf.ratings.tables import split_pairs
 
+#: The row numbers to learn from and to be judged on, split by split.
+TrainTest = Iterator[tuple[IntArray, IntArray]]
+
 
 class SplitProtocol(Protocol):
     """What `evaluate` and `compare` need of a protocol."""
@@ -25,11 +28,7 @@ class SplitProtocol(Protocol):
 
 @dataclass(frozen=True)
 class TwoWay:
-    """A protocol that yields (train, test), as scikit-learn's splitters do.
-
-    >>> TwoWay(n_splits=4).get_n_splits()
-    4
-    """
+    """A protocol that yields (train, test), as scikit-learn's splitters do."""
 
     n_splits: int = 3
     random_state: Any = 0
@@ -37,6 +36,12 @@ class TwoWay:
     def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
         """Return how many splits there are (for scikit-learn)."""
         return self.n_splits
+
+    def _split_by(self, splitter: type[Any], data: Any, **options: Any) -> TrainTest:
+        """Yield the splits of one of scikit-learn's splitters."""
+        seed = int(as_generator(self.random_state).integers(2**31))
+        splits = splitter(self.n_splits, random_state=seed, **options)
+        yield from splits.split(np.empty(n_rows(data)))
 
 
 @dataclass(frozen=True)
@@ -50,26 +55,18 @@ class HoldOut(TwoWay):
 
     test_size: float = 0.2
 
-    def split(
-        self, pairs: Any, ratings: Any = None, groups: Any = None
-    ) -> Iterator[tuple[IntArray, IntArray]]:
+    def split(self, pairs: Any, ratings: Any = None, groups: Any = None) -> TrainTest:
         """Yield (train, test) row numbers."""
-        seed = int(as_generator(self.random_state).integers(2**31))
-        splitter = ShuffleSplit(self.n_splits, test_size=self.test_size, random_state=seed)
-        yield from splitter.split(np.empty(n_rows(pairs)))
+        return self._split_by(ShuffleSplit, pairs, test_size=self.test_size)
 
 
 @dataclass(frozen=True)
 class KFold(TwoWay):
     """Every row is held out once, in one of ``n_splits`` random folds."""
 
-    def split(
-        self, pairs: Any, ratings: Any = None, groups: Any = None
-    ) -> Iterator[tuple[IntArray, IntArray]]:
+    def split(self, pairs: Any, ratings: Any = None, groups: Any = None) -> TrainTest:
         """Yield (train, test) row numbers."""
-        seed = int(as_generator(self.random_state).integers(2**31))
-        splitter = _KFold(self.n_splits, shuffle=True, random_state=seed)
-        yield from splitter.split(np.empty(n_rows(pairs)))
+        return self._split_by(_KFold, pairs, shuffle=True)
 
 
 @dataclass(frozen=True)
@@ -86,9 +83,7 @@ class WeakGeneralisation(TwoWay):
 
     held_out: int = 1
 
-    def split(
-        self, pairs: Any, ratings: Any = None, groups: Any = None
-    ) -> Iterator[tuple[IntArray, IntArray]]:
+    def split(self, pairs: Any, ratings: Any = None, groups: Any = None) -> TrainTest:
         """Yield (train, test) row numbers."""
         rng, users = as_generator(self.random_state), _user_codes(pairs)
         for _ in range(self.n_splits):
@@ -101,7 +96,7 @@ class StrongGeneralisation:
     """Some users are held out whole, then folded in: the users are new to the model.
 
     The model is trained on ``n_train_users`` random users.  Of each of the others, ``held_out``
-    ratings are for testing and the rest place the user while the items stay as they are.
+    ratings are for testing, and the rest fold the user in while the items stay as they are.
 
     Parameters
     ----------
@@ -180,7 +175,7 @@ class IterativeStratifiedKFold(TwoWay):
 
     n_splits: int = 5
 
-    def split(self, X: Any, y: Any, groups: Any = None) -> Iterator[tuple[IntArray, IntArray]]:
+    def split(self, X: Any, y: Any, groups: Any = None) -> TrainTest:
         """Yield (train, test) row numbers.
 
         Parameters
