@@ -22,7 +22,7 @@ from marginmf.progress import show_bar
 from marginmf.protocols.comparison import Comparison
 from marginmf.protocols.lists import ListRule, ListScores
 from marginmf.protocols.splits import FEWEST, AllRatings, AllSamples, Protocol, SplitResult, warm_up
-from marginmf.protocols.splitters import HoldOut, IterativeStratifiedKFold, SplitProtocol, n_rows
+from marginmf.protocols.splitters import HoldOut, IterativeStratifiedKFold, SplitProtocol
 from marginmf.ratings import METHODS, POSITIVE, Ratings
 
 #: The metrics of tables, by what is measured; the first one decides which model is the best.
@@ -60,7 +60,7 @@ def evaluate(
     Parameters
     ----------
     model : estimator
-        What to judge; it is cloned, not changed.
+        What to judge; it is cloned.
     pairs, ratings
         All the data.  Ratings may be None for methods that make lists from who has what.
     protocol : HoldOut, KFold, WeakGeneralisation or StrongGeneralisation
@@ -84,7 +84,7 @@ def evaluate(
     >>> len(evaluate(BiasOnly(), data.pairs, data.ratings, WeakGeneralisation()))
     3
     """
-    table, reports = AllRatings.read((pairs, ratings), lists, user_features, item_features), []
+    table, reports = AllRatings((pairs, ratings), lists, user_features, item_features), []
     for rows in table.rows(protocol):
         found = table.split(rows).evaluate(model)
         report = found.lists.report() if found.lists is not None else found.values
@@ -131,7 +131,7 @@ def compare(
         for any number, but seconds are only fair with one, which is the default.
     progress : bool or callable
         True shows a bar on standard error; a function is called with the number of fits that are
-        done, their total and a few words on the next one.
+        done, their total and the name of the next one.
     checkpoint : path, optional
         A file that keeps every finished fit's figures.  A second call goes on where the first one
         was interrupted, and may add models; a file of another comparison is refused.
@@ -147,11 +147,11 @@ def compare(
     ('ALS', 3)
     """
     named = _named_models(models, METHODS if lists is None else {**METHODS, **POSITIVE})
-    table = AllRatings.read(data, lists, user_features, item_features)
-    if n_rows(table.pairs) < FEWEST:
+    table = AllRatings(data, lists, user_features, item_features)
+    if table.n_rows < FEWEST:
         raise ValueError(
-            f"{table.name} has {n_rows(table.pairs)} ratings, too few to hold some of them out: "
-            f"give at least {FEWEST}."
+            f"{table.name} has {table.n_rows} ratings, too few to hold some of them out: give at "
+            f"least {FEWEST}."
         )
     if lists is None:
         Ratings.of(table.pairs, table.values)  # a fault anywhere is found before a fit
@@ -205,7 +205,7 @@ def compare_labels(
     shown = SHOWN["labels"].split() if metrics is None else metrics
     comparison = Comparison("labels", shown, {name: {} for name in named}, baseline=baseline)
     ranked = [name for name in comparison.metrics if name not in {*LABEL_METRICS, "seconds"}]
-    table = AllSamples.read(data, ranked)
+    table = AllSamples(data, ranked)
     splitter = protocol or IterativeStratifiedKFold()
     return _fill(comparison, table, named, splitter, n_jobs, progress, checkpoint)
 
@@ -285,8 +285,8 @@ def _fill(
             if side_by_side:
                 announce(len(found), f"{name}, split {number + 1}")
         announce(len(found), "")
-    for number, name in sorted(found, key=lambda key: key[0]):
-        comparison.add(name, found[number, name].values, found[number, name].lists)
+    for (_, name), result in sorted(found.items(), key=lambda item: item[0][0]):
+        comparison.add(name, result.values, result.lists)
     comparison.test_size = float(np.mean(sizes))
     return comparison
 

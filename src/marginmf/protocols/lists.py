@@ -155,7 +155,7 @@ def judge_lists(
     """
     training = model.ratings_ if training is None else training
     threshold = rule.threshold(training)
-    relevant = _Relevant.of(pairs, ratings, threshold)
+    relevant = _Relevant(pairs, ratings, threshold)
     options = rule.options(model, threshold)
     n_ranks = min(rule.k, len(model.items_))
     blocks: dict[str, list[Float64Array]] = {name: [] for name in LIST_METRICS}
@@ -178,17 +178,10 @@ def judge_lists(
     return ListScores(relevant.users.ids, values, exposure(counts, shares))
 
 
-@dataclass(frozen=True, eq=False)
 class _Relevant:
     """Who should find what: pairs of codes as one number each, ascending."""
 
-    users: IdIndex
-    items: IdIndex
-    cells: IntArray
-    n_items: IntArray
-
-    @classmethod
-    def of(cls, pairs: Any, ratings: Any, threshold: float) -> "_Relevant":
+    def __init__(self, pairs: Any, ratings: Any, threshold: float) -> None:
         user_ids, item_ids = split_pairs(pairs)
         values = as_values(ratings)
         if len(user_ids) != len(values):
@@ -197,12 +190,11 @@ class _Relevant:
         if not liked.any():
             floor = "at all" if threshold == -np.inf else f"of {threshold:g} or above"
             raise ValueError(f"There is no held-out rating {floor}, so no item is relevant.")
-        user_ids = id_column(user_ids, "user")[liked]
-        item_ids = id_column(item_ids, "item")[liked]
-        users, items = IdIndex(user_ids, "user"), IdIndex(item_ids, "item")
-        rows = users.encode(user_ids).astype(np.int64)
-        cells = np.unique(rows * len(items) + items.encode(item_ids))
-        return cls(users, items, cells, np.bincount(cells // len(items), minlength=len(users)))
+        user_ids, item_ids = id_column(user_ids, "user")[liked], id_column(item_ids, "item")[liked]
+        self.users, self.items = IdIndex(user_ids, "user"), IdIndex(item_ids, "item")
+        rows = self.users.encode(user_ids).astype(np.int64)
+        self.cells = np.unique(rows * len(self.items) + self.items.encode(item_ids))
+        self.n_items = np.bincount(self.cells // len(self.items), minlength=len(self.users))
 
     def has(self, users: IntArray, items: Array) -> Array:
         """Return which pairs of a user's code and an item's id are relevant."""

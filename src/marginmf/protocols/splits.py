@@ -116,8 +116,8 @@ class LabelsSplit:
 
     train: tuple[Any, Any]
     test: tuple[Any, Any]
-    cutoffs: tuple[int, ...] = CUTOFFS
-    ranked: str | None = None
+    cutoffs: list[int]
+    ranked: str | None
 
     def evaluate(self, model: Any) -> SplitResult:
         """Fit a fresh copy of a model and measure the label sets and the scores it predicts."""
@@ -161,47 +161,35 @@ def split_ratings(
     >>> len(result.predicted) == len(split.test_ratings), sorted(result.values)[:2]
     (True, ['fre', 'mae'])
     """
-    table = AllRatings.read(data, lists, user_features, item_features)
+    table = AllRatings(data, lists, user_features, item_features)
     yield from map(table.split, table.rows(protocol))
 
 
-@dataclass(frozen=True, eq=False)
 class AllRatings:
     """All the ratings of a comparison; without any, all that counts is who has what."""
 
-    name: str
-    pairs: Any
-    ratings: Any
-    values: Float64Array
-    levels: Float64Array
-    features: dict[str, FeatureTable]
-    rule: ListRule | None
-
-    @classmethod
-    def read(
-        cls, data: Any, rule: ListRule | None, user_features: Any, item_features: Any
-    ) -> "AllRatings":
-        """Read ratings from whatever holds them."""
-        name, pairs, ratings = _pairs_and_ratings(data, rule is not None)
-        n_pairs = n_rows(pairs)
-        if ratings is None:
-            values, levels = np.ones(n_pairs), np.array([0.0, 1.0])
+    def __init__(
+        self, data: Any, rule: ListRule | None, user_features: Any, item_features: Any
+    ) -> None:
+        self.name, self.pairs, self.ratings = _pairs_and_ratings(data, rule is not None)
+        self.n_rows, self.rule = n_rows(self.pairs), rule
+        if self.ratings is None:
+            self.values, self.levels = np.ones(self.n_rows), np.array([0.0, 1.0])
         else:  # the scale is that of all ratings: a training set may lack a level by chance
-            values = as_values(ratings).astype(np.float64, copy=False)
-            levels = np.unique(values)
-        if n_pairs != len(values):
-            raise ValueError(f"There are {n_pairs} pairs but {len(values)} ratings.")
-        if len(levels) == 1:
+            self.values = as_values(self.ratings).astype(np.float64, copy=False)
+            self.levels = np.unique(self.values)
+        if self.n_rows != len(self.values):
+            raise ValueError(f"There are {self.n_rows} pairs but {len(self.values)} ratings.")
+        if len(self.levels) == 1:
             raise ValueError(
-                f"Every rating is {levels[0]:g}: with one level there is nothing to tell apart.  "
-                "For methods that make lists from who has what, give None for ratings."
+                f"Every rating is {self.levels[0]:g}: with one level there is nothing to tell "
+                "apart.\nFor methods that make lists from who has what, give None for ratings."
             )
-        features = {  # read once, so that what is wrong with them is said once
+        self.features = {  # read once, so that what is wrong with them is said once
             f"{side}_features": FeatureTable.of(own, side)
             for side, own in zip(SIDES, (user_features, item_features), strict=True)
             if own is not None
         }
-        return cls(name, pairs, ratings, values, levels, features, rule)
 
     def rows(self, protocol: Protocol) -> Iterator[tuple[IntArray, ...]]:
         """Yield the row numbers of every split."""
@@ -279,19 +267,12 @@ def _pairs_and_ratings(data: Any, lists: bool) -> tuple[str, Any, Any]:
     )
 
 
-@dataclass(frozen=True, eq=False)
 class AllSamples:
-    """All the samples of a comparison."""
+    """All the samples of a comparison; ``ranked`` are the metrics of scores that are asked for."""
 
-    X: Any
-    Y: Any
-    cutoffs: tuple[int, ...]
-    ranked: str | None
     users = None  # no lists are judged
 
-    @classmethod
-    def read(cls, data: Any, ranked: list[str]) -> "AllSamples":
-        """Read samples; ``ranked`` are the metrics of scores that are asked for."""
+    def __init__(self, data: Any, ranked: list[str]) -> None:
         if isinstance(data, LabelsTable):
             data = data.X, data.Y
         if not (isinstance(data, tuple) and len(data) == 2):
@@ -303,8 +284,8 @@ class AllSamples:
         if X.ndim != 2 or X.shape[0] != n_samples:
             raise ValueError(f"X has the shape {X.shape} but Y {Y.shape}: a row for each sample.")
         named = {int(name.rpartition("_")[2]) for name in ranked if "_at_" in name}
-        cutoffs = sorted(named | {k for k in CUTOFFS if k <= n_labels})
-        return cls(X, Y, tuple(cutoffs), ranked[0] if ranked else None)
+        self.cutoffs = sorted(named | {k for k in CUTOFFS if k <= n_labels})
+        self.X, self.Y, self.ranked = X, Y, ranked[0] if ranked else None
 
     def rows(self, protocol: Protocol) -> Iterator[tuple[IntArray, ...]]:
         """Yield the row numbers of every split."""
@@ -319,13 +300,14 @@ class AllSamples:
     @property
     def settings(self) -> dict[str, Any]:
         """What is measured."""
-        return {"comparison": "labels", "cutoffs": list(self.cutoffs)}
+        return {"comparison": "labels", "cutoffs": self.cutoffs}
 
     @property
     def arrays(self) -> dict[str, Array]:
         """What tells these samples from others."""
         arrays: dict[str, Array] = {}
-        for name, table in (("X", self.X), ("Y", self.Y)):
+        for name in ("X", "Y"):
+            table: Any = getattr(self, name)
             if sparse.issparse(table):
                 parts = {"values": table.data, "columns": table.indices, "rows": table.indptr}
                 arrays |= {f"{name}, {part}": array for part, array in parts.items()}
