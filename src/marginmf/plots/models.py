@@ -56,6 +56,8 @@ def item_map(
 ) -> "Axes":
     """Draw a two-level model: items as points, each user as a line with the liked items beyond it.
 
+    The arrow of a line points to the side that the user likes.
+
     Parameters
     ----------
     items : array of shape (n_items, 2)
@@ -68,11 +70,6 @@ def item_map(
         By default ``V1``, ``V2``, ... and ``U1``, ``U2``, ...
     ax, title
         The Axes to draw into, by default a new figure; and a title.
-
-    Returns
-    -------
-    Axes
-        The arrow of a line points to the side that the user likes.
 
     Examples
     --------
@@ -274,18 +271,15 @@ def _plane(values: Any, what: str) -> Float64Array:
 def group_sparsity(model: Any, ax: "Axes | None" = None, title: str | None = None) -> "Axes":
     """Draw the factors of all labels, group by group: white where a group does not use a factor.
 
+    Columns are labels, with lines between their groups; rows are factors, shaded by their size, the
+    factor's largest being the darkest.
+
     Parameters
     ----------
     model : fitted GroPLE
         The model whose ``label_factors_`` are drawn.
     ax, title
         The Axes to draw into, by default a new figure; and a title.
-
-    Returns
-    -------
-    Axes
-        Columns are labels, with lines between their groups; rows are factors, shaded by their
-        size, the factor's largest being the darkest.
 
     Examples
     --------

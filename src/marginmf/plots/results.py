@@ -57,7 +57,7 @@ def heat_map(
     limits: tuple[float, float] | None = None,
     annotate: str | None = None,
 ) -> "Axes":
-    """Draw a table of numbers as shades, with a bar that says what they mean.
+    """Draw a table of numbers as shades, the first row on top, and a bar that says what they mean.
 
     Parameters
     ----------
@@ -74,11 +74,6 @@ def heat_map(
         Figures that are looked at side by side need the same.
     annotate : str, optional
         How to write the number into each cell, such as ``".2f"``; by default it is not written.
-
-    Returns
-    -------
-    Axes
-        The first row is on top.
 
     Examples
     --------
@@ -117,6 +112,9 @@ def level_confusion(
 ) -> "Axes":
     """Draw, for each true level, the share of its ratings that each level was predicted for.
 
+    Rows are true levels, the highest on top, and add up to 100 %; a level without ratings has an
+    empty row.  Scales of more than 12 levels are drawn without the numbers.
+
     Parameters
     ----------
     true, predicted : sequence of float
@@ -125,12 +123,6 @@ def level_confusion(
         The scale, such as a fitted model's ``levels_``.
     ax, title
         The Axes to draw into, by default a new figure; and a title.
-
-    Returns
-    -------
-    Axes
-        Rows are true levels, the highest on top, and add up to 100 %; a level without ratings
-        has an empty row.  Scales of more than 12 levels are drawn without the numbers.
 
     Examples
     --------
@@ -251,6 +243,9 @@ def critical_difference(
 ) -> "Axes":
     """Draw methods along an axis of mean ranks; a bar joins those that do not differ.
 
+    The best method is on the left.  The better half is named on the left, each with its mean rank,
+    and the other half on the right.
+
     Parameters
     ----------
     ranks : mapping of str to float
@@ -259,12 +254,6 @@ def critical_difference(
         The critical difference, such as `marginmf.stats.nemenyi_critical_difference` returns.
     ax, title
         The Axes to draw into, by default a new figure; and a title.
-
-    Returns
-    -------
-    Axes
-        The best method is on the left.  The better half is named on the left, each with its mean
-        rank, and the other half on the right.
 
     Examples
     --------
