@@ -180,14 +180,11 @@ def compare_labels(
     data : LabelsTable or pair (X, Y)
         Features and label sets, dense or sparse.
     models : mapping of str to estimator, or sequence of str and estimators
-        What to compare, by name; scikit-learn's own estimators will do.  Names alone are those of
-        `marginmf.labels.METHODS`, with their defaults and seed 0.
+        As in `compare`, with the names of `marginmf.labels.METHODS`; any of scikit-learn's too.
     protocol : splitter, optional
         Any of scikit-learn's, or (train, test) row numbers, such as ``[(data.train_idx,
         data.test_idx)]``; by default ``IterativeStratifiedKFold()``.
-    metrics : sequence of str, optional
-        What tables show (`marginmf.metrics.METRICS`); the first decides which model is the best.
-    baseline, n_jobs, progress, checkpoint
+    metrics, baseline, n_jobs, progress, checkpoint
         As in `compare`.
 
     Examples
