@@ -21,22 +21,16 @@ def shown(monkeypatch, capsys):
 def test_a_bar_counts_steps_and_names_the_last_one(shown) -> None:
     with show("Start [1/2]", 3, text="loss {task.fields[loss]:.1f}", loss=9.0) as update:
         update("HMF, split 1", done=1, loss=4.25)
-        update(advance=1)
+        update(done=2)
     text = shown()
     assert "HMF, split 1" in text
     assert "2/3" in text
     assert "loss 4.2" in text
 
 
-def test_bytes_are_counted_from_what_is_there_already(shown) -> None:
-    with show("ratings.zip", 4_000_000, unit="bytes", done=1_000_000) as update:
-        update(advance=1_500_000)
-    assert "2.5/4.0 MB" in shown()
-
-
 def test_a_total_that_is_not_known_has_no_bar(shown) -> None:
     with show("Reading") as update:
-        update("Reading more", advance=3)
+        update("Reading more", done=3)
     text = shown()
     assert "Reading more" in text
     assert "3" not in text

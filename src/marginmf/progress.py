@@ -3,26 +3,12 @@
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Literal, Protocol
+from typing import Any
 
 from marginmf.solvers import Callback, Progress
 
 #: From the name of a part of a fit to the callbacks that report its iterations.
 Report = Callable[[str], list[Callback]]
-
-
-class Update(Protocol):
-    """What `show_bar` yields."""
-
-    def __call__(
-        self,
-        label: str | None = None,
-        *,
-        done: float | None = None,
-        advance: float = 0,
-        **fields: Any,
-    ) -> None:
-        """Change the label, say how much is done or how much more, and fill in the fields."""
 
 
 @contextmanager
@@ -33,11 +19,9 @@ def show_bar(
     visible: bool = True,
     terminal_only: bool = True,
     transient: bool = True,
-    done: float = 0,
-    unit: Literal["steps", "bytes"] = "steps",
     text: str = "",
     **fields: Any,
-) -> Iterator[Update]:
+) -> Iterator[Callable[..., None]]:
     """Show a bar on standard error while the block runs.
 
     Parameters
@@ -52,10 +36,6 @@ def show_bar(
         Whether to show nothing where standard error is not a terminal.
     transient : bool
         Whether the bar disappears at the end.
-    done : float
-        How much is done already.
-    unit : {"steps", "bytes"}
-        What is counted.  Steps come with the time that they took, bytes with their speed.
     text : str
         More to show, with fields as in ``"objective {task.fields[objective]:.1f}"``.
     **fields
@@ -63,8 +43,8 @@ def show_bar(
 
     Yields
     ------
-    Update
-        ``update(label, done=..., advance=..., **fields)``; all of it is optional.
+    callable
+        ``update(label, done=..., **fields)``; all of it is optional.
 
     Examples
     --------
@@ -73,34 +53,22 @@ def show_bar(
     ...     update("HMF, split 2", done=1)
     """
     if not visible or (terminal_only and not sys.stderr.isatty()):
-        yield lambda label=None, *, done=None, advance=0, **fields: None
+        yield lambda *_, **__: None
         return
     from rich import progress as rich
     from rich.console import Console
 
-    columns: list[Any]
-    if unit == "bytes":
-        columns = [rich.BarColumn(), rich.DownloadColumn(), rich.TransferSpeedColumn()]
-    elif total is None:
-        columns = [rich.SpinnerColumn(), rich.TimeElapsedColumn()]
-    else:
-        columns = [rich.BarColumn(), rich.MofNCompleteColumn(), rich.TimeElapsedColumn()]
-    columns += [rich.TextColumn(text)] if text else []
+    columns: list[Any] = [rich.SpinnerColumn()]
+    if total is not None:
+        columns = [rich.BarColumn(), rich.MofNCompleteColumn()]
+    columns += [rich.TimeElapsedColumn(), *([rich.TextColumn(text)] if text else [])]
     # The label comes last: its length changes, and what stands before it should stay where it is.
     columns.append(rich.TextColumn("{task.description}", markup=False))
     with rich.Progress(*columns, console=Console(file=sys.stderr), transient=transient) as bar:
-        task = bar.add_task(label, total=total, completed=int(done), **fields)
+        task = bar.add_task(label, total=total, **fields)
 
-        def update(
-            label: str | None = None,
-            *,
-            done: float | None = None,
-            advance: float = 0,
-            **fields: Any,
-        ) -> None:
+        def update(label: str | None = None, done: float | None = None, **fields: Any) -> None:
             bar.update(task, description=label, completed=done, **fields)
-            if advance:
-                bar.advance(task, advance)
 
         yield update
 

@@ -239,5 +239,5 @@ def test_what_cannot_be_ranked_gets_a_sentence(metric, Y, scores, sentence):
 @pytest.mark.parametrize("metric", [metrics.precision_at_k, metrics.ndcg_at_k])
 @pytest.mark.parametrize("k", [0, -1, 1.5, True, "3"])
 def test_k_is_a_number_of_labels(metric, k):
-    with pytest.raises(ValueError, match="is not a number of labels"):
+    with pytest.raises(ValueError, match="must be a whole number >= 1"):
         metric(TRUE, SCORES, k=k)

@@ -173,8 +173,8 @@ def test_what_the_lists_show() -> None:
 @pytest.mark.parametrize(
     ("call", "said"),
     [
-        (lambda: lists.ndcg([["a"]], [["a"]], k=0), "k=0 is not a length of lists"),
-        (lambda: lists.ndcg([["a"]], [["a"]], k=2.0), "k=2.0 is not a length"),
+        (lambda: lists.ndcg([["a"]], [["a"]], k=0), "k=0 must be a whole number >= 1"),
+        (lambda: lists.ndcg([["a"]], [["a"]], k=2.0), "k=2.0 must be a whole number"),
         (lambda: lists.recall([["a"]], []), "1 lists but the relevant items of 0 users"),
         (lambda: lists.recall([["a", "a"]], [["a"]]), "'a' is twice in one list"),
         (lambda: lists.coverage([["a", "b"]], 1), "the lists hold 2 different items"),

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from marginmf.plots import item_map, user_map
-from marginmf.plots.geometry import _Window
+from marginmf.plots.models import clip_line
 from marginmf.plots.style import new_figure
 
 RNG = np.random.default_rng(0)
@@ -24,15 +24,15 @@ def test_a_clipped_line_lies_on_the_line_and_on_the_edges(direction, offset) -> 
     normal = np.array(direction)
     if normal @ normal < 1e-4:
         return
-    window = _Window(np.array([-1.0, -2.0]), np.array([2.0, 1.0]))
-    found = window.clip(normal, offset)
+    low, high = np.array([-1.0, -2.0]), np.array([2.0, 1.0])
+    found = clip_line(low, high, normal, offset)
     corners = np.array([[x, y] for x in (-1.0, 2.0) for y in (-2.0, 1.0)]) @ normal - offset
     if found is None:  # all corners are on one side
         assert (corners >= -1e-9).all() or (corners <= 1e-9).all()
         return
     np.testing.assert_allclose(found @ normal, offset, atol=1e-6)
-    assert (found >= window.low - 1e-6).all()
-    assert (found <= window.high + 1e-6).all()
+    assert (found >= low - 1e-6).all()
+    assert (found <= high + 1e-6).all()
 
 
 def test_lines_of_users_and_arrows_to_what_they_like() -> None:

@@ -193,6 +193,20 @@ def test_tables_mark_the_best_and_name_the_test(found) -> None:
     assert float(rows[1]["mae"]) == found.mean("ALS")
 
 
+def test_means_with_the_same_printed_digits_are_equally_best() -> None:
+    means = {"a": 0.71001, "b": 0.70999, "c": 0.7102, "d": float("nan")}
+    errors = {name: {"mae": [mean], "seconds": [1.0]} for name, mean in means.items()}
+    tied = Comparison("ratings", ("mae", "seconds"), errors)
+    assert tied.best() == "b"
+    assert tied.winners() == {"a", "b"}
+    assert tied.winners("seconds") == {"a", "b", "c", "d"}
+    assert [row[1] for row in tied.rows(["mae"])] == ["MAE", "*0.7100", "*0.7100", "0.7102", "nan"]
+    assert tied.to_markdown(["mae"]).count("**0.7100**") == 2
+    lists = Comparison("lists", ("ndcg",), {"a": {"ndcg": [0.5], "novelty": [2.0]}})
+    assert lists.winners() == {"a"}
+    assert lists.winners("novelty") == set()  # more of it is neither better nor worse
+
+
 def test_a_baseline_is_what_tables_test_against() -> None:
     compared = compare(DATA, {**MODELS, "bias": BiasOnly()}, HoldOut(2), ["rmse"], baseline="bias")
     assert "baseline" in str(compared)

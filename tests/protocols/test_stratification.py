@@ -188,9 +188,9 @@ def test_it_is_a_scikit_learn_splitter():
         (2, None, "y has 0 dimensions"),
         (2, [[0], [1], [2]], "y has the value 2 in row 2, column 0"),
         (4, np.eye(3), "n_splits=4 folds need as many samples, but there are 3"),
-        (1, np.eye(3), "n_splits=1 is not a number of folds"),
-        (2.0, np.eye(3), "n_splits=2.0 is not a number of folds"),
-        (True, np.eye(3), "n_splits=True is not"),
+        (1, np.eye(3), "n_splits=1 must be a whole number >= 2"),
+        (2.0, np.eye(3), "n_splits=2.0 must be a whole number >= 2"),
+        (True, np.eye(3), "n_splits=True must be a whole number"),
         (2, np.eye(4), "X has 3 rows but y has 4"),
     ],
 )

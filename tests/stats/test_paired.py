@@ -287,7 +287,10 @@ def test_the_seed_decides_whatever_the_blocks(monkeypatch) -> None:
         (lambda: bootstrap_interval([]), "one at least"),
         (lambda: bootstrap_interval([1.0, np.nan]), "finite numbers"),
         (lambda: bootstrap_interval([1.0], confidence=95), "confidence=95 must lie between"),
-        (lambda: bootstrap_interval([1.0], n_resamples=0), "n_resamples=0 is not a number"),
+        (
+            lambda: bootstrap_interval([1.0], n_resamples=0),
+            "n_resamples=0 must be a whole",
+        ),
         (lambda: paired_randomisation_test([1.0], [2.0], n_resamples=1.5), "n_resamples=1.5"),
         (lambda: paired_randomisation_test([1.0, 2], [2.0]), "has 2 scores but"),
         (lambda: paired_randomisation_test([], []), "0 data set"),

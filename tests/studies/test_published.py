@@ -8,7 +8,7 @@ import pytest
 
 from marginmf.metrics import LABEL_METRICS
 from marginmf.stats import average_ranks, friedman_test, nemenyi_critical_difference
-from marginmf.stats.posthoc import nemenyi_quantile
+from marginmf.stats.ranks import nemenyi_quantile
 from studies.thesis.published import (
     DATA,
     PublishedTable,

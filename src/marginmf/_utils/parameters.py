@@ -53,6 +53,13 @@ def check_option(name: str, value: Any, known: Collection[Any]) -> None:
         )
 
 
+def check_whole(name: str, value: Any, least: int = 1) -> int:
+    """Return an argument as an int, or raise ValueError if it is not a whole number >= least."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+        raise ValueError(f"{name}={value!r} must be a whole number >= {least}.")
+    return int(value)
+
+
 def unfitted(estimator: Estimator, private: Collection[str] = ()) -> Estimator:
     """Return a copy that shares the parameters, and has nothing of what was learned.
 

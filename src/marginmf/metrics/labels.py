@@ -1,11 +1,9 @@
 """Metrics of label sets, and of the scores that rank labels.
 
-Each function takes the true label sets first, as an indicator table: a row for each sample, a
-column for each label, 0 and 1 in it; an array, a list, a data frame or a sparse matrix, which stays
-sparse.  Metrics of sets take predicted sets of the same form.  Where neither the true nor the
-predicted sets have anything to share, the Jaccard index and F1 are 0/0 and count as 0, as in the
-literature's tables.  Metrics of rankings take scores: a dense table of the same shape, the higher
-the likelier.  The order of the columns never matters: labels with equal scores share their ranks.
+Each function takes the true label sets first, as an indicator table of any form; sparse ones stay
+sparse.  Metrics of sets take predicted sets of the same form; where both are empty, the Jaccard
+index and F1 are 0/0 and count as 0, as in the literature's tables.  Metrics of rankings take
+scores, a dense table of the same shape; labels with equal scores share their ranks.
 """
 
 from dataclasses import dataclass
@@ -16,6 +14,7 @@ from scipy import sparse
 
 from marginmf._utils.ids import shown
 from marginmf._utils.indicators import as_indicator, as_indicators, counts
+from marginmf._utils.parameters import check_whole
 from marginmf._utils.types import Array, Float64Array, IntArray
 
 #: How many scores are sorted at a time: a copy of all of them might not fit into memory.
@@ -36,8 +35,7 @@ def hamming_loss(Y: Any, predicted: Any) -> float:
 def jaccard_accuracy(Y: Any, predicted: Any) -> float:
     """Return the mean over samples of ``|true and predicted| / |true or predicted|``.
 
-    The literature calls it accuracy.  A sample without labels for which none is predicted counts
-    as 0.
+    The literature calls it accuracy.  Two empty sets count as 0.
 
     >>> jaccard_accuracy([[1, 1, 0], [0, 0, 1]], [[1, 0, 0], [0, 0, 1]])
     0.75
@@ -59,9 +57,7 @@ def subset_accuracy(Y: Any, predicted: Any) -> float:
 
 
 def example_f1(Y: Any, predicted: Any) -> float:
-    """Return F1 of the label set of every sample, averaged over the samples.
-
-    A sample without labels for which none is predicted counts as 0.
+    """Return F1 of the label set of every sample, averaged; two empty sets count as 0.
 
     >>> example_f1([[1, 1, 0, 0], [0, 0, 0, 1]], [[1, 0, 1, 0], [0, 0, 0, 1]])
     0.75
@@ -70,9 +66,7 @@ def example_f1(Y: Any, predicted: Any) -> float:
 
 
 def macro_f1(Y: Any, predicted: Any) -> float:
-    """Return F1 of every label, averaged over the labels.
-
-    A label that no sample has and none is predicted to have counts as 0.
+    """Return F1 of every label, averaged; one that is neither true nor predicted counts as 0.
 
     >>> macro_f1([[1, 1], [1, 0]], [[1, 0], [1, 0]])
     0.5
@@ -100,17 +94,14 @@ def _f1(hits: IntArray, true: IntArray, predicted: IntArray) -> Float64Array:
 
 
 def _ratio(part: IntArray, whole: IntArray) -> Float64Array:
-    # A part of nothing is nothing: the divisor 1 makes 0/0 zero.
-    share: Float64Array = part / np.maximum(whole, 1)
-    return share
+    return part / np.maximum(whole, 1)  # the divisor 1 makes 0/0 zero
 
 
 def precision_at_k(Y: Any, scores: Any, k: int = 5) -> float:
     """Return the mean share of true labels among the ``k`` with the highest scores.
 
-    Of labels with equal scores at the border, each is among the first k with the same probability,
-    and the expected share counts.  A sample without labels counts as 0.  With fewer than k labels
-    in the table the divisor is k all the same.
+    Where labels with equal scores compete for the last ranks, the expected share counts.  A sample
+    without labels counts as 0.  The divisor is k even if there are fewer labels.
 
     >>> precision_at_k([[1, 0, 1], [0, 1, 0]], [[0.9, 0.5, 0.8], [0.7, 0.6, 0.1]], k=2)
     0.75
@@ -134,9 +125,9 @@ def ndcg_at_k(Y: Any, scores: Any, k: int = 5) -> float:
 def coverage(Y: Any, scores: Any) -> float:
     """Return how far down the ranking one must go on average to find every true label.
 
-    The first rank is 1, so the best possible value is the mean number of labels; lower is
-    better.  Some authors count from 0: subtract 1 to compare.  Ties are taken pessimistically: a
-    true label stands below all labels with the same score.  A sample without labels counts as 0.
+    The first rank is 1 (some authors count from 0), so the best possible value is the mean number
+    of labels; lower is better.  A true label stands below all others with the same score.  A sample
+    without labels counts as 0.
 
     >>> coverage([[1, 0, 0], [0, 1, 1]], [[0.9, 0.5, 0.1], [0.9, 0.5, 0.1]])
     2.0
@@ -146,34 +137,22 @@ def coverage(Y: Any, scores: Any) -> float:
 
 @dataclass(frozen=True, eq=False)
 class TrueRanks:
-    """Where the true labels stand: all that ranking metrics ask of the scores.
+    """The ranks of the true labels: all that ranking metrics need to know of the scores."""
 
-    Parameters
-    ----------
-    shape : tuple of int
-        How many samples and labels there are.
-    rows : array of int
-        The sample of every true label, ascending.
-    above : array of int
-        How many labels of that sample have a higher score.
-    tied : array of int
-        How many have the same score, itself among them.
-    """
-
-    shape: tuple[int, int]
-    rows: IntArray
-    above: IntArray
-    tied: IntArray
+    shape: tuple[int, int]  # of the table
+    rows: IntArray  # the sample of every true label, ascending
+    above: IntArray  # how many labels of that sample have a higher score
+    tied: IntArray  # how many have the same score, itself among them
 
     def precision(self, k: int) -> float:
         """Return the precision at k."""
         ranks = np.arange(self.shape[1] + 1)
-        return float(self._gains(np.minimum(ranks, _checked_k(k)) / k).mean())
+        return float(self._gains(np.minimum(ranks, check_whole("k", k)) / k).mean())
 
     def ndcg(self, k: int) -> float:
         """Return the nDCG at k."""
         discounts = 1 / np.log2(np.arange(2, self.shape[1] + 2))
-        discounts[_checked_k(k) :] = 0
+        discounts[check_whole("k", k) :] = 0
         gains = np.concatenate([[0.0], np.cumsum(discounts)])
         ideal = gains[np.bincount(self.rows, minlength=self.shape[0])]
         shares = np.divide(self._gains(gains), ideal, out=np.zeros(self.shape[0]), where=ideal > 0)
@@ -188,12 +167,11 @@ class TrueRanks:
     def _gains(self, totals: Float64Array) -> Float64Array:
         """Return the gain of every sample, where ``totals[r]`` is that of the first r ranks."""
         shared = (totals[self.above + self.tied] - totals[self.above]) / self.tied
-        gains: Float64Array = np.bincount(self.rows, shared, self.shape[0]).astype(np.float64)
-        return gains
+        return np.bincount(self.rows, shared, self.shape[0]).astype(np.float64)
 
 
 def true_ranks(Y: Any, scores: Any) -> TrueRanks:
-    """Return where the true labels stand.
+    """Return the ranks of the true labels.
 
     >>> ranks = true_ranks([[1, 0, 1]], [[0.5, 0.9, 0.5]])
     >>> ranks.above, ranks.tied
@@ -239,14 +217,8 @@ def _as_scores(scores: Any, shape: tuple[int, int]) -> Array:
     finite = np.isfinite(values)
     if not finite.all():
         row, column = np.unravel_index(np.argmin(finite), shape)
+        value = values[row, column]
         raise ValueError(
-            f"The score in row {row}, column {column} is {values[row, column]}, not a finite "
-            "number."
+            f"The score in row {row}, column {column} is {value}, not a finite number."
         )
     return values
-
-
-def _checked_k(k: int) -> int:
-    if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
-        raise ValueError(f"k={k!r} is not a number of labels. Give a whole number >= 1.")
-    return int(k)

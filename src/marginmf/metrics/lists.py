@@ -1,12 +1,9 @@
-"""How good ranked lists of items are: what of them is relevant, and how much of the rest they show.
+"""Metrics of ranked lists of items.
 
-Each function takes the lists, a sequence of item ids for every user, best first, and ``k``: what
-comes after the first k items of a list does not count.  A list may be shorter.  The metrics of
-relevance take the relevant items too, a collection of ids for every user.  Users without any are
-left out of their means, because no list could be right for them.
-
-`marginmf.metrics.LIST_METRICS` has the same metrics user by user, computed from arrays: which of
-every user's first k items are hits, and how many items are relevant.
+Each function takes a list of item ids for every user, best first, and ``k``: what comes after the
+first k items does not count, and a list may be shorter.  The metrics of relevance also take the
+relevant items of every user.  Users without any are left out of their means, because no list could
+be right for them.  `marginmf.metrics.LIST_METRICS` has the same metrics user by user.
 """
 
 from collections import Counter
@@ -16,10 +13,12 @@ from typing import Any
 import numpy as np
 
 from marginmf._utils.ids import shown
+from marginmf._utils.parameters import check_whole
 from marginmf._utils.types import BoolArray, Float64Array, IntArray
 
 Lists = Sequence[Sequence[Any]]
-#: A metric of every user: takes hits (n_users, n_ranks), n_relevant (n_users,) and k.
+#: A metric user by user.  Takes ``hits`` of shape (n_users, n_ranks), with fewer than k ranks where
+#: no list is longer; ``n_relevant`` of shape (n_users,); and ``k``.  0 for users without any.
 UserMetric = Callable[[BoolArray, IntArray, int], Float64Array]
 
 
@@ -100,17 +99,14 @@ def coverage(lists: Lists, n_items: int, k: int = 10) -> float:
 def novelty(lists: Lists, shares: Mapping[Any, float], k: int = 10) -> float:
     """Return the mean of ``-log2`` of the share of users who have a listed item, in bits.
 
-    0 is what everybody has, and each bit more is half as popular.  An item that nobody has counts
-    like the rarest of the others.
+    Each bit more is half as popular.  An item that nobody has counts like the rarest of the others.
 
     Parameters
     ----------
-    lists : sequence of sequences of ids
-        The items of every user, best first.
+    lists, k
+        As in the other metrics.
     shares : mapping of id to float
         Which share of the training users has an item, for every item that may be listed.
-    k : int
-        How many ranks count.
 
     Examples
     --------
@@ -130,8 +126,7 @@ def popularity(lists: Lists, shares: Mapping[Any, float], k: int = 10) -> float:
 
 
 def _precision(hits: BoolArray, n_relevant: IntArray, k: int) -> Float64Array:
-    shares: Float64Array = hits.sum(axis=1) / k
-    return shares
+    return hits.sum(axis=1) / k
 
 
 def _recall(hits: BoolArray, n_relevant: IntArray, k: int) -> Float64Array:
@@ -152,40 +147,35 @@ def _average_precision(hits: BoolArray, n_relevant: IntArray, k: int) -> Float64
 
 
 def _reciprocal_rank(hits: BoolArray, n_relevant: IntArray, k: int) -> Float64Array:
-    first: Float64Array = (hits / np.arange(1, hits.shape[1] + 1)).max(axis=1, initial=0.0)
-    return first
+    return (hits / np.arange(1, hits.shape[1] + 1)).max(axis=1, initial=0.0)
 
 
 def _hit_rate(hits: BoolArray, n_relevant: IntArray, k: int) -> Float64Array:
-    found: Float64Array = np.any(hits, axis=1).astype(np.float64)
-    return found
+    return np.any(hits, axis=1).astype(np.float64)
 
 
-#: The metrics user by user, by name.  Each takes ``hits``, of shape (n_users, n_ranks), with fewer
-#: than k ranks where no list is longer; ``n_relevant``, of shape (n_users,); and ``k``.  A user
-#: without relevant items has 0.
-PER_USER: Mapping[str, UserMetric] = {
-    "ndcg": _ndcg,
-    "precision": _precision,
-    "recall": _recall,
-    "map": _average_precision,
-    "mrr": _reciprocal_rank,
-    "hit_rate": _hit_rate,
+def _shares(part: Any, whole: Any) -> Float64Array:
+    """Return part / whole, 0 where the whole is 0."""
+    return np.divide(part, whole, out=np.zeros(len(whole)), where=whole > 0)
+
+
+#: The headings and functions of the metrics user by user, by name.
+PER_USER: Mapping[str, tuple[str, UserMetric]] = {
+    "ndcg": ("nDCG", _ndcg),
+    "precision": ("precision", _precision),
+    "recall": ("recall", _recall),
+    "map": ("MAP", _average_precision),
+    "mrr": ("MRR", _reciprocal_rank),
+    "hit_rate": ("hit rate", _hit_rate),
 }
 
 
 def exposure(counts: IntArray, shares: Float64Array) -> dict[str, float]:
-    """Return coverage, novelty and popularity from how often every item is listed.
+    """Return coverage, novelty and popularity, given how often every item is listed, and by whom.
 
-    Parameters
-    ----------
-    counts : array of shape (n_items,)
-        In how many lists an item is.
-    shares : array of shape (n_items,)
-        Which share of the training users has it.
+    ``counts[i]`` is the number of lists that have item i, ``shares[i]`` the share of the training
+    users who have it.
 
-    Examples
-    --------
     >>> exposure(np.array([3, 1, 0, 0]), np.array([0.5, 0.125, 0.5, 0.0]))
     {'coverage': 0.5, 'novelty': 1.5, 'popularity': 0.40625}
     """
@@ -202,16 +192,9 @@ def exposure(counts: IntArray, shares: Float64Array) -> dict[str, float]:
     }
 
 
-def check_k(k: Any) -> int:
-    """Return a number of ranks, or explain why it cannot be one."""
-    if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
-        raise ValueError(f"k={k!r} is not a length of lists. Give a whole number >= 1.")
-    return int(k)
-
-
 def _mean(metric: UserMetric, lists: Lists, relevant: Sequence[Collection[Any]], k: int) -> float:
     """Return the mean of a metric over the users who have relevant items."""
-    k = check_k(k)
+    k = check_whole("k", k)
     if len(lists) != len(relevant):
         raise ValueError(
             f"There are {len(lists)} lists but the relevant items of {len(relevant)} users."
@@ -237,7 +220,7 @@ def _first(own: Sequence[Any], k: int) -> list[Any]:
 
 
 def _listed(lists: Lists, k: int) -> Counter[Any]:
-    k = check_k(k)
+    k = check_whole("k", k)
     return Counter(item for own in lists for item in _first(own, k))
 
 
@@ -249,14 +232,7 @@ def _counts_and_shares(
         if item not in shares:
             raise ValueError(f"The item {shown(item)} is in a list, but shares has none of it.")
     counts = np.array([listed[item] for item in shares], np.int64)
-    values = np.array([shares[item] for item in shares], np.float64)
+    values = np.array(list(shares.values()), np.float64)
     if not ((values >= 0) & (values <= 1)).all():
         raise ValueError("shares must be numbers from 0 to 1: the part of the users who have it.")
     return counts, values
-
-
-def _shares(part: Any, whole: Any) -> Float64Array:
-    """Return part / whole, 0 where the whole is 0."""
-    shares: Float64Array = np.zeros(len(whole))
-    np.divide(part, whole, out=shares, where=whole > 0)
-    return shares

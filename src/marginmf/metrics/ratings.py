@@ -1,7 +1,4 @@
-"""Metrics of predicted ratings, and of predicted distributions over the levels.
-
-Each function takes the true ratings first.
-"""
+"""Metrics of predicted ratings and distributions over the levels; true ratings come first."""
 
 from typing import Any
 
@@ -151,8 +148,9 @@ def _checked_levels(true: Any, distribution: Any, levels: Any) -> tuple[IntArray
         )
     if len(y) == 0:
         raise ValueError("There are no ratings to measure an error on.")
-    if not np.isfinite(p).all() or not np.allclose(p.sum(axis=1), 1.0, atol=1e-6):
-        row = int(np.argmin(np.isclose(p.sum(axis=1), 1.0, atol=1e-6)))
+    sums_to_one = np.isclose(p.sum(axis=1), 1.0, atol=1e-6)
+    if not sums_to_one.all():
+        row = int(np.argmin(sums_to_one))
         raise ValueError(f"The probabilities in row {row} do not add up to one: {p[row]}.")
     codes = np.minimum(np.searchsorted(scale, y), len(scale) - 1)
     strange = scale[codes] != y

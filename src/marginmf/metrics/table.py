@@ -1,7 +1,8 @@
-"""The table of metrics: headings, directions, digits; and reports and scorers made from it."""
+"""The table of metrics, and the reports and scorers that are made from it."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from math import isnan
@@ -33,16 +34,17 @@ class Metric:
     kind : {"ratings", "labels", "lists", "seconds"}
         What it measures.
     function : callable, optional
-        Metrics of ratings take true and predicted ratings (NMAE the levels too); metrics of labels
-        take label sets, true and predicted, or label sets and scores; metrics of lists take hits,
-        numbers of relevant items and k, and return a value for each user.  None for what is
-        measured another way.
+        Takes true and predicted ratings (NMAE the levels too); or true label sets and predicted
+        ones, or scores; or hits, numbers of relevant items and k, and returns a value for each
+        user.  None for what only comparisons measure.
 
     Examples
     --------
     >>> mae = metric("mae")
     >>> mae.heading, mae.higher_is_better, mae([1, 2], [2, 2])
     ('MAE', False, 0.5)
+    >>> mae.format(2 / 3), mae.best({"a": 0.7, "b": 0.8}), metric("ndcg").title(10)
+    ('0.6667', 'a', 'nDCG@10')
     """
 
     name: str
@@ -64,31 +66,19 @@ class Metric:
         return self.kind == "lists" and self.function is not None
 
     def title(self, k: int | None = None) -> str:
-        """Return the heading, for metrics of every user's list with the length of the lists.
-
-        >>> metric("ndcg").title(10), metric("mae").title(10)
-        ('nDCG@10', 'MAE')
-        """
+        """Return the heading, for metrics of every user's list with the length of the lists."""
         return f"{self.heading}@{k}" if self.is_per_user and k is not None else self.heading
 
     def format(self, value: float) -> str:
-        """Write a value with the digits of the metric.
-
-        >>> metric("mae").format(2 / 3), metric("seconds").format(2 / 3)
-        ('0.6667', '0.67')
-        """
+        """Write a value with the digits of the metric."""
         return f"{value:.{self.digits}f}"
 
     def best(self, values: Mapping[str, float]) -> str | None:
-        """Return the name with the best value; None where no direction is better.
-
-        >>> metric("mae").best({"a": 0.7, "b": 0.8}), metric("ndcg").best({"a": 0.7, "b": 0.8})
-        ('a', 'b')
-        """
+        """Return the name with the best value; None where no direction is better."""
         known = {name: value for name, value in values.items() if not isnan(value)}
         if self.higher_is_better is None or not known:
             return None
-        return (max if self.higher_is_better else min)(known, key=lambda name: known[name])
+        return (max if self.higher_is_better else min)(known, key=known.__getitem__)
 
 
 #: The metrics of predicted ratings by name.
@@ -118,31 +108,21 @@ LABEL_METRICS: Mapping[str, Metric] = {
 
 
 def _at_k(name: str, k: int) -> Metric:
-    heading, function = {
-        "precision": ("precision", labels.precision_at_k),
-        "ndcg": ("nDCG", labels.ndcg_at_k),
-    }[name]
-    return Metric(f"{name}_at_{k}", f"{heading}@{k}", True, 3, "labels", partial(function, k=k))
+    heading = {"precision": "precision", "ndcg": "nDCG"}[name]
+    function = partial(getattr(labels, f"{name}_at_k"), k=k)
+    return Metric(f"{name}_at_{k}", f"{heading}@{k}", True, 3, "labels", function)
 
 
 #: The metrics of label scores by name; `metric` knows precision and nDCG at any other k too.
 RANKING_METRICS: Mapping[str, Metric] = {
-    **{f"precision_at_{k}": _at_k("precision", k) for k in (1, 3, 5)},
-    **{f"ndcg_at_{k}": _at_k("ndcg", k) for k in (1, 3, 5)},
+    **{f"{name}_at_{k}": _at_k(name, k) for name in ("precision", "ndcg") for k in (1, 3, 5)},
     "coverage": Metric("coverage", "coverage", False, 2, "labels", labels.coverage),
 }
 
-#: The metrics of every user's list by name; `marginmf.metrics.lists.PER_USER` has their functions.
+#: The metrics of every user's list by name.
 LIST_METRICS: Mapping[str, Metric] = {
-    name: Metric(name, heading, True, 4, "lists", lists.PER_USER[name])
-    for name, heading in (
-        ("ndcg", "nDCG"),
-        ("precision", "precision"),
-        ("recall", "recall"),
-        ("map", "MAP"),
-        ("mrr", "MRR"),
-        ("hit_rate", "hit rate"),
-    )
+    name: Metric(name, heading, True, 4, "lists", function)
+    for name, (heading, function) in lists.PER_USER.items()
 }
 
 #: What is measured of all lists together, by name: more of it is neither better nor worse.
@@ -151,16 +131,11 @@ EXPOSURE_METRICS: Mapping[str, Metric] = {
     for name, digits in (("coverage", 4), ("novelty", 2), ("popularity", 4))
 }
 
-SECONDS = Metric("seconds", "seconds", False, 2, "seconds")
-
+_TABLES = (RATINGS_METRICS, LABEL_METRICS, RANKING_METRICS, LIST_METRICS, EXPOSURE_METRICS)
 #: Every metric; `metric` finds one by its name.
 METRICS: tuple[Metric, ...] = (
-    *RATINGS_METRICS.values(),
-    *LABEL_METRICS.values(),
-    *RANKING_METRICS.values(),
-    *LIST_METRICS.values(),
-    *EXPOSURE_METRICS.values(),
-    SECONDS,
+    *(one for table in _TABLES for one in table.values()),
+    Metric("seconds", "seconds", False, 2, "seconds"),
 )
 
 
@@ -190,10 +165,10 @@ def metric(name: str, kind: MetricKind | None = None) -> Metric:
         return _at_k(found[1], int(found[2]))
     if name not in known:
         names = [one for one in reversed(known) if kind is None or one != "seconds"]
-        which = {"ratings": "rating metric", "labels": "label metric", "lists": "list metric"}
+        which = f"{kind.removesuffix('s')} metric" if kind else "metric"
         raise ValueError(
-            f"There is no {which.get(str(kind), 'metric')} {name!r}; the known ones are "
-            f"{', '.join(names)}.{suggestion(name, names)}"
+            f"There is no {which} {name!r}; the known ones are {', '.join(names)}."
+            f"{suggestion(name, names)}"
         )
     return known[name]
 
@@ -204,24 +179,18 @@ def describe_metrics(names: Iterable[str]) -> dict[str, Metric]:
     A name that the table does not have is its own heading, and has no better direction.
 
     >>> described = describe_metrics(["ndcg", "coverage", "regret"])
-    >>> [one.kind for one in describe_metrics(["ndcg", "coverage"]).values()]
-    ['lists', 'lists']
-    >>> described["regret"].heading, described["regret"].higher_is_better is None
-    ('regret', True)
+    >>> described["coverage"].kind, described["regret"].higher_is_better
+    ('lists', None)
     """
-    wanted = list(names)
-    found: list[dict[str, Metric]] = []
+    wanted, best = list(names), dict[str, Metric]()
     kinds: tuple[MetricKind, ...] = ("ratings", "labels", "lists")
     for kind in kinds:
-        own: dict[str, Metric] = {}
+        own = {}
         for name in wanted:
-            try:
+            with suppress(ValueError):
                 own[name] = metric(name, kind)
-            except ValueError:
-                continue
-        found.append(own)
-    known = max(found, key=len)
-    return {name: known.get(name, Metric(name, name, None, 4, "seconds")) for name in wanted}
+        best = max(best, own, key=len)
+    return {name: best.get(name, Metric(name, name, None, 4, "seconds")) for name in wanted}
 
 
 def ratings_report(true: Any, predicted: Any, levels: Any = None) -> dict[str, float]:
@@ -270,10 +239,8 @@ def labels_report(
     true, found = as_indicators(Y, predicted)
     report = {name: one(true, found) for name, one in LABEL_METRICS.items()}
     if scores is not None:
-        ranks, cutoffs = (
-            labels.true_ranks(true, scores),
-            list(k) if isinstance(k, Iterable) else [k],
-        )
+        ranks = labels.true_ranks(true, scores)
+        cutoffs = list(k) if isinstance(k, Iterable) else [k]
         report |= {f"precision_at_{cutoff}": ranks.precision(cutoff) for cutoff in cutoffs}
         report |= {f"ndcg_at_{cutoff}": ranks.ndcg(cutoff) for cutoff in cutoffs}
         report["coverage"] = ranks.coverage()
@@ -308,10 +275,10 @@ def label_scorer(name: str) -> "LabelScorer":
 
 @dataclass(frozen=True)
 class LabelScorer:
-    """A scikit-learn scorer; `label_scorer` makes it.
+    """A scorer that `label_scorer` returns.
 
-    It is not one of `sklearn.metrics.make_scorer`, which takes two labels for two classes and then
-    keeps only one column of `predict_proba`.
+    `sklearn.metrics.make_scorer` would take two labels for two classes, and so keep only one column
+    of `predict_proba`.
     """
 
     metric: Metric
@@ -319,9 +286,10 @@ class LabelScorer:
     def __call__(self, estimator: Any, X: Any, Y: Any) -> float:
         """Return how good an estimator is on some data: higher is better."""
         name = self.metric.name
-        ranks = name not in LABEL_METRICS
-        predicted = label_scores(estimator, X, name) if ranks else estimator.predict(X)
-        value: float = self.metric(Y, predicted)
+        predicted = (
+            estimator.predict(X) if name in LABEL_METRICS else label_scores(estimator, X, name)
+        )
+        value = float(self.metric(Y, predicted))
         return value if self.metric.higher_is_better else -value
 
 
@@ -337,11 +305,8 @@ def label_scores(estimator: Any, X: Any, name: str) -> Any:
     probabilities = estimator.predict_proba(X)
     if not isinstance(probabilities, list):
         return probabilities
-    # One table for each label, as forests and neighbours give it, with a column for each class; the
-    # class 1 has none where a label was never seen.
-    return np.column_stack(
-        [
-            np.asarray(table)[:, np.asarray(classes) == 1].sum(axis=1)
-            for table, classes in zip(probabilities, estimator.classes_, strict=True)
-        ]
-    )
+    # Forests and neighbours give a table for each label, with a column for each class; the class 1
+    # has none where a label was never seen.
+    tables = zip(probabilities, estimator.classes_, strict=True)
+    columns = (np.asarray(table)[:, np.asarray(own) == 1].sum(axis=1) for table, own in tables)
+    return np.column_stack(list(columns))

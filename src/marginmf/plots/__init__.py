@@ -6,10 +6,8 @@ drawn, and its global state is never touched.
 """
 
 from marginmf.plots.curves import curves, loss_curves, regularisation_path, training_curves
-from marginmf.plots.geometry import item_map, user_map
-from marginmf.plots.heat import heat_map, level_confusion
-from marginmf.plots.labels import embedding_tree, group_sparsity
-from marginmf.plots.methods import critical_difference, error_bars
+from marginmf.plots.models import embedding_tree, group_sparsity, item_map, user_map
+from marginmf.plots.results import critical_difference, error_bars, heat_map, level_confusion
 
 __all__ = [
     "critical_difference",

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from marginmf._utils.parameters import check_option
 from marginmf._utils.types import Float64Array
 from marginmf.losses import TWO_LEVEL, TwoLevelLoss
 from marginmf.plots.style import (
@@ -13,7 +14,7 @@ from marginmf.plots.style import (
     axes_or_new,
     label_axes,
     legend_below,
-    log_ticks,
+    make_logarithmic,
     with_colours,
 )
 from marginmf.solvers import Record
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
 Numbers = Sequence[float] | Float64Array
 #: A line is its means and, if it has one, its spread at each of them.
 Line = tuple[Numbers, Numbers | None]
-#: The iterations of one stage of a fit.
-History = Sequence[Record]
 
 #: The margins that `loss_curves` draws: on both sides of 0 and 1, where losses turn.
 LOWEST, HIGHEST = -2.0, 2.5
@@ -68,13 +67,18 @@ def curves(
     >>> [line.get_label() for line in ax.lines], len(ax.collections)
     (['HMF', 'MMMF'], 1)
     """
-    if spread not in ("band", "bars"):
-        raise ValueError(f"spread={spread!r} is not known. Choose 'band' or 'bars'.")
+    check_option("spread", spread, ("band", "bars"))
     if not lines:
         raise ValueError("There are no lines to draw: give one at least.")
     ax = axes_or_new(ax)
     for (name, (means, reach)), colour in with_colours(lines.items()):
-        positions = _positions(x, name, len(means))
+        positions = x.get(name) if isinstance(x, Mapping) else x
+        if positions is None:
+            raise ValueError(f"x has no positions for {name}: give them for every line.")
+        if len(positions) != len(means):
+            raise ValueError(
+                f"{name} has {len(means)} means at {len(positions)} positions: one each is needed."
+            )
         if reach is not None and len(reach) != len(means):
             raise ValueError(
                 f"{name} has {len(means)} means, but a spread at {len(reach)} of them."
@@ -88,32 +92,15 @@ def curves(
             _draw_band(ax, positions, means, reach, colour, positive=log_y)
     label_axes(ax, title, x_label, y_label, grid="both")
     if log_x:
-        ax.set_xscale("log")
-        log_ticks(ax.xaxis)
+        make_logarithmic(ax, "x")
     if log_y:
-        ax.set_yscale("log")
-        log_ticks(ax.yaxis)
+        make_logarithmic(ax, "y")
     legend_below(ax, columns=min(3, len(lines)))
     return ax
 
 
-def _positions(x: Numbers | Mapping[str, Numbers], name: str, n: int) -> Numbers:
-    positions = x.get(name) if isinstance(x, Mapping) else x
-    if positions is None:
-        raise ValueError(f"x has no positions for {name}: give them for every line.")
-    if len(positions) != n:
-        raise ValueError(f"{name} has {n} means at {len(positions)} positions: one each is needed.")
-    return positions
-
-
 def _draw_band(
-    ax: "Axes",
-    x: Numbers,
-    means: Numbers,
-    reach: Numbers,
-    colour: str,
-    *,
-    positive: bool = False,
+    ax: "Axes", x: Numbers, means: Numbers, reach: Numbers, colour: str, positive: bool = False
 ) -> None:
     """Shade the spread; on an axis without zero, its lower edge stays above that."""
     middle, half = np.asarray(means, float), np.asarray(reach, float)
@@ -155,16 +142,16 @@ def training_curves(
     >>> len(training_curves(models).lines)  # one for MMMF, four for the stages of HMF
     5
     """
-    if against not in ("iterations", "seconds"):
-        raise ValueError(f"against={against!r} is not known. Choose 'iterations' or 'seconds'.")
-    kept = {name: _stages(model) for name, model in models.items() if hasattr(model, "history_")}
+    check_option("against", against, ("iterations", "seconds"))
+    kept = {name: model.history_ for name, model in models.items() if hasattr(model, "history_")}
     if not kept:
         raise ValueError(
             f"None of the models ({', '.join(models) or 'there are none'}) has a history to draw: "
             "fit at least one factoriser first."
         )
     ax = axes_or_new(ax)
-    for (name, stages), colour in with_colours(kept.items()):
+    for (name, history), colour in with_colours(kept.items()):
+        stages = [history] if isinstance(history[0], Record) else history
         _draw_history(ax, name, stages, colour, against)
     label_axes(ax, title, against, "objective (start = 100%)", grid="both")
     ax.yaxis.set_major_formatter("{x:.0%}")
@@ -177,28 +164,22 @@ def training_curves(
     return ax
 
 
-def _stages(model: Any) -> list[History]:
-    """Return one history for each stage; most models have a single stage."""
-    history = model.history_
-    return [history] if isinstance(history[0], Record) else list(history)
-
-
-def _draw_history(ax: "Axes", name: str, stages: list[History], colour: str, against: str) -> None:
+def _draw_history(
+    ax: "Axes", name: str, stages: Sequence[Sequence[Record]], colour: str, against: str
+) -> None:
     single = len(stages) == 1
-    for number, history in enumerate(stages):
-        label = name if single else f"{name} ({len(stages)} stages)"
+    label = name if single else f"{name} ({len(stages)} stages)"
+    # A dot where the solver stopped.
+    look: dict[str, Any] = {"color": colour, "marker": "o", "markersize": 4, "markevery": [-1]}
+    for history in stages:
         ax.plot(
             [record.iteration if against == "iterations" else record.seconds for record in history],
             [record.objective / history[0].objective for record in history],
-            color=colour,
             linewidth=2.2 if single else 1.3,
-            # A dot where the solver stopped.
-            marker="o",
-            markersize=4,
-            markevery=[-1],
-            # Matplotlib leaves labels that begin with an underscore out of the legend.
-            label=label if number == 0 else f"_{label}",
+            label=label,
+            **look,
         )
+        label = f"_{name}"  # Matplotlib leaves these out of the legend: one entry is enough
 
 
 def regularisation_path(
@@ -236,30 +217,16 @@ def regularisation_path(
     ax = axes_or_new(ax)
     for stage, (path, colour) in enumerate(with_colours(paths), start=1):
         label = f"stage {stage}" if len(paths) > 1 else type(model).__name__
-        _draw_path(ax, path, colour, label)
-    ax.set_xscale("log")
-    log_ticks(ax.xaxis)
+        ax.plot(path.regs, path.mean, color=colour, linewidth=1.6, marker="o", markersize=3.5)
+        if path.errors.shape[1] > 1:
+            _draw_band(ax, path.regs, path.mean, path.errors.std(axis=1), colour)
+        height = float(np.interp(np.log(path.best), np.log(path.regs), path.mean))
+        ring: dict[str, Any] = {"markersize": 10, "fillstyle": "none", "markeredgewidth": 1.8}
+        ax.plot([path.best], [height], "o", color=colour, label=f"{label}: {path.best:.3g}", **ring)
+    make_logarithmic(ax, "x")
     label_axes(ax, title, "reg", f"{paths[0].metric} on held-out ratings", grid="both")
     legend_below(ax)
     return ax
-
-
-def _draw_path(ax: "Axes", path: RegularisationPath, colour: str, label: str) -> None:
-    ax.plot(path.regs, path.mean, color=colour, linewidth=1.6, marker="o", markersize=3.5)
-    if path.errors.shape[1] > 1:
-        _draw_band(ax, path.regs, path.mean, path.errors.std(axis=1), colour)
-    height = float(np.interp(np.log(path.best), np.log(path.regs), path.mean))
-    ax.plot(
-        [path.best],
-        [height],
-        marker="o",
-        markersize=10,
-        fillstyle="none",
-        markeredgewidth=1.8,
-        color=colour,
-        label=f"{label}: {path.best:.3g}",
-        linestyle="none",
-    )
 
 
 def loss_curves(
@@ -287,7 +254,7 @@ def loss_curves(
     if not drawn:
         raise ValueError("There are no losses to draw: give one at least.")
     ax = axes_or_new(ax)
-    # A step at 0 is drawn as one.
+    # Two points near 0, so that a step there is drawn as one.
     z = np.sort(np.append(np.linspace(LOWEST, HIGHEST, 451), [-1e-9, 1e-9]))
     for loss, colour in with_colours(drawn):
         name = loss.name.replace("zero_one", "zero-one").replace("_", " ")

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.axis import Axis
     from matplotlib.colors import Colormap
     from matplotlib.figure import Figure
 
@@ -77,11 +76,7 @@ def write_text(
 
 
 def with_colours(items: Iterable[Item]) -> Iterator[tuple[Item, str]]:
-    """Yield items, each with a colour of its own as far as there are any.
-
-    >>> [colour for _, colour in with_colours("ab")]
-    ['#0072B2', '#D55E00']
-    """
+    """Yield items, each with a colour of its own as far as there are any."""
     return zip(items, cycle(COLOURS), strict=False)
 
 
@@ -108,10 +103,12 @@ def legend_below(ax: "Axes", columns: int = 2, title: str | None = None) -> None
     legend.get_title().set(fontsize=TICK_SIZE, color=INK)
 
 
-def log_ticks(axis: "Axis") -> None:
-    """Write plain numbers that do not overlap on a logarithmic axis whose limits are set."""
+def make_logarithmic(ax: "Axes", which: Literal["x", "y"]) -> None:
+    """Make an axis logarithmic, with plain numbers that do not overlap; call it after drawing."""
     from matplotlib.ticker import LogLocator, NullFormatter
 
+    getattr(ax, f"set_{which}scale")("log")
+    axis = getattr(ax, f"{which}axis")
     low, high = axis.get_view_interval()
     wide = high / low > 1e3
     axis.set_major_locator(LogLocator(subs=(1.0,) if wide else (1.0, 2.0, 5.0)))

@@ -17,17 +17,13 @@ from marginmf.ratings.ids import IdIndex
 from marginmf.ratings.tables import make_frame
 from marginmf.stats import bootstrap_interval, holm, paired_comparison, paired_randomisation_test
 
-#: That of the intervals of means over users.
-CONFIDENCE = 0.95
-
 
 @dataclass(eq=False, repr=False)
 class Comparison:
     """What several models reached on the same splits; `compare` and `compare_labels` make it.
 
-    Means and standard deviations are over the splits.  Metrics of lists have a value for every
-    user: it is averaged over the splits that judged the user, and means and intervals are over
-    users.
+    Means and standard deviations are over the splits.  Metrics of lists are averaged for every user
+    over the splits that judged the user; means and intervals are over users.
 
     Parameters
     ----------
@@ -69,11 +65,10 @@ class Comparison:
     def __post_init__(self) -> None:
         self.metrics = tuple(one.name for one in self._metrics(self.metrics))
         if self.baseline is not None:
-            self._check_baseline(self.baseline)
+            self._against(self._metric(None))
 
     def __repr__(self) -> str:
-        names = ", ".join(self.values)
-        return f"Comparison({self.kind} of {names}: {self.n_splits} splits)"
+        return f"Comparison({self.kind} of {', '.join(self.values)}: {self.n_splits} splits)"
 
     def add(
         self, method: str, values: Mapping[str, float], lists: ListScores | None = None
@@ -100,19 +95,16 @@ class Comparison:
         """Return a metric for every user: the mean over the splits that judged the user."""
         wanted = self._metric(name).name
         key = "users", method, wanted
-        if key in self._known:
-            kept: Float64Array = self._known[key]
-            return kept
-        splits = self.lists[method]
-        users = reduce(IdIndex.union, (IdIndex(own.users, "user") for own in splits))
-        totals, times = np.zeros((2, len(users)))
-        for own in splits:
-            rows = users.encode(own.users)
-            totals[rows] += own.values[wanted]
-            times[rows] += 1
-        means: Float64Array = totals / times
-        self._known[key] = means
-        return means
+        if key not in self._known:
+            splits = self.lists[method]
+            users = reduce(IdIndex.union, (IdIndex(own.users, "user") for own in splits))
+            totals, times = np.zeros((2, len(users)))
+            for own in splits:
+                rows = users.encode(own.users)
+                totals[rows] += own.values[wanted]
+                times[rows] += 1
+            self._known[key] = totals / times
+        return self._known[key]
 
     def mean(self, method: str, name: str | None = None) -> float:
         """Return a method's mean of a metric, by default of the first one."""
@@ -133,10 +125,8 @@ class Comparison:
             return None
         key = "interval", method, wanted.name
         if key not in self._known:
-            values = self.user_values(method, wanted.name)
-            self._known[key] = bootstrap_interval(values, CONFIDENCE)
-        ends: tuple[float, float] = self._known[key]
-        return ends
+            self._known[key] = bootstrap_interval(self.user_values(method, wanted.name), 0.95)
+        return self._known[key]
 
     def best(self, name: str | None = None) -> str | None:
         """Return the method with the best mean; None where no direction is better."""
@@ -146,17 +136,15 @@ class Comparison:
     def p_values(self, name: str | None = None, baseline: str | None = None) -> dict[str, float]:
         """Return how likely a difference as large is if two methods are equally good, by method.
 
-        Values of users are compared by the randomisation test of pairs, values of splits by the
-        t-test that is corrected for overlapping training sets (`marginmf.stats`); with Holm's
-        correction for the number of methods.
+        By the randomisation test of pairs for values of users, and the t-test that is corrected for
+        overlapping training sets for values of splits; with Holm's correction.
 
         Parameters
         ----------
         name : str, optional
             The metric; by default the first one.
         baseline : str, optional
-            The method that the others are compared with; by default that of the comparison, or the
-            best.
+            What the others are compared with; by default that of the comparison, or the best.
 
         Returns
         -------
@@ -171,28 +159,22 @@ class Comparison:
         return dict(self._known[key])
 
     def _against(self, wanted: Metric, baseline: str | None = None) -> str | None:
-        if baseline is not None:
-            self._check_baseline(baseline)
-        return baseline or self.baseline or self.best(wanted.name)
-
-    def _check_baseline(self, name: str) -> None:
-        if name not in self.values:
+        """Return the method that the others are compared with."""
+        name = baseline or self.baseline
+        if name and name not in self.values:
             methods = ", ".join(self.values)
             raise ValueError(f"baseline={name!r} is not one of the methods: {methods}.")
+        return name or self.best(wanted.name)
 
     def _tested(self, wanted: Metric, against: str | None) -> dict[str, float]:
         if against is None or wanted.kind == "seconds":
             return dict.fromkeys(self.values, np.nan)
         others = [method for method in self.values if method != against]
-        found = [self._p_value(method, against, wanted) for method in others]
-        tested = [p for p in found if not np.isnan(p)]
-        adjusted = iter(holm(tested))
-        p_values = {
-            method: p if np.isnan(p) else next(adjusted)
-            for method, p in zip(others, found, strict=True)
-        }
+        found = {method: self._p_value(method, against, wanted) for method in others}
+        tested = {method: p for method, p in found.items() if not np.isnan(p)}
+        found |= zip(tested, holm(list(tested.values())), strict=True)
         alone = 1.0 if tested or not others else np.nan
-        return {method: p_values.get(method, alone) for method in self.values}
+        return {method: found.get(method, alone) for method in self.values}
 
     def _p_value(self, method: str, against: str, wanted: Metric) -> float:
         if wanted.is_per_user and self.lists:
@@ -211,8 +193,8 @@ class Comparison:
         metrics : sequence of str, optional
             By default those of the comparison.
         baseline : str, optional
-            The method that differences and p-values are relative to; by default that of the
-            comparison, or the best by each metric.
+            What the others are compared with; by default that of the comparison, or the best by
+            each metric.
 
         Returns
         -------
@@ -255,13 +237,10 @@ class Comparison:
         return f"{text} ± {wanted.format(deviation)}"
 
     def winners(self, name: str | None = None) -> set[str]:
-        """Return the methods whose mean is written like that of the best: equal to the eye."""
+        """Return the best methods: all whose mean has the printed digits of the best mean."""
         wanted, best = self._metric(name), self.best(name)
-        if best is None:
-            return set()
-        written = wanted.format(self.mean(best, wanted.name))
-        means = {method: self.mean(method, wanted.name) for method in self.values}
-        return {method for method, mean in means.items() if wanted.format(mean) == written}
+        written = {one: wanted.format(self.mean(one, wanted.name)) for one in self.values}
+        return {one for one in self.values if best and written[one] == written[best]}
 
     def p_cells(self) -> dict[str, str] | None:
         """Write the p-values of the first metric by method; None where nothing could be tested."""
@@ -288,22 +267,20 @@ class Comparison:
         mark : tuple of str
             What is written before and after the best of each column.
         """
-        shown, k = self._metrics(metrics), None if self.rule is None else self.rule.k
-        columns = {one.title(k): self._column(one.name, mark) for one in shown}
+        columns = {}
+        for one in self._metrics(metrics):
+            cells = {method: self.cell(method, one.name) for method in self.values}
+            for method in self.winners(one.name):
+                cells[method] = f"{mark[0]}{cells[method]}{mark[1]}"
+            columns[self._title(one)] = cells
         if (p_cells := self.p_cells()) is not None:
-            seconds = columns.pop("seconds", None)
-            columns["p"] = list(p_cells.values())
-            columns |= {} if seconds is None else {"seconds": seconds}
-        bodies = zip(self.values, *columns.values(), strict=True)
-        return [["method", *columns], *(list(row) for row in bodies)]
+            seconds = {name: columns.pop(name) for name in ("seconds",) if name in columns}
+            columns |= {"p": p_cells, **seconds}
+        body = [[method, *(own[method] for own in columns.values())] for method in self.values]
+        return [["method", *columns], *body]
 
-    def _column(self, name: str, mark: tuple[str, str]) -> list[str]:
-        winners = self.winners(name)
-        cells = {method: self.cell(method, name) for method in self.values}
-        return [
-            f"{mark[0]}{text}{mark[1]}" if method in winners else text
-            for method, text in cells.items()
-        ]
+    def _title(self, wanted: Metric) -> str:
+        return wanted.title(None if self.rule is None else self.rule.k)
 
     def __str__(self) -> str:
         rows = self.rows()
@@ -312,9 +289,9 @@ class Comparison:
             "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip()
             for row in rows
         ]
-        notes = [f"{self.n_splits} split{'s' if self.n_splits != 1 else ''}", "* marks the best"]
+        notes = [f"{self.n_splits} split{'s' * (self.n_splits != 1)}", "* marks the best"]
         if "p" in rows[0]:
-            first = self._metric(None).title(None if self.rule is None else self.rule.k)
+            first = self._title(self._metric(None))
             notes.append(f"p: difference from the {self.baseline or 'best'} by {first}")
         return "\n".join([*lines, "; ".join(notes) + "."])
 
@@ -333,21 +310,14 @@ class Comparison:
         its interval (``ndcg``, ``ndcg_low``, ``ndcg_high``); ``difference`` and ``p_value`` are
         those of the comparison's first metric.
         """
-        first = self._metric(None)
-        against, p_values = self._against(first), self.p_values()
         rows = []
-        for method in self.values:
+        for method, tested in self._tested_values().items():
             row: dict[str, Any] = {"method": method}
             for one in self._metrics(metrics):
                 row[one.name] = self.mean(method, one.name)
-                if (ends := self.interval(method, one.name)) is not None:
-                    row[f"{one.name}_low"], row[f"{one.name}_high"] = ends
-                else:
-                    row[f"{one.name}_sd"] = self.deviation(method, one.name)
-            if against is not None:
-                row["difference"] = self.mean(method) - self.mean(against)
-                row["p_value"] = _number(p_values[method])
-            rows.append(row)
+                spread = self._spread(method, one.name)
+                row |= {f"{one.name}_{key}": value for key, value in spread.items()}
+            rows.append(row | tested if tested["difference"] is not None else row)
         file = io.StringIO()
         writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
         writer.writeheader()
@@ -361,38 +331,45 @@ class Comparison:
         ``splits`` and, over users, ``low`` and ``high``; ``best`` has the best method by metric;
         ``tested`` has differences and p-values by the first metric.
         """
-        first = self._metric(None)
-        against, p_values = self._against(first), self.p_values()
+        first, best = self._metric(None), {name: self.best(name) for name in self.metrics}
         return {
             **({} if self.rule is None else {"lists": asdict(self.rule)}),
             "models": {method: self.summary(method) for method in self.values},
-            "best": {name: self.best(name) for name in self.metrics if self.best(name)},
+            "best": {name: method for name, method in best.items() if method},
             "tested": {
                 "metric": first.name,
-                "against": against,
-                "models": {
-                    method: {
-                        "difference": self.mean(method) - self.mean(against) if against else None,
-                        "p_value": _number(p_values[method]),
-                    }
-                    for method in self.values
-                },
+                "against": self._against(first),
+                "models": self._tested_values(),
             },
         }
 
     def summary(self, method: str) -> dict[str, dict[str, Any]]:
         """Return everything that was measured of one method, by metric."""
-        found: dict[str, dict[str, Any]] = {}
-        for name, values in self.values[method].items():
-            found[name] = {
+        return {
+            name: {
                 "mean": _number(self.mean(method, name)),
                 "splits": [_number(value) for value in values],
+                **self._spread(method, name),
             }
-            if (ends := self.interval(method, name)) is not None:
-                found[name] |= {"low": ends[0], "high": ends[1]}
-            else:
-                found[name]["sd"] = self.deviation(method, name)
-        return found
+            for name, values in self.values[method].items()
+        }
+
+    def _spread(self, method: str, name: str) -> dict[str, float | None]:
+        """Return the ends of the interval over users or, without users, the deviation."""
+        if (ends := self.interval(method, name)) is not None:
+            return {"low": ends[0], "high": ends[1]}
+        return {"sd": self.deviation(method, name)}
+
+    def _tested_values(self) -> dict[str, dict[str, float | None]]:
+        """Return differences and p-values by the first metric."""
+        against = self._against(self._metric(None))
+        return {
+            method: {
+                "difference": self.mean(method) - self.mean(against) if against else None,
+                "p_value": _number(p),
+            }
+            for method, p in self.p_values().items()
+        }
 
     def _metric(self, name: str | None) -> Metric:
         return metric(next(iter(self.metrics)) if name is None else name, self.kind)

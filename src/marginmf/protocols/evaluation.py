@@ -4,7 +4,7 @@ import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,33 +16,24 @@ from marginmf._utils.files import atomic_write
 from marginmf._utils.parameters import suggestion
 from marginmf._utils.types import IntArray
 from marginmf.checkpoints.store import digest, plain
-from marginmf.metrics import LABEL_METRICS
+from marginmf.metrics import EXPOSURE_METRICS, LABEL_METRICS
 from marginmf.metrics.table import MetricKind
 from marginmf.progress import show_bar
 from marginmf.protocols.comparison import Comparison
 from marginmf.protocols.lists import ListRule, ListScores
-from marginmf.protocols.splits import (
-    FEWEST,
-    AllRatings,
-    AllSamples,
-    Protocol,
-    SplitResult,
-    split_ratings,
-    warm_up,
-)
-from marginmf.protocols.splitters import HoldOut, IterativeStratifiedKFold, SplitProtocol, n_rows
+from marginmf.protocols.splits import FEWEST, AllRatings, AllSamples, Protocol, SplitResult, warm_up
+from marginmf.protocols.splitters import HoldOut, IterativeStratifiedKFold, SplitProtocol
 from marginmf.ratings import METHODS, POSITIVE, Ratings
-from marginmf.ratings.ids import IdIndex
 
 #: The metrics of tables, by what is measured; the first one decides which model is the best.
-SHOWN: Mapping[MetricKind, tuple[str, ...]] = {
-    "ratings": ("mae", "zero_one", "rmse", "nmae"),
-    "labels": ("accuracy", "hamming", "micro_f1", "macro_f1", "example_f1", "subset_accuracy"),
-    "lists": ("ndcg", "precision", "recall", "coverage"),
+SHOWN: Mapping[MetricKind, str] = {
+    "ratings": "mae zero_one rmse nmae seconds",
+    "labels": "accuracy hamming micro_f1 macro_f1 example_f1 subset_accuracy seconds",
+    "lists": "ndcg precision recall coverage seconds",
 }
 
-#: What makes the checkpoint of another comparison, in words.
-OTHER = {
+#: The entries of a checkpoint's first line, in words.
+IN_WORDS = {
     "comparison": "kind of metrics",
     "version": "version of marginmf",
     "lists": "rule for lists",
@@ -69,10 +60,9 @@ def evaluate(
     Parameters
     ----------
     model : estimator
-        What to judge; it is cloned, not changed.
+        What to judge; it is cloned.
     pairs, ratings
-        All the data.  Ratings may be None where there are none, for methods that make lists from
-        who has what.
+        All the data.  Ratings may be None for methods that make lists from who has what.
     protocol : HoldOut, KFold, WeakGeneralisation or StrongGeneralisation
         How to split it.
     lists : ListRule, optional
@@ -94,11 +84,9 @@ def evaluate(
     >>> len(evaluate(BiasOnly(), data.pairs, data.ratings, WeakGeneralisation()))
     3
     """
-    reports = []
-    for split in split_ratings(
-        (pairs, ratings), protocol, lists, user_features=user_features, item_features=item_features
-    ):
-        found = split.evaluate(model)
+    table, reports = AllRatings((pairs, ratings), lists, user_features, item_features), []
+    for rows in table.rows(protocol):
+        found = table.split(rows).evaluate(model)
         report = found.lists.report() if found.lists is not None else found.values
         reports.append({name: value for name, value in report.items() if name != "seconds"})
     return reports
@@ -123,16 +111,15 @@ def compare(
     Parameters
     ----------
     data : RatingsTable, Ratings, data frame or pair (pairs, ratings)
-        All the ratings.  A frame has the columns user, item and rating.  Ratings may be None
-        where there are none, for lists of who has what.
+        All the ratings.  A frame has the columns user, item and rating.  Ratings may be None for
+        methods that make lists from who has what.
     models : mapping of str to estimator, or sequence of str and estimators
         What to compare, by name; estimators are cloned, not changed.  Names alone are those of
         `marginmf.ratings.METHODS` and, for lists, `POSITIVE`, with their defaults and seed 0.
     protocol : HoldOut, KFold, WeakGeneralisation or StrongGeneralisation, optional
         How to split the ratings, or (train, test) row numbers; by default ``HoldOut()``.
     metrics : sequence of str, optional
-        What tables show; see `marginmf.metrics.METRICS`.  The first decides which model is the
-        best.
+        What tables show (`marginmf.metrics.METRICS`); the first decides which model is the best.
     lists : ListRule, optional
         Judge the lists of `recommend` by this rule instead of the predicted ratings.
     baseline : str, optional
@@ -144,7 +131,7 @@ def compare(
         for any number, but seconds are only fair with one, which is the default.
     progress : bool or callable
         True shows a bar on standard error; a function is called with the number of fits that are
-        done, their total and a few words on the next one.
+        done, their total and the name of the next one.
     checkpoint : path, optional
         A file that keeps every finished fit's figures.  A second call goes on where the first one
         was interrupted, and may add models; a file of another comparison is refused.
@@ -158,25 +145,21 @@ def compare(
     >>> found = compare(data, models)
     >>> found.best("mae"), len(found.values["ALS"]["mae"])
     ('ALS', 3)
-    >>> frame = found.frame(["mae"])
-    >>> frame["method"].tolist(), list(frame.columns)[2:4]
-    (['ALS', 'averages'], ['mean', 'sd'])
     """
-    kind: MetricKind = "ratings" if lists is None else "lists"
     named = _named_models(models, METHODS if lists is None else {**METHODS, **POSITIVE})
-    table = AllRatings.read(data, lists, user_features, item_features)
-    if n_rows(table.pairs) < FEWEST:
+    table = AllRatings(data, lists, user_features, item_features)
+    if table.n_rows < FEWEST:
         raise ValueError(
-            f"{table.name} has {n_rows(table.pairs)} ratings, too few to hold some of them out: "
-            f"give at least {FEWEST}."
+            f"{table.name} has {table.n_rows} ratings, too few to hold some of them out: give at "
+            f"least {FEWEST}."
         )
     if lists is None:
         Ratings.of(table.pairs, table.values)  # a fault anywhere is found before a fit
-    shown = (*SHOWN[kind], "seconds") if metrics is None else metrics
+    kind: MetricKind = "ratings" if lists is None else "lists"
     values: dict[str, Any] = {name: {} for name in named}
+    shown = SHOWN[kind].split() if metrics is None else metrics
     comparison = Comparison(kind, shown, values, baseline=baseline, rule=lists)
-    work = _Work(table, named, protocol or HoldOut(), comparison)
-    return work.run(n_jobs, progress, checkpoint, {"lists": lists and asdict(lists)})
+    return _fill(comparison, table, named, protocol or HoldOut(), n_jobs, progress, checkpoint)
 
 
 def compare_labels(
@@ -197,15 +180,11 @@ def compare_labels(
     data : LabelsTable or pair (X, Y)
         Features and label sets, dense or sparse.
     models : mapping of str to estimator, or sequence of str and estimators
-        What to compare, by name; scikit-learn's own estimators will do.  Names alone are those of
-        `marginmf.labels.METHODS`, with their defaults and seed 0.
+        As in `compare`, with the names of `marginmf.labels.METHODS`; any of scikit-learn's too.
     protocol : splitter, optional
         Any of scikit-learn's, or (train, test) row numbers, such as ``[(data.train_idx,
         data.test_idx)]``; by default ``IterativeStratifiedKFold()``.
-    metrics : sequence of str, optional
-        What tables show; see `marginmf.metrics.METRICS`.  The first decides which model is the
-        best.
-    baseline, n_jobs, progress, checkpoint
+    metrics, baseline, n_jobs, progress, checkpoint
         As in `compare`.
 
     Examples
@@ -220,12 +199,12 @@ def compare_labels(
     from marginmf.labels import METHODS  # not needed for ratings, and slow to import
 
     named = _named_models(models, METHODS)
-    shown = (*SHOWN["labels"], "seconds") if metrics is None else metrics
+    shown = SHOWN["labels"].split() if metrics is None else metrics
     comparison = Comparison("labels", shown, {name: {} for name in named}, baseline=baseline)
     ranked = [name for name in comparison.metrics if name not in {*LABEL_METRICS, "seconds"}]
-    table = AllSamples.read(data, ranked)
-    work = _Work(table, named, protocol or IterativeStratifiedKFold(), comparison)
-    return work.run(n_jobs, progress, checkpoint, {"cutoffs": list(table.cutoffs)})
+    table = AllSamples(data, ranked)
+    splitter = protocol or IterativeStratifiedKFold()
+    return _fill(comparison, table, named, splitter, n_jobs, progress, checkpoint)
 
 
 def _named_models(models: Any, methods: Mapping[str, type[Any]]) -> dict[str, Any]:
@@ -236,87 +215,77 @@ def _named_models(models: Any, methods: Mapping[str, type[Any]]) -> dict[str, An
         return dict(models)
     named: dict[str, Any] = {}
     for one in models:
-        name = one if isinstance(one, str) else type(one).__name__
+        name, model = (one, None) if isinstance(one, str) else (type(one).__name__, one)
         if name in named:
             raise ValueError(
                 f"Two models are called {name}: give a mapping of names to estimators."
             )
-        if isinstance(one, str) and one not in methods:
-            raise ValueError(
-                f"There is no method {one!r} here; the known ones are {', '.join(methods)}."
-                f"{suggestion(one, list(methods))}"
-            )
-        named[name] = _seeded(methods[one]()) if isinstance(one, str) else one
+        if model is None:
+            if name not in methods:
+                raise ValueError(
+                    f"There is no method {name!r} here; the known ones are {', '.join(methods)}."
+                    f"{suggestion(name, list(methods))}"
+                )
+            model = methods[name]()
+            if "random_state" in model.get_params():
+                model.set_params(random_state=0)
+        named[name] = model
     return named
 
 
-def _seeded(model: Any) -> Any:
-    return model.set_params(random_state=0) if "random_state" in model.get_params() else model
+def _fill(
+    comparison: Comparison,
+    data: AllRatings | AllSamples,
+    models: dict[str, Any],
+    protocol: Protocol,
+    n_jobs: int | None,
+    progress: bool | OnProgress,
+    checkpoint: str | os.PathLike[str] | None,
+) -> Comparison:
+    """Evaluate every model on every split, unless the checkpoint has it, and add the results."""
+    file = None if checkpoint is None else _ResultFile(Path(checkpoint), data, models)
+    listed = protocol if isinstance(protocol, Sized) else ()
+    n_splits = getattr(protocol, "n_splits", len(listed) or None)
+    total = None if n_splits is None else n_splits * len(models)
+    side_by_side = effective_n_jobs(n_jobs) > 1
+    found: dict[tuple[int, str], SplitResult] = {}
+    sizes: list[float] = []
 
+    def splits() -> Iterator[tuple[int, tuple[IntArray, ...]]]:
+        for number, rows in enumerate(data.rows(protocol)):
+            sizes.append(len(rows[-1]) / sum(map(len, rows)))
+            if file is not None:
+                found.update(file.finished(number, rows))
+            yield number, rows
 
-@dataclass(frozen=True, eq=False)
-class _Work:
-    """Every model on every split of the data."""
-
-    data: Any
-    models: dict[str, Any]
-    protocol: Protocol
-    comparison: Comparison
-
-    def run(
-        self,
-        n_jobs: int | None,
-        progress: bool | OnProgress,
-        checkpoint: str | os.PathLike[str] | None,
-        settings: dict[str, Any],
-    ) -> Comparison:
-        """Fill in the comparison."""
-        listed = self.protocol if isinstance(self.protocol, Sized) else ()
-        n_splits = getattr(self.protocol, "n_splits", len(listed) or None)
-        total = None if n_splits is None else n_splits * len(self.models)
-        file = None if checkpoint is None else _ResultFile.open(Path(checkpoint), self, settings)
-        found: dict[tuple[int, str], SplitResult] = {}
-        sizes: list[float] = []
-
-        def splits() -> Iterator[tuple[int, tuple[IntArray, ...]]]:
-            for number, rows in enumerate(self.data.rows(self.protocol)):
-                sizes.append(len(rows[-1]) / sum(map(len, rows)))
-                if file is not None:
-                    found.update(file.finished(number, rows))
-                yield number, rows
-
-        def tasks(splits: Iterable[tuple[int, Any]]) -> Iterator[tuple[int, str, Any, Any]]:
-            for number, rows in splits:
-                names = [name for name in self.models if (number, name) not in found]
-                split = self.data.split(rows) if names else None
-                for name in names:
-                    yield number, name, self.models[name], split
-
-        with _announcer(progress, total) as announce:
-
-            def measured() -> Iterator[tuple[int, str, SplitResult]]:
-                if effective_n_jobs(n_jobs) > 1:
-                    # Processes ask for tasks in a thread, where an error would be lost: all row
-                    # numbers are found before.
-                    work = tasks(list(splits()))
-                    parallel = Parallel(n_jobs, return_as="generator_unordered")
-                    yield from parallel(delayed(_measure)(*task) for task in work)
-                    return
-                for number, name, *task in tasks(splits()):
+    def tasks(splits: Iterable[tuple[int, Any]]) -> Iterator[tuple[int, str, Any, Any]]:
+        for number, rows in splits:
+            names = [name for name in models if (number, name) not in found]
+            split = data.split(rows) if names else None
+            for name in names:
+                if not side_by_side:
                     announce(len(found), f"{name}, split {number + 1}")
-                    yield _measure(number, name, *task)
+                yield number, name, models[name], split
 
-            for number, name, result in measured():
-                found[number, name] = result
-                if file is not None:
-                    file.add(number, name, result)
-                if effective_n_jobs(n_jobs) > 1:
-                    announce(len(found), f"{name}, split {number + 1}")
-            announce(len(found), "")
-        for number, name in sorted(found, key=lambda key: key[0]):
-            self.comparison.add(name, found[number, name].values, found[number, name].lists)
-        self.comparison.test_size = float(np.mean(sizes))
-        return self.comparison
+    with _announcer(progress, total) as announce:
+        if side_by_side:
+            # Processes ask for tasks in a thread, where an error would be lost: all row numbers
+            # are found before.
+            parallel = Parallel(n_jobs, return_as="generator_unordered")
+            results = parallel(delayed(_measure)(*task) for task in tasks(list(splits())))
+        else:
+            results = (_measure(*task) for task in tasks(splits()))
+        for number, name, result in results:
+            found[number, name] = result
+            if file is not None:
+                file.add(number, name, result)
+            if side_by_side:
+                announce(len(found), f"{name}, split {number + 1}")
+        announce(len(found), "")
+    for (_, name), result in sorted(found.items(), key=lambda item: item[0][0]):
+        comparison.add(name, result.values, result.lists)
+    comparison.test_size = float(np.mean(sizes))
+    return comparison
 
 
 def _measure(number: int, name: str, model: Any, split: Any) -> tuple[int, str, SplitResult]:
@@ -336,42 +305,28 @@ def _announcer(
         yield lambda done, text: update(text, done=done)
 
 
-@dataclass(frozen=True, eq=False)
 class _ResultFile:
     """The finished fits of a comparison: a line of JSON for each, after one that says of what."""
 
-    path: Path
-    models: dict[str, Any]
-    users: IdIndex | None
-    lines: list[dict[str, Any]]
-    codes: dict[int, str] = field(default_factory=dict)
-
-    @classmethod
-    def open(cls, path: Path, work: _Work, settings: dict[str, Any]) -> "_ResultFile":
+    def __init__(
+        self, path: Path, data: AllRatings | AllSamples, models: Mapping[str, Any]
+    ) -> None:
         """Read what a file has, or begin one; refuse that of another comparison."""
-        kind = work.comparison.kind
-        head = {
-            "comparison": kind,
-            "version": __version__,
-            **plain(settings),
-            "data": {name: digest(np.asarray(own)) for name, own in work.data.arrays.items()},
-        }
-        models = {name: plain(model) for name, model in work.models.items()}
-        users = work.data.users if kind == "lists" else None
-        lines = _read_lines(path) if path.exists() else []
-        if lines:
-            wrong = [key for key in head if lines[0].get(key) != head[key]]
-            others = [
-                line["method"]
-                for line in lines[1:]
-                if line["method"] in models and line["model"] != models[line["method"]]
-            ]
-            if wrong or others:
-                what = f"other {OTHER[wrong[0]]}" if wrong else f"other parameters of {others[0]}"
-                raise _refusal(path, what)
+        head = {**plain(data.settings), "version": __version__}
+        head["data"] = {name: digest(np.asarray(own)) for name, own in data.arrays.items()}
+        self.path, self.users = path, data.users
+        self.models = {name: plain(model) for name, model in models.items()}
+        self.codes: dict[int, str] = {}  # of the rows of every split
+        found, *self.lines = (_read_lines(path) if path.exists() else None) or [head]
+        wrong = [IN_WORDS[key] for key in head if found.get(key) != head[key]]
+        for line in self.lines:
+            if self.models.get(line["method"], line["model"]) != line["model"]:
+                wrong.append(f"parameters of {line['method']}")
+        if wrong:
+            raise _refusal(path, f"other {wrong[0]}")
         with atomic_write(path) as target:  # again: an interruption may have left half a line
-            target.write("".join(json.dumps(line) + "\n" for line in lines or [head]).encode())
-        return cls(path, models, users, lines[1:])
+            lines = (json.dumps(line) + "\n" for line in (head, *self.lines))
+            target.write("".join(lines).encode())
 
     def finished(
         self, number: int, rows: tuple[IntArray, ...]
@@ -409,8 +364,7 @@ class _ResultFile:
         if self.users is None:
             return None
         values = {name: np.asarray(own, np.float64) for name, own in line["per_user"].items()}
-        names = [name for name in line["values"] if name not in {*values, "seconds"}]
-        overall = {name: line["values"][name] for name in names}
+        overall = {name: line["values"][name] for name in EXPOSURE_METRICS}
         return ListScores(self.users.ids[line["users"]], values, overall)
 
 

@@ -1,20 +1,17 @@
-"""Ranked lists on held-out ratings: how much of what users like the lists of a model find.
+"""Ranked lists on held-out ratings: how much of what users like the lists of a model find."""
 
-A `ListRule` says how long lists are and which held-out ratings count as relevant; `judge_lists`
-measures one fitted model.
-"""
-
-from collections.abc import Iterator
 from dataclasses import dataclass
 from math import isfinite
 from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
+from sklearn.utils import gen_batches
 
+from marginmf._utils.parameters import check_whole
 from marginmf._utils.types import Array, Float64Array, IntArray
 from marginmf.metrics import LIST_METRICS, metric
-from marginmf.metrics.lists import check_k, exposure
+from marginmf.metrics.lists import exposure
 from marginmf.ratings.data import Ratings
 from marginmf.ratings.estimator import RatingsEstimator
 from marginmf.ratings.ids import IdIndex, id_column
@@ -38,9 +35,8 @@ class ListRule:
         Which held-out ratings are relevant: those at this level or above.  None is the lowest level
         above the mean of the training ratings, which is what a user likes; with "any", all are.
     by : {"relevance", "expected", "chance"}, optional
-        What `recommend` ranks items by; None is the estimator's own default.  What counts as
-        relevant is what counts as liked there.  Methods that predict no ratings have one way to
-        rank, and take no notice of this.
+        What `recommend` ranks items by; None is the estimator's own default.  What is relevant here
+        is liked there.  Methods that predict no ratings have one way to rank, and ignore this.
 
     Examples
     --------
@@ -55,9 +51,10 @@ class ListRule:
     by: RankedBy | None = None
 
     def __post_init__(self) -> None:
-        check_k(self.k)
+        check_whole("k", self.k)
         level = self.level
-        if not (level is None or level == "any" or _is_finite(level)):
+        number = isinstance(level, Real) and not isinstance(level, bool) and isfinite(level)
+        if not (level is None or level == "any" or number):
             raise ValueError(f"level={level!r} is not a rating. Give a number, 'any' or None.")
         if self.by not in (None, "relevance", "expected", "chance"):
             raise ValueError(
@@ -81,11 +78,7 @@ class ListRule:
         return float(level)
 
     def options(self, model: Any, threshold: float) -> dict[str, Any]:
-        """Return what a model's `recommend` is told beside the users and the length.
-
-        Lists by relevance, or by chance, are of what counts as relevant here.  Models that predict
-        no ratings have one way to rank.
-        """
+        """Return what a model's `recommend` is told beside the users and the length."""
         if not isinstance(model, RatingsEstimator):
             return {}
         options: dict[str, Any] = {} if self.by is None else {"by": self.by}
@@ -106,8 +99,7 @@ class ListScores:
     values : dict of str to array
         For each of `marginmf.metrics.LIST_METRICS`, the value of every user.
     overall : dict of str to float
-        Coverage of the model's items, novelty and popularity of all lists together; see
-        `marginmf.metrics.lists`.
+        Coverage of the model's items, novelty and popularity of all lists together.
     """
 
     users: Array
@@ -139,7 +131,6 @@ def judge_lists(
     Lists hold no items that the user rated in training.  Users without a relevant held-out item
     are left out.  Held-out items that the model does not know count as relevant, although no list
     can have them; users that training did not see get the lists that `recommend` has for them.
-    Lists are made for many users at a time, in bounded memory.
 
     Parameters
     ----------
@@ -164,15 +155,17 @@ def judge_lists(
     """
     training = model.ratings_ if training is None else training
     threshold = rule.threshold(training)
-    relevant = _Relevant.of(pairs, ratings, threshold)
+    relevant = _Relevant(pairs, ratings, threshold)
     options = rule.options(model, threshold)
     n_ranks = min(rule.k, len(model.items_))
     blocks: dict[str, list[Float64Array]] = {name: [] for name in LIST_METRICS}
     counts = np.zeros(len(model.items_), np.int64)
-    for rows in _blocks(len(relevant.users), n_ranks):
-        ids = relevant.users.ids[rows]
+    for rows in gen_batches(len(relevant.users), max(1, ENTRIES_AT_A_TIME // n_ranks)):
+        ids, columns = relevant.users.ids[rows], ("user", "item", "rank")
         frame = model.recommend(ids, n=rule.k, **options)
-        users, items, ranks = _columns(frame, "user", "item", "rank")
+        users, items, ranks = (
+            frame_columns(frame, *columns) if is_frame(frame) else (frame[one] for one in columns)
+        )
         hits = np.zeros((len(ids), n_ranks), bool)
         found = relevant.users.encode(users)
         hits[found - rows.start, ranks.astype(np.int64) - 1] = relevant.has(found, items)
@@ -180,21 +173,15 @@ def judge_lists(
         for name, one in LIST_METRICS.items():
             blocks[name].append(one(hits, relevant.n_items[rows], rule.k))
     values = {name: np.concatenate(own) for name, own in blocks.items()}
-    shares = _shares(training, model.items_)
+    codes = training.items.encode(model.items_.ids)
+    shares = np.where(codes >= 0, item_shares(training)[codes], 0.0)
     return ListScores(relevant.users.ids, values, exposure(counts, shares))
 
 
-@dataclass(frozen=True, eq=False)
 class _Relevant:
     """Who should find what: pairs of codes as one number each, ascending."""
 
-    users: IdIndex
-    items: IdIndex
-    cells: IntArray
-    n_items: IntArray
-
-    @classmethod
-    def of(cls, pairs: Any, ratings: Any, threshold: float) -> "_Relevant":
+    def __init__(self, pairs: Any, ratings: Any, threshold: float) -> None:
         user_ids, item_ids = split_pairs(pairs)
         values = as_values(ratings)
         if len(user_ids) != len(values):
@@ -203,40 +190,15 @@ class _Relevant:
         if not liked.any():
             floor = "at all" if threshold == -np.inf else f"of {threshold:g} or above"
             raise ValueError(f"There is no held-out rating {floor}, so no item is relevant.")
-        user_ids = id_column(user_ids, "user")[liked]
-        item_ids = id_column(item_ids, "item")[liked]
-        users, items = IdIndex(user_ids, "user"), IdIndex(item_ids, "item")
-        rows = users.encode(user_ids).astype(np.int64)
-        cells = np.unique(rows * len(items) + items.encode(item_ids))
-        return cls(users, items, cells, np.bincount(cells // len(items), minlength=len(users)))
+        user_ids, item_ids = id_column(user_ids, "user")[liked], id_column(item_ids, "item")[liked]
+        self.users, self.items = IdIndex(user_ids, "user"), IdIndex(item_ids, "item")
+        rows = self.users.encode(user_ids).astype(np.int64)
+        self.cells = np.unique(rows * len(self.items) + self.items.encode(item_ids))
+        self.n_items = np.bincount(self.cells // len(self.items), minlength=len(self.users))
 
     def has(self, users: IntArray, items: Array) -> Array:
         """Return which pairs of a user's code and an item's id are relevant."""
         codes = self.items.encode(items, quiet=True).astype(np.int64)
         cells = users.astype(np.int64) * len(self.items) + codes
         index = np.minimum(np.searchsorted(self.cells, cells), len(self.cells) - 1)
-        found: Array = (codes >= 0) & (self.cells[index] == cells)
-        return found
-
-
-def _blocks(n_users: int, n_ranks: int) -> Iterator[slice]:
-    """Yield the users whose lists are made at a time."""
-    step = max(1, ENTRIES_AT_A_TIME // n_ranks)
-    for first in range(0, n_users, step):
-        yield slice(first, min(first + step, n_users))
-
-
-def _columns(frame: Any, *names: str) -> list[Array]:
-    """Return columns of a frame, or of the dictionary that stands for one."""
-    return frame_columns(frame, *names) if is_frame(frame) else [frame[name] for name in names]
-
-
-def _shares(training: Ratings, items: IdIndex) -> Float64Array:
-    """Return which share of the training users has rated each of a model's items."""
-    shares = item_shares(training)
-    codes = training.items.encode(items.ids)
-    return np.where(codes >= 0, shares[codes], 0.0)
-
-
-def _is_finite(level: Any) -> bool:
-    return isinstance(level, Real) and not isinstance(level, bool) and isfinite(level)
+        return (codes >= 0) & (self.cells[index] == cells)

@@ -2,19 +2,21 @@
 
 import time
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 from sklearn.base import clone
 
+from marginmf._utils.ids import as_id_column
 from marginmf._utils.indicators import as_indicator
 from marginmf._utils.types import Array, Float64Array, IntArray
 from marginmf.backends.rows import SIDES
 from marginmf.datasets import LabelsTable, RatingsTable
+from marginmf.datasets.table import as_pairs
 from marginmf.metrics import labels_report, ratings_report
 from marginmf.metrics.table import label_scores
 from marginmf.protocols.lists import ListRule, ListScores, judge_lists
@@ -23,14 +25,7 @@ from marginmf.ratings.data import Ratings
 from marginmf.ratings.features import FeatureTable
 from marginmf.ratings.ids import IdIndex, id_column
 from marginmf.ratings.positive import PositiveOnly
-from marginmf.ratings.tables import (
-    as_values,
-    frame_columns,
-    is_frame,
-    levels_of,
-    split_pairs,
-    take_rows,
-)
+from marginmf.ratings.tables import as_values, frame_columns, is_frame, split_pairs, take_rows
 
 #: With fewer ratings there is nothing to hold out; as many rows are enough to compile kernels.
 FEWEST = 20
@@ -51,10 +46,8 @@ class SplitResult:
         By metric; ``seconds`` are those of the fit.
     lists : ListScores, optional
         The metrics of every user, where lists were judged.
-    model : estimator
-        The fitted copy.
-    predicted : array, optional
-        What was predicted for the test rows, unless lists were judged.
+    model, predicted : optional
+        The fitted copy and, unless lists were judged, its predictions for the test rows.
     """
 
     values: dict[str, float]
@@ -73,10 +66,8 @@ class RatingsSplit:
         What models learn from.
     fold_in : Ratings or None
         Ratings of new users, which fold them in after the fit.
-    test_pairs, test_ratings : array
-        What models are judged on.
-    test_rows : array of int
-        The row numbers of these in all the data.
+    test_pairs, test_ratings, test_rows : array
+        What models are judged on, and its row numbers in all the data.
     rule : ListRule, optional
         Judge lists by this rule instead of predicted ratings.
     """
@@ -90,9 +81,8 @@ class RatingsSplit:
 
     def evaluate(self, model: Any) -> SplitResult:
         """Fit a fresh copy of a model and measure its ratings or, by a rule, its lists."""
-        rule = self.rule
-        if rule is not None:
-            rule.threshold(self.train)  # a fault is found before a fit
+        if self.rule is not None:
+            self.rule.threshold(self.train)  # a fault is found before a fit
         elif isinstance(model, PositiveOnly):
             raise ValueError(
                 f"{type(model).__name__} makes lists and predicts no ratings: judge it with "
@@ -100,9 +90,9 @@ class RatingsSplit:
             )
         fitted, seconds = _timed_fit(model, self.train)
         fitted = fitted if self.fold_in is None else fitted.fold_in(self.fold_in)
-        if rule is not None:
+        if self.rule is not None:
             test = self.test_pairs, self.test_ratings
-            lists = judge_lists(fitted, *test, rule, training=self.train)
+            lists = judge_lists(fitted, *test, self.rule, training=self.train)
             values = {name: value for name, value in lists.report().items() if name != "n_users"}
             return SplitResult({**values, "seconds": seconds}, lists, fitted)
         predicted = fitted.predict(self.test_pairs)
@@ -126,8 +116,8 @@ class LabelsSplit:
 
     train: tuple[Any, Any]
     test: tuple[Any, Any]
-    cutoffs: tuple[int, ...] = CUTOFFS
-    ranked: str | None = None
+    cutoffs: list[int]
+    ranked: str | None
 
     def evaluate(self, model: Any) -> SplitResult:
         """Fit a fresh copy of a model and measure the label sets and the scores it predicts."""
@@ -171,52 +161,40 @@ def split_ratings(
     >>> len(result.predicted) == len(split.test_ratings), sorted(result.values)[:2]
     (True, ['fre', 'mae'])
     """
-    table = AllRatings.read(data, lists, user_features, item_features)
-    for rows in table.rows(protocol):
-        yield table.split(rows)
+    table = AllRatings(data, lists, user_features, item_features)
+    yield from map(table.split, table.rows(protocol))
 
 
-@dataclass(frozen=True, eq=False)
 class AllRatings:
     """All the ratings of a comparison; without any, all that counts is who has what."""
 
-    name: str
-    pairs: Any
-    ratings: Any
-    values: Float64Array
-    levels: Float64Array
-    features: dict[str, FeatureTable]
-    rule: ListRule | None
-
-    @classmethod
-    def read(
-        cls, data: Any, rule: ListRule | None, user_features: Any, item_features: Any
-    ) -> "AllRatings":
-        """Read ratings from whatever holds them."""
-        name, pairs, ratings = _pairs_and_ratings(data, rule is not None)
-        n_pairs = n_rows(pairs)
-        values = np.ones(n_pairs)
-        if ratings is not None:
-            values = as_values(ratings).astype(np.float64, copy=False)
-        if n_pairs != len(values):
-            raise ValueError(f"There are {n_pairs} pairs but {len(values)} ratings.")
-        # The scale of all the ratings: a level may be missing from one training set by chance.
-        levels = np.unique(values) if ratings is not None else levels_of(values)
-        if len(levels) == 1:
+    def __init__(
+        self, data: Any, rule: ListRule | None, user_features: Any, item_features: Any
+    ) -> None:
+        self.name, self.pairs, self.ratings = _pairs_and_ratings(data, rule is not None)
+        self.n_rows, self.rule = n_rows(self.pairs), rule
+        if self.ratings is None:
+            self.values, self.levels = np.ones(self.n_rows), np.array([0.0, 1.0])
+        else:  # the scale is that of all ratings: a training set may lack a level by chance
+            self.values = as_values(self.ratings).astype(np.float64, copy=False)
+            self.levels = np.unique(self.values)
+        if self.n_rows != len(self.values):
+            raise ValueError(f"There are {self.n_rows} pairs but {len(self.values)} ratings.")
+        if len(self.levels) == 1:
             raise ValueError(
-                f"Every rating is {levels[0]:g}: with one level there is nothing to tell apart.  "
-                "For methods that make lists from who has what, give None for ratings."
+                f"Every rating is {self.levels[0]:g}: with one level there is nothing to tell "
+                "apart.\nFor methods that make lists from who has what, give None for ratings."
             )
-        features = {  # read once, so that what is wrong with them is said once
+        self.features = {  # read once, so that what is wrong with them is said once
             f"{side}_features": FeatureTable.of(own, side)
             for side, own in zip(SIDES, (user_features, item_features), strict=True)
             if own is not None
         }
-        return cls(name, pairs, ratings, values, levels, features, rule)
 
     def rows(self, protocol: Protocol) -> Iterator[tuple[IntArray, ...]]:
         """Yield the row numbers of every split."""
-        for rows in _row_numbers(protocol, self.pairs, self.ratings):
+        split = getattr(protocol, "split", lambda *_: protocol)
+        for rows in split(self.pairs, self.ratings):
             if len(rows[-1]) == 0:
                 raise ValueError(
                     f"{self.name}: no user has enough ratings to hold some of them out "
@@ -232,36 +210,43 @@ class AllRatings:
             return Ratings.of(pairs, self.values[rows], levels=self.levels, **known)
 
         train, *fold_in, test = rows
-        new = at(fold_in[0]) if fold_in else None
-        test_pairs = take_rows(self.pairs, test)
         return RatingsSplit(
-            at(train, **self.features), new, test_pairs, self.values[test], test, self.rule
+            at(train, **self.features),
+            at(fold_in[0]) if fold_in else None,
+            take_rows(self.pairs, test),
+            self.values[test],
+            test,
+            self.rule,
         )
 
     @property
-    def users(self) -> IdIndex:
-        """The users' ids, each once."""
-        return IdIndex(split_pairs(self.pairs)[0], "user")
+    def users(self) -> IdIndex | None:
+        """The users' ids, each once, where lists are judged."""
+        return None if self.rule is None else IdIndex(split_pairs(self.pairs)[0], "user")
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What is measured."""
+        rule = self.rule
+        return {"comparison": "lists" if rule else "ratings", "lists": rule and asdict(rule)}
 
     @property
     def arrays(self) -> dict[str, Array]:
         """What tells these ratings from others."""
-        users, items = (
-            id_column(ids, what) for ids, what in zip(split_pairs(self.pairs), SIDES, strict=True)
-        )
-        described = {
-            f"{side}, {name}": column
-            for side, table in self.features.items()
-            for name, column in {"ids": table.ids, **table.columns}.items()
-        }
-        return {"users": users, "items": items, "ratings": self.values, **described}
+        ids = zip(SIDES, split_pairs(self.pairs), strict=True)
+        arrays = {f"{side}s": id_column(own, side) for side, own in ids}
+        arrays["ratings"] = self.values
+        for side, table in self.features.items():
+            columns = {"ids": table.ids, **table.columns}
+            arrays |= {f"{side}, {name}": column for name, column in columns.items()}
+        return arrays
 
 
 def _pairs_and_ratings(data: Any, lists: bool) -> tuple[str, Any, Any]:
     """Return the name of the data, the pairs, and the ratings, None where there are none."""
     if isinstance(data, RatingsTable):
-        bare = lists and len(data.levels) == 1
-        return data.name, data.pairs, None if bare else data.ratings
+        without = lists and len(data.levels) == 1
+        return data.name, data.pairs, None if without else data.ratings
     if isinstance(data, Ratings):
         if data.user_features is not None or data.item_features is not None:
             raise ValueError(
@@ -269,10 +254,11 @@ def _pairs_and_ratings(data: Any, lists: bool) -> tuple[str, Any, Any]:
                 "features as user_features= and item_features=."
             )
         users, items = data.users.ids[data.rows], data.items.ids[data.indices]
-        return "The data", _as_pairs(users, items), data.values
+        return "The data", as_pairs(users, items), data.values
     if is_frame(data):
         users, items, values = frame_columns(data, "user", "item", "rating")
-        return "The data", _as_pairs(users, items), values
+        pairs = as_pairs(as_id_column(users, "user"), as_id_column(items, "item"))
+        return "The data", pairs, values
     if isinstance(data, tuple) and len(data) == 2:
         return "The data", *data
     raise ValueError(
@@ -281,23 +267,12 @@ def _pairs_and_ratings(data: Any, lists: bool) -> tuple[str, Any, Any]:
     )
 
 
-def _as_pairs(*ids: Array) -> Array:
-    same = ids[0].dtype == ids[1].dtype
-    return np.column_stack(ids if same else [column.astype(object) for column in ids])
-
-
-@dataclass(frozen=True, eq=False)
 class AllSamples:
-    """All the samples of a comparison."""
+    """All the samples of a comparison; ``ranked`` are the metrics of scores that are asked for."""
 
-    X: Any
-    Y: Any
-    cutoffs: tuple[int, ...]
-    ranked: str | None
+    users = None  # no lists are judged
 
-    @classmethod
-    def read(cls, data: Any, ranked: list[str]) -> "AllSamples":
-        """Read samples; ``ranked`` are the metrics of scores that are asked for."""
+    def __init__(self, data: Any, ranked: list[str]) -> None:
         if isinstance(data, LabelsTable):
             data = data.X, data.Y
         if not (isinstance(data, tuple) and len(data) == 2):
@@ -309,12 +284,12 @@ class AllSamples:
         if X.ndim != 2 or X.shape[0] != n_samples:
             raise ValueError(f"X has the shape {X.shape} but Y {Y.shape}: a row for each sample.")
         named = {int(name.rpartition("_")[2]) for name in ranked if "_at_" in name}
-        cutoffs = sorted(named | {k for k in CUTOFFS if k <= n_labels})
-        return cls(X, Y, tuple(cutoffs), ranked[0] if ranked else None)
+        self.cutoffs = sorted(named | {k for k in CUTOFFS if k <= n_labels})
+        self.X, self.Y, self.ranked = X, Y, ranked[0] if ranked else None
 
     def rows(self, protocol: Protocol) -> Iterator[tuple[IntArray, ...]]:
         """Yield the row numbers of every split."""
-        return _row_numbers(protocol, self.X, self.Y)
+        yield from protocol.split(self.X, self.Y) if hasattr(protocol, "split") else protocol
 
     def split(self, rows: tuple[IntArray, ...]) -> LabelsSplit:
         """Return the samples of a split."""
@@ -323,26 +298,22 @@ class AllSamples:
         return LabelsSplit(learned, judged, self.cutoffs, self.ranked)
 
     @property
+    def settings(self) -> dict[str, Any]:
+        """What is measured."""
+        return {"comparison": "labels", "cutoffs": self.cutoffs}
+
+    @property
     def arrays(self) -> dict[str, Array]:
         """What tells these samples from others."""
-        return {
-            name: part
-            for what, whole in (("X", self.X), ("Y", self.Y))
-            for name, part in _parts(what, whole)
-        }
-
-
-def _parts(name: str, table: Any) -> list[tuple[str, Array]]:
-    if not sparse.issparse(table):
-        return [(name, table)]
-    parts = (("values", table.data), ("columns", table.indices), ("rows", table.indptr))
-    return [(f"{name}, {part}", array) for part, array in parts]
-
-
-def _row_numbers(protocol: Protocol, data: Any, answers: Any) -> Iterator[tuple[IntArray, ...]]:
-    split = getattr(protocol, "split", None)
-    found: Iterable[tuple[IntArray, ...]] = protocol if split is None else split(data, answers)
-    yield from found
+        arrays: dict[str, Array] = {}
+        for name in ("X", "Y"):
+            table: Any = getattr(self, name)
+            if sparse.issparse(table):
+                parts = {"values": table.data, "columns": table.indices, "rows": table.indptr}
+                arrays |= {f"{name}, {part}": array for part, array in parts.items()}
+            else:
+                arrays[name] = table
+        return arrays
 
 
 #: The models whose kernels are compiled in this process.
@@ -352,12 +323,11 @@ _WARM: set[str] = set()
 def warm_up(model: Any, split: RatingsSplit | LabelsSplit) -> None:
     """Fit a model to a few rows first, so that no seconds of a fit are those of a compiler."""
     key = f"{type(split).__name__} {model!r}"
-    if key in _WARM:
-        return
-    with warnings.catch_warnings(), suppress(Exception):  # a real fault is met again in the fit
-        warnings.simplefilter("ignore")
-        split.warm_up(model)
-    _WARM.add(key)
+    if key not in _WARM:
+        _WARM.add(key)
+        with warnings.catch_warnings(), suppress(Exception):  # a real fault is met again in the fit
+            warnings.simplefilter("ignore")
+            split.warm_up(model)
 
 
 def _quick(model: Any) -> Any:

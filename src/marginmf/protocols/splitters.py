@@ -1,4 +1,4 @@
-"""Protocols: which rows a model learns from, and which it is judged on; all of them are seeded."""
+"""Splitters: which rows a model learns from, and which it is judged on."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,10 +9,14 @@ from sklearn.model_selection import KFold as _KFold
 from sklearn.model_selection import ShuffleSplit
 
 from marginmf._utils.indicators import as_indicator, counts
+from marginmf._utils.parameters import check_whole
 from marginmf._utils.random import as_generator
 from marginmf._utils.types import Float64Array, IntArray
 from marginmf.ratings.ids import IdIndex
 from marginmf.ratings.tables import split_pairs
+
+#: The row numbers to learn from and to be judged on, split by split.
+TrainTest = Iterator[tuple[IntArray, IntArray]]
 
 
 class SplitProtocol(Protocol):
@@ -24,11 +28,7 @@ class SplitProtocol(Protocol):
 
 @dataclass(frozen=True)
 class TwoWay:
-    """A protocol that yields (train, test), as scikit-learn's splitters do.
-
-    >>> TwoWay(n_splits=4).get_n_splits()
-    4
-    """
+    """A protocol that yields (train, test), as scikit-learn's splitters do."""
 
     n_splits: int = 3
     random_state: Any = 0
@@ -36,6 +36,12 @@ class TwoWay:
     def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
         """Return how many splits there are (for scikit-learn)."""
         return self.n_splits
+
+    def _split_by(self, splitter: type[Any], data: Any, **options: Any) -> TrainTest:
+        """Yield the splits of one of scikit-learn's splitters."""
+        seed = int(as_generator(self.random_state).integers(2**31))
+        splits = splitter(self.n_splits, random_state=seed, **options)
+        yield from splits.split(np.empty(n_rows(data)))
 
 
 @dataclass(frozen=True)
@@ -49,26 +55,18 @@ class HoldOut(TwoWay):
 
     test_size: float = 0.2
 
-    def split(
-        self, pairs: Any, ratings: Any = None, groups: Any = None
-    ) -> Iterator[tuple[IntArray, IntArray]]:
+    def split(self, pairs: Any, ratings: Any = None, groups: Any = None) -> TrainTest:
         """Yield (train, test) row numbers."""
-        seed = int(as_generator(self.random_state).integers(2**31))
-        splitter = ShuffleSplit(self.n_splits, test_size=self.test_size, random_state=seed)
-        yield from splitter.split(np.empty(n_rows(pairs)))
+        return self._split_by(ShuffleSplit, pairs, test_size=self.test_size)
 
 
 @dataclass(frozen=True)
 class KFold(TwoWay):
     """Every row is held out once, in one of ``n_splits`` random folds."""
 
-    def split(
-        self, pairs: Any, ratings: Any = None, groups: Any = None
-    ) -> Iterator[tuple[IntArray, IntArray]]:
+    def split(self, pairs: Any, ratings: Any = None, groups: Any = None) -> TrainTest:
         """Yield (train, test) row numbers."""
-        seed = int(as_generator(self.random_state).integers(2**31))
-        splitter = _KFold(self.n_splits, shuffle=True, random_state=seed)
-        yield from splitter.split(np.empty(n_rows(pairs)))
+        return self._split_by(_KFold, pairs, shuffle=True)
 
 
 @dataclass(frozen=True)
@@ -85,9 +83,7 @@ class WeakGeneralisation(TwoWay):
 
     held_out: int = 1
 
-    def split(
-        self, pairs: Any, ratings: Any = None, groups: Any = None
-    ) -> Iterator[tuple[IntArray, IntArray]]:
+    def split(self, pairs: Any, ratings: Any = None, groups: Any = None) -> TrainTest:
         """Yield (train, test) row numbers."""
         rng, users = as_generator(self.random_state), _user_codes(pairs)
         for _ in range(self.n_splits):
@@ -100,7 +96,7 @@ class StrongGeneralisation:
     """Some users are held out whole, then folded in: the users are new to the model.
 
     The model is trained on ``n_train_users`` random users.  Of each of the others, ``held_out``
-    ratings are for testing and the rest place the user while the items stay as they are.
+    ratings are for testing, and the rest fold the user in while the items stay as they are.
 
     Parameters
     ----------
@@ -157,13 +153,10 @@ class StrongGeneralisation:
 class IterativeStratifiedKFold(TwoWay):
     """Every sample is held out once, and every label is equally frequent in all folds.
 
-    With folds at random, a label with few positives is missing from some of them: nothing to learn
-    from, or nothing to be judged on.  Here the rarest label is dealt out first, each of its samples
-    to the fold that wants that label most, then the rarest of what remains, and so on (Sechidis et
-    al., 2011).  Fold sizes differ by one at most: unlike in the paper, a fold that is full takes no
-    more.  The order of the labels does not matter.
-
-    It is a scikit-learn splitter, good for ``cross_val_score(..., cv=...)`` and ``GridSearchCV``.
+    Random folds may miss a label with few positives.  Here the samples of the rarest label are
+    dealt out first, each to the fold that wants that label most, then those of the rarest that
+    remains, and so on (Sechidis et al., 2011).  Fold sizes differ by one at most: unlike in the
+    paper, a fold that is full takes no more.  The order of the labels does not matter.
 
     Parameters
     ----------
@@ -182,7 +175,7 @@ class IterativeStratifiedKFold(TwoWay):
 
     n_splits: int = 5
 
-    def split(self, X: Any, y: Any, groups: Any = None) -> Iterator[tuple[IntArray, IntArray]]:
+    def split(self, X: Any, y: Any, groups: Any = None) -> TrainTest:
         """Yield (train, test) row numbers.
 
         Parameters
@@ -191,24 +184,19 @@ class IterativeStratifiedKFold(TwoWay):
             The samples; only their number matters.
         y : indicator table of shape (n_samples, n_labels)
             Their label sets, dense or sparse.
-        groups : object
+        groups
             Not used.
         """
         hint = "for one class a sample there is scikit-learn's StratifiedKFold."
         labels = as_indicator(y, "y", hint)
-        self._check(X, labels.shape[0])
-        folds = _stratified(labels, self.n_splits, as_generator(self.random_state))
-        for fold in range(self.n_splits):
-            yield np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
-
-    def _check(self, X: Any, n_samples: int) -> None:
-        n = self.n_splits
-        if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 2:
-            raise ValueError(f"n_splits={n!r} is not a number of folds. Give a whole number >= 2.")
+        n, n_samples = check_whole("n_splits", self.n_splits, 2), labels.shape[0]
         if n > n_samples:
             raise ValueError(f"n_splits={n} folds need as many samples, but there are {n_samples}.")
         if n_rows(X) != n_samples:
             raise ValueError(f"X has {n_rows(X)} rows but y has {n_samples}.")
+        folds = _stratified(labels, self.n_splits, as_generator(self.random_state))
+        for fold in range(self.n_splits):
+            yield np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
 
 
 def _stratified(labels: Any, n_folds: int, rng: np.random.Generator) -> IntArray:
@@ -219,8 +207,7 @@ def _stratified(labels: Any, n_folds: int, rng: np.random.Generator) -> IntArray
     remaining = counts(labels, 0)
     wanted = np.tile(remaining / n_folds, (n_folds, 1))
     # Of labels that are equally rare, one is taken at random, by a number that depends on who has
-    # it and not on its column: so the order of the labels does not matter.  The sums wrap around,
-    # which keeps them uniform: else labels that are frequent in all would have larger ones.
+    # it, so that the order of the labels does not matter.  The sums wrap around, and stay uniform.
     tickets = labels.T @ rng.integers(2**64, size=n_samples, dtype=np.uint64)
     while remaining.any():
         rarest = np.flatnonzero(remaining == remaining[remaining > 0].min())
@@ -239,9 +226,8 @@ def _stratified(labels: Any, n_folds: int, rng: np.random.Generator) -> IntArray
 def _deal(n: int, wanted: Float64Array, room: IntArray, rng: np.random.Generator) -> IntArray:
     """Return folds for n samples of one label: always the fold that wants the label most.
 
-    Of several, it is the one with the most room, and of several of these, one at random.  Which
-    samples they are plays no part, so their other labels can be counted afterwards, all at once.
-    ``room`` is brought up to date.
+    Of several, it is the one with the most room, and of these, one at random.  Which samples they
+    are does not matter: their other labels are counted afterwards.  ``room`` is updated in place.
     """
     wishes, rooms, dealt = wanted.tolist(), room.tolist(), []
     for tickets in rng.random((n, len(rooms))).tolist():

@@ -1,6 +1,6 @@
 """Do these methods differ?  Tests for several methods over several data sets.
 
-The course of Demšar (2006): `friedman_test` asks whether the methods differ at all;
+As in Demšar (2006), `friedman_test` asks whether the methods differ at all;
 `nemenyi_test` compares all of them with one another, `bonferroni_dunn_test` all with one control;
 `wilcoxon_holm` compares pairs by the sizes of their differences.  For the splits of a single data
 set there is `paired_comparison`; for values of the same users, `paired_randomisation_test` and
@@ -25,15 +25,17 @@ from marginmf.stats.paired import (
     signed_rank_test,
     wilcoxon_holm,
 )
-from marginmf.stats.posthoc import (
+from marginmf.stats.ranks import (
+    FriedmanTest,
     PostHocTest,
+    average_ranks,
     bonferroni_dunn_critical_difference,
     bonferroni_dunn_test,
     cliques,
+    friedman_test,
     nemenyi_critical_difference,
     nemenyi_test,
 )
-from marginmf.stats.ranks import FriedmanTest, average_ranks, friedman_test
 
 __all__ = [
     "FriedmanTest",

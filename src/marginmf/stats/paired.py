@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
+from marginmf._utils.parameters import check_whole
 from marginmf._utils.random import as_generator
 from marginmf._utils.types import Float64Array
-from marginmf.stats.ranks import check_alpha, score_table
+from marginmf.stats.ranks import check_level, score_table
 
 #: Up to this many data sets the p-value of the signed-rank test is exact.
 MOST_EXACT_RANKS = 100
@@ -35,12 +36,8 @@ class PairedComparison:
         Of the mean difference, with the correction for overlapping training sets, if any.
     interval : tuple of float
         Where the true difference lies with the given confidence.
-    t : float
-        Student's statistic.
-    df : int
-        Its degrees of freedom.
-    p_value : float
-        Two-sided.
+    t, df, p_value : float, int, float
+        Student's statistic, its degrees of freedom and its two-sided p-value.
     confidence : float
         That of the interval.
     """
@@ -55,11 +52,7 @@ class PairedComparison:
 
 
 def paired_comparison(
-    a: Values,
-    b: Values,
-    *,
-    test_size: float | None,
-    confidence: float = 0.95,
+    a: Values, b: Values, *, test_size: float | None, confidence: float = 0.95
 ) -> PairedComparison:
     """Compare two methods that were judged on the same splits of one data set.
 
@@ -73,8 +66,7 @@ def paired_comparison(
         The scores of either method, split by split.
     test_size : float or None
         The share of the data that each split tests on: 0.2 for `HoldOut(test_size=0.2)`, ``1/k``
-        for k folds.  None is the plain paired t-test, which is right where splits share nothing,
-        as with data generated anew.
+        for k folds.  None is the plain paired t-test, for splits that share no data.
     confidence : float
         That of the interval.
 
@@ -90,10 +82,8 @@ def paired_comparison(
             f"test_size={test_size!r} must lie between 0 and 1: it is the share of the data that a "
             "split tests on. None says that splits share no data."
         )
-    if not 0.0 < confidence < 1.0:
-        raise ValueError(f"confidence={confidence!r} must lie between 0 and 1; 0.95 is usual.")
-    table = score_table({"the first method": a, "the second method": b}, at_least=2)
-    difference = table.values[:, 0] - table.values[:, 1]
+    check_level("confidence", confidence, 0.95)
+    difference = np.subtract(*_columns(a, b, at_least=2))
     n = len(difference)
     overlap = 0.0 if test_size is None else test_size / (1.0 - test_size)
     mean = float(difference.mean())
@@ -101,15 +91,9 @@ def paired_comparison(
     # Splits that all differ by the same amount leave no doubt, or no difference.
     t = mean / error if error > 0 else float(np.sign(mean)) * np.inf if mean else 0.0
     reach = float(stats.t.ppf((1 + confidence) / 2, n - 1)) * error
-    return PairedComparison(
-        mean_difference=mean,
-        standard_error=error,
-        interval=(mean - reach, mean + reach),
-        t=float(t),
-        df=n - 1,
-        p_value=float(2 * stats.t.sf(abs(t), n - 1)),
-        confidence=confidence,
-    )
+    p_value = float(2 * stats.t.sf(abs(t), n - 1))
+    interval = mean - reach, mean + reach
+    return PairedComparison(mean, error, interval, float(t), n - 1, p_value, confidence)
 
 
 @dataclass(frozen=True)
@@ -124,13 +108,11 @@ class SignedRankTest:
         On how many data sets the first is better, equal, worse.
     statistic : float
         The smaller of the two sums of ranks, Wilcoxon's T.
-    p_value : float
-        Two-sided.
-    adjusted_p : float
-        The same after Holm's correction for all the pairs compared.
+    p_value, adjusted_p : float
+        Two-sided; and the same after Holm's correction for all the pairs compared.
     rank_biserial : float
-        From -1 to 1: the ranks that speak for the first less those that speak for the second, as a
-        share of both.  The effect size that goes with the test.
+        The effect size that goes with the test, from -1 to 1: the ranks that speak for the first
+        less those that speak for the second, as a share of both.
     superiority : float
         From 0 to 1: the share of data sets on which the first is better, ties counting half.
     differ : bool
@@ -158,17 +140,15 @@ def wilcoxon_holm(
     A pair's verdict does not depend on which other methods take part in the ranking, as it does
     in Nemenyi's test; Holm's correction alone counts them.
 
-    *Data sets without a difference* are ranked with the others and then speak for neither (Pratt).
-    *Equal differences* share their ranks, and what differs by less than 1e-12 of the largest score
-    is equal: 0.3 - 0.2 and 0.2 - 0.1 are not the same binary number.  *The p-value is exact*
-    up to 100 data sets, ties and all: every way to give the observed ranks their signs is counted.
-    With five data sets or fewer it cannot fall below 0.0625, so that nothing is significant at
-    0.05.  Above 100 it is that of the normal distribution with the variance of the observed ranks.
+    Data sets without a difference are ranked with the others and then speak for neither (Pratt).
+    Equal differences share their ranks; what differs by less than 1e-12 of the largest score is
+    equal.  The p-value is exact up to 100 data sets, ties included; above, it is that of the normal
+    distribution with the variance of the observed ranks.  With five data sets or fewer nothing is
+    significant at 0.05.
 
-    *Effect sizes* are those of pairs.  Cliff's delta and Vargha and Delaney's A compare every
-    score of one method with every score of the other, those of different data sets too, and so
-    would measure how much the data sets differ.  Their paired counterpart is ``superiority``, which
-    compares scores of the same data set alone; ``rank_biserial`` weighs each by its rank.
+    Effect sizes are those of pairs: ``superiority`` is the paired counterpart of Cliff's delta and
+    of Vargha and Delaney's A, which would also compare scores of different data sets;
+    ``rank_biserial`` weighs each data set by its rank.
 
     Parameters
     ----------
@@ -191,18 +171,15 @@ def wilcoxon_holm(
     A C 0.09375 1.0
     B C 1.0 0.33
     """
-    table, alpha = score_table(scores), check_alpha(alpha)
+    table, alpha = score_table(scores), check_level("alpha", alpha, 0.05)
     signed = table.values if higher_is_better else -table.values
     columns = dict(zip(table.methods, signed.T, strict=True))
     tests = [
         replace(signed_rank_test(columns[first], columns[second]), first=first, second=second)
         for first, second in combinations(table.methods, 2)
     ]
-    adjusted = holm([test.p_value for test in tests])
-    return [
-        replace(test, adjusted_p=p, differ=p <= alpha)
-        for test, p in zip(tests, adjusted, strict=True)
-    ]
+    adjusted = zip(tests, holm([test.p_value for test in tests]), strict=True)
+    return [replace(test, adjusted_p=p, differ=p <= alpha) for test, p in adjusted]
 
 
 def signed_rank_test(a: Values, b: Values, *, alpha: float = 0.05) -> SignedRankTest:
@@ -211,7 +188,7 @@ def signed_rank_test(a: Values, b: Values, *, alpha: float = 0.05) -> SignedRank
     Parameters
     ----------
     a, b : sequence of float
-        Their scores on the same data sets.  Give errors with their signs turned.
+        Their scores on the same data sets; negate errors.
     alpha : float
         The level of significance.
 
@@ -221,13 +198,16 @@ def signed_rank_test(a: Values, b: Values, *, alpha: float = 0.05) -> SignedRank
     >>> test.statistic, test.p_value, test.superiority
     (0.0, 0.125, 1.0)
     """
-    table = score_table({"a": a, "b": b})
-    difference = _differences(table.values)
+    first, second = _columns(a, b)
+    # The last digits are noise, and would break ties: 0.3 - 0.2 is not 0.2 - 0.1.
+    largest = max(float(np.abs(first).max()), float(np.abs(second).max()))
+    decimals = 12 - int(np.ceil(np.log10(largest))) if largest > 0 else 0
+    difference = np.round(first - second, decimals)
     ranks = stats.rankdata(np.abs(difference))
     moving = ranks[difference != 0]  # what is without a sign has a rank, and moves neither sum
     plus, minus = float(ranks[difference > 0].sum()), float(ranks[difference < 0].sum())
-    exact = len(difference) <= MOST_EXACT_RANKS
-    p_value = (_exact_p if exact else _normal_p)(moving, min(plus, minus))
+    p_of = _exact_p if len(difference) <= MOST_EXACT_RANKS else _normal_p
+    p_value = p_of(moving, min(plus, minus))
     wins, losses = int((difference > 0).sum()), int((difference < 0).sum())
     ties = len(difference) - wins - losses
     return SignedRankTest(
@@ -241,20 +221,13 @@ def signed_rank_test(a: Values, b: Values, *, alpha: float = 0.05) -> SignedRank
         adjusted_p=p_value,
         rank_biserial=(plus - minus) / (plus + minus) if len(moving) else 0.0,
         superiority=(wins + ties / 2) / len(difference),
-        differ=p_value <= check_alpha(alpha),
+        differ=p_value <= check_level("alpha", alpha, 0.05),
     )
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
     """Return p-values adjusted for their number by Holm's method, in the order given.
 
-    Parameters
-    ----------
-    p_values : sequence of float
-        From 0 to 1.
-
-    Examples
-    --------
     >>> holm([0.04, 0.01, 0.03])
     [0.06, 0.03, 0.06]
     """
@@ -266,15 +239,12 @@ def holm(p_values: Sequence[float]) -> list[float]:
     adjusted = np.empty_like(p)
     # None may fall below one that was rejected before it.
     adjusted[order] = np.minimum(np.maximum.accumulate(steps), 1.0)
-    return [float(value) for value in adjusted]
+    return adjusted.tolist()
 
 
-def _differences(values: Float64Array) -> Float64Array:
-    """Return first less second, without the last digits, which are noise and would break ties."""
-    largest = float(np.abs(values).max())
-    decimals = 12 - int(np.ceil(np.log10(largest))) if largest > 0 else 0
-    differences: Float64Array = np.round(values[:, 0] - values[:, 1], decimals)
-    return differences
+def _columns(a: Values, b: Values, at_least: int = 1) -> Float64Array:
+    """Return the scores of both methods, one row each."""
+    return score_table({"the first method": a, "the second method": b}, at_least=at_least).values.T
 
 
 def _exact_p(ranks: Float64Array, smaller: float) -> float:
@@ -296,15 +266,12 @@ def _normal_p(ranks: Float64Array, smaller: float) -> float:
 
 
 def bootstrap_interval(
-    values: Values,
-    confidence: float = 0.95,
-    n_resamples: int = 2000,
-    random_state: Any = 0,
+    values: Values, confidence: float = 0.95, n_resamples: int = 2000, random_state: Any = 0
 ) -> tuple[float, float]:
     """Return where a mean lies with the given confidence, by the bootstrap's percentiles.
 
-    Samples of the same size are drawn from the values with replacement, in blocks of bounded
-    size, and the interval holds the middle part of their means.
+    Samples of the same size are drawn from the values with replacement, and the interval holds the
+    middle of their means.
 
     Parameters
     ----------
@@ -317,11 +284,6 @@ def bootstrap_interval(
     random_state : int, Generator, RandomState or None
         The seed; the same int always gives the same interval.
 
-    Returns
-    -------
-    tuple of float
-        The low and the high end.
-
     Examples
     --------
     >>> low, high = bootstrap_interval([0.0, 1.0] * 50)
@@ -331,31 +293,24 @@ def bootstrap_interval(
     column = np.asarray(values, np.float64)
     if column.ndim != 1 or len(column) == 0 or not np.isfinite(column).all():
         raise ValueError("values must be a plain sequence of finite numbers, one at least.")
-    if not 0.0 < confidence < 1.0:
-        raise ValueError(f"confidence={confidence!r} must lie between 0 and 1; 0.95 is usual.")
+    check_level("confidence", confidence, 0.95)
     rng, n = as_generator(random_state), len(column)
-    means = np.concatenate(
-        [
-            column[rng.integers(n, size=(rows, n))].mean(axis=1)
-            for rows in _blocks(_checked_resamples(n_resamples), n)
-        ]
-    )
-    low, high = np.quantile(means, [(1 - confidence) / 2, (1 + confidence) / 2])
+    blocks = _blocks(check_whole("n_resamples", n_resamples), n)
+    means = [column[rng.integers(n, size=(rows, n))].mean(axis=1) for rows in blocks]
+    ends = [(1 - confidence) / 2, (1 + confidence) / 2]
+    low, high = np.quantile(np.concatenate(means), ends)
     return float(low), float(high)
 
 
 def paired_randomisation_test(
-    a: Values,
-    b: Values,
-    n_resamples: int = 10_000,
-    random_state: Any = 0,
+    a: Values, b: Values, n_resamples: int = 10_000, random_state: Any = 0
 ) -> float:
     """Return the p-value of the mean difference of two methods, by Fisher's randomisation test.
 
     If the methods are equally good, each difference could as well have the other sign.  The
-    p-value is the share of random signs that give a mean difference at least as large as the
-    observed one, whatever its direction; the observed signs count as one of them, so that it is
-    never 0.  With 12 differences or fewer that are not 0, all signs are counted.
+    two-sided p-value is the share of random signs that give a mean difference at least as large as
+    the observed one; the observed signs count as one of them, so that it is never 0.  With 12
+    differences or fewer that are not 0, all signs are counted.
 
     Parameters
     ----------
@@ -366,24 +321,18 @@ def paired_randomisation_test(
     random_state : int, Generator, RandomState or None
         The seed; the same int always gives the same p-value.
 
-    Returns
-    -------
-    float
-        Two-sided.
-
     Examples
     --------
     >>> paired_randomisation_test([5, 6, 7, 9], [4, 4, 4, 5])
     0.125
     """
-    values = score_table({"the first method": a, "the second method": b}).values
-    difference = values[:, 0] - values[:, 1]
+    difference = np.subtract(*_columns(a, b))
     # Signs are given to sizes; what does not differ has none, and moves no sum.
     sizes = np.abs(difference[difference != 0])
     n, total = len(sizes), float(sizes.sum())
     # Sums in another order differ in their last digits: equal to these is as large.
     bound = abs(float(difference.sum())) - 1e-12 * total
-    n_resamples = _checked_resamples(n_resamples)
+    n_resamples = check_whole("n_resamples", n_resamples)
     if n <= MOST_EXACT_SIGNS:
         return float((np.abs(_all_signs(n) @ sizes) >= bound).mean())
     sums = _signed_sums(sizes)
@@ -395,14 +344,8 @@ def paired_randomisation_test(
 
 
 def _signed_sums(sizes: Float64Array) -> Float64Array:
-    """Return the 16 sums of every four sizes: one random number gives signs to four at once.
-
-    >>> _signed_sums(np.array([4.0, 2.0, 1.0])).ravel()[::2]
-    array([-7., -5., -3., -1.,  1.,  3.,  5.,  7.])
-    """
-    fours = np.pad(sizes, (0, -len(sizes) % 4)).reshape(-1, 4)
-    sums: Float64Array = _all_signs(4) @ fours.T
-    return sums
+    """Return the 16 sums of every four sizes: one random number gives signs to four at once."""
+    return _all_signs(4) @ np.pad(sizes, (0, -len(sizes) % 4)).reshape(-1, 4).T
 
 
 def _all_signs(n: int) -> Float64Array:
@@ -414,9 +357,3 @@ def _blocks(n_rows: int, n_columns: int) -> Iterator[int]:
     step = max(1, NUMBERS_AT_A_TIME // max(1, n_columns))
     for first in range(0, n_rows, step):
         yield min(step, n_rows - first)
-
-
-def _checked_resamples(n: Any) -> int:
-    if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
-        raise ValueError(f"n_resamples={n!r} is not a number of samples. Give a whole number >= 1.")
-    return int(n)

@@ -1,13 +1,18 @@
-"""Scores as one table, average ranks, and the Friedman test with the form by Iman and Davenport."""
+"""Tests by the average ranks of methods: Friedman's, and which methods differ (post hoc)."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 from scipy import stats
 
+from marginmf._utils.parameters import check_whole
 from marginmf._utils.types import Float64Array
+
+Pair = tuple[str, str]
 
 
 def average_ranks(scores: Any, higher_is_better: bool) -> dict[str, float]:
@@ -39,7 +44,7 @@ def average_ranks(scores: Any, higher_is_better: bool) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class FriedmanTest:
-    """What the Friedman test found.
+    """The result of the Friedman test.
 
     Parameters
     ----------
@@ -47,19 +52,11 @@ class FriedmanTest:
         The mean rank of each method; 1 is the best.
     n_datasets : int
         On how many data sets.
-    chi_square : float
-        Friedman's statistic.
-    chi_square_df : int
-        Its degrees of freedom.
-    chi_square_p : float
-        Its p-value.
-    f : float
-        Iman and Davenport's statistic (Demšar's F_F).  Of the two it is the one to go by:
+    chi_square, chi_square_df, chi_square_p : float, int, float
+        Friedman's statistic, its degrees of freedom and its p-value.
+    f, f_df, f_p : float, tuple of int, float
+        The same of Iman and Davenport's statistic (Demšar's F_F), which is the one to go by:
         chi-square is too cautious.
-    f_df : tuple of int
-        Its degrees of freedom.
-    f_p : float
-        Its p-value.
     f_critical : float
         Where ``f`` must lie, or above, for the methods to differ at ``alpha``.
     alpha : float
@@ -105,8 +102,7 @@ def friedman_test(
     alpha : float
         The level of significance of ``f_critical``.
     tie_correction : bool
-        False, by default, is the formula of Demšar (2006), which the published figures of most
-        comparisons follow: equal scores share ranks, and nothing else is done about them.  True
+        False is the formula of Demšar (2006), which most published comparisons follow.  True
         divides chi-square by the share of the ranks' variance that ties leave, as
         ``scipy.stats.friedmanchisquare`` does; it is never smaller.
 
@@ -119,7 +115,7 @@ def friedman_test(
     >>> round(friedman_test(scores, higher_is_better=True, tie_correction=True).chi_square, 3)
     7.6
     """
-    table, alpha = score_table(scores, at_least=2), check_alpha(alpha)
+    table, alpha = score_table(scores, at_least=2), check_level("alpha", alpha, 0.05)
     ranks = table.ranks(higher_is_better)
     n, k = ranks.shape
     chi_square = _chi_square(ranks, tie_correction)
@@ -155,6 +151,190 @@ def _chi_square(ranks: Float64Array, tie_correction: bool) -> float:
 
 
 @dataclass(frozen=True)
+class PostHocTest:
+    """The result of `nemenyi_test` and `bonferroni_dunn_test`: which methods differ.
+
+    Parameters
+    ----------
+    average_ranks : dict of str to float
+        The mean rank of each method; 1 is the best.
+    critical_difference : float
+        Methods whose mean ranks are at least this far apart differ at ``alpha``.
+    p_values : dict of (str, str) to float
+        For each pair that was compared, the better method first; already adjusted for the number
+        of comparisons.
+    alpha : float
+        The level of significance.
+    """
+
+    average_ranks: dict[str, float]
+    critical_difference: float
+    p_values: dict[Pair, float]
+    alpha: float
+
+    @property
+    def differing(self) -> tuple[Pair, ...]:
+        """The pairs that differ, the better method of each first."""
+        return tuple(pair for pair, p in self.p_values.items() if p <= self.alpha)
+
+    def p_value(self, first: str, second: str) -> float:
+        """Return the p-value of a pair, in either order."""
+        found = self.p_values.get((first, second), self.p_values.get((second, first)))
+        if found is None:
+            raise KeyError(f"{first!r} and {second!r} were not compared.")
+        return found
+
+
+def nemenyi_test(scores: Any, *, higher_is_better: bool, alpha: float = 0.05) -> PostHocTest:
+    """Compare all methods with one another by their mean ranks.
+
+    Parameters
+    ----------
+    scores, higher_is_better, alpha
+        As in `marginmf.stats.friedman_test`.
+
+    Examples
+    --------
+    >>> scores = {"A": [9, 8, 9, 9, 7], "B": [6, 7, 5, 6, 6], "C": [1, 2, 3, 4, 5]}
+    >>> found = nemenyi_test(scores, higher_is_better=True)
+    >>> found.differing, round(found.p_value("A", "B"), 3)
+    ((('A', 'C'),), 0.254)
+    """
+    table = score_table(scores)
+    pairs, n_methods = combinations(table.methods, 2), len(table.methods)
+
+    def p_value(errors: float) -> float:
+        return float(stats.studentized_range.sf(errors * np.sqrt(2), n_methods, np.inf))
+
+    cd = nemenyi_critical_difference(n_methods, len(table.datasets), alpha)
+    return _test_pairs(table, higher_is_better, pairs, p_value, cd, alpha)
+
+
+def bonferroni_dunn_test(
+    scores: Any, control: str, *, higher_is_better: bool, alpha: float = 0.05
+) -> PostHocTest:
+    """Compare every method with one control by their mean ranks.
+
+    Choose the control before you see the scores; the best of all is no control.
+
+    Parameters
+    ----------
+    control : str
+        The name of the method that the others are compared with.
+    scores, higher_is_better, alpha
+        As in `marginmf.stats.friedman_test`.
+
+    Examples
+    --------
+    >>> scores = {"A": [9, 8, 9, 9, 7], "B": [6, 7, 5, 6, 6], "C": [1, 2, 3, 4, 5]}
+    >>> found = bonferroni_dunn_test(scores, "A", higher_is_better=True)
+    >>> {pair: round(p, 4) for pair, p in found.p_values.items()}
+    {('A', 'B'): 0.2277, ('A', 'C'): 0.0031}
+    """
+    table = score_table(scores)
+    if control not in table.methods:
+        raise ValueError(
+            f"control={control!r} is not one of the methods ({', '.join(table.methods)})."
+        )
+    pairs = [(control, other) for other in table.methods if other != control]
+
+    def p_value(errors: float) -> float:
+        return min(1.0, len(pairs) * 2 * float(stats.norm.sf(errors)))
+
+    cd = bonferroni_dunn_critical_difference(len(table.methods), len(table.datasets), alpha)
+    return _test_pairs(table, higher_is_better, pairs, p_value, cd, alpha)
+
+
+def _test_pairs(
+    table: "ScoreTable",
+    higher_is_better: bool,
+    pairs: Iterable[Pair],
+    p_value: Callable[[float], float],
+    critical_difference: float,
+    alpha: float,
+) -> PostHocTest:
+    """Test each pair, the better method first, by their difference in standard errors."""
+    ranks = table.named_means(table.ranks(higher_is_better))
+    error, p_values = standard_error(*table.values.shape[::-1]), {}
+    for pair in pairs:
+        better, worse = sorted(pair, key=ranks.__getitem__)
+        p_values[better, worse] = p_value((ranks[worse] - ranks[better]) / error)
+    return PostHocTest(ranks, critical_difference, p_values, alpha)
+
+
+def nemenyi_critical_difference(n_methods: int, n_datasets: int, alpha: float = 0.05) -> float:
+    """Return how far apart two mean ranks must be when all methods are compared with one another.
+
+    Demšar's CD, for any number of methods and any ``alpha``: a quantile of the studentised range,
+    divided by the root of 2, times the standard error of a difference of mean ranks.
+
+    >>> round(nemenyi_critical_difference(4, 14), 2)
+    1.25
+    """
+    return standard_error(n_methods, n_datasets) * nemenyi_quantile(n_methods, alpha)
+
+
+@lru_cache  # a table asks for the same one again and again, and it takes milliseconds
+def nemenyi_quantile(n_methods: int, alpha: float = 0.05) -> float:
+    """Return Demšar's q for Nemenyi's test."""
+    level = 1 - check_level("alpha", alpha, 0.05)
+    return float(stats.studentized_range.ppf(level, n_methods, np.inf) / np.sqrt(2))
+
+
+def bonferroni_dunn_critical_difference(
+    n_methods: int, n_datasets: int, alpha: float = 0.05
+) -> float:
+    """Return how far a mean rank must be from the control's when all are compared with it alone.
+
+    ``n_methods`` counts the control too.  Smaller than Nemenyi's, as there are fewer comparisons.
+
+    >>> round(bonferroni_dunn_critical_difference(4, 14), 2)
+    1.17
+    """
+    error, level = standard_error(n_methods, n_datasets), check_level("alpha", alpha, 0.05)
+    return float(stats.norm.isf(level / (2 * (n_methods - 1)))) * error
+
+
+def standard_error(n_methods: int, n_datasets: int) -> float:
+    """Return the standard error of the difference of two mean ranks, if all methods are equal."""
+    k, n = check_whole("n_methods", n_methods, 2), check_whole("n_datasets", n_datasets)
+    return float(np.sqrt(k * (k + 1) / (6 * n)))
+
+
+def cliques(ranks: Mapping[str, float], critical_difference: float) -> list[tuple[str, ...]]:
+    """Return the largest groups of methods that do not differ: the bars of the diagram.
+
+    Parameters
+    ----------
+    ranks : mapping of str to float
+        Mean ranks, such as `average_ranks` returns.
+    critical_difference : float
+        Methods whose mean ranks are less than this apart do not differ.
+
+    Returns
+    -------
+    list of tuple of str
+        The best group first, and in each the best method first.  Groups may overlap, none lies
+        within another, and a method that differs from all others is in none.
+
+    Examples
+    --------
+    >>> cliques({"A": 1.2, "B": 2.0, "C": 2.9, "D": 4.8}, critical_difference=1.0)
+    [('A', 'B'), ('B', 'C')]
+    """
+    ordered = sorted(ranks, key=ranks.__getitem__)
+    groups: list[tuple[str, ...]] = []
+    reached = 0  # how far the groups so far go: one that goes no further lies within the last
+    for start, best in enumerate(ordered):
+        near = [name for name in ordered[start:] if ranks[name] - ranks[best] < critical_difference]
+        end = start + len(near)
+        if len(near) > 1 and end > reached:
+            groups.append(tuple(near))
+            reached = end
+    return groups
+
+
+@dataclass(frozen=True)
 class ScoreTable:
     """Finite scores: a row for each data set, a column for each method."""
 
@@ -164,9 +344,7 @@ class ScoreTable:
 
     def ranks(self, higher_is_better: bool) -> Float64Array:
         """Return the ranks of all methods on each data set: 1 is the best, equal scores share."""
-        signed = -self.values if higher_is_better else self.values
-        ranks: Float64Array = stats.rankdata(signed, axis=1)
-        return ranks
+        return stats.rankdata(-self.values if higher_is_better else self.values, axis=1)
 
     def named_means(self, ranks: Float64Array) -> dict[str, float]:
         """Return the mean rank of each method by its name."""
@@ -174,13 +352,8 @@ class ScoreTable:
 
 
 def score_table(scores: Any, *, at_least: int = 1) -> ScoreTable:
-    """Return the scores as a table of two methods or more and ``at_least`` data sets.
-
-    >>> score_table({"A": {"x": 1, "y": 2}, "B": {"y": 3, "x": 4}}).values
-    array([[1., 4.],
-           [2., 3.]])
-    """
-    table = _table(scores)
+    """Return the scores as a table of two methods or more and ``at_least`` data sets."""
+    table = _from_mapping(scores) if isinstance(scores, Mapping) else _from_array(scores)
     if len(table.methods) < 2:
         raise ValueError(f"There are scores of {len(table.methods)} method(s): two are needed.")
     if len(table.datasets) < at_least:
@@ -199,16 +372,14 @@ def score_table(scores: Any, *, at_least: int = 1) -> ScoreTable:
     return table
 
 
-def check_alpha(alpha: float) -> float:
-    """Return the level of significance, or raise an error that says why it cannot be one."""
-    if not 0.0 < alpha < 1.0:
-        raise ValueError(f"alpha={alpha!r} must lie between 0 and 1; 0.05 is usual.")
-    return float(alpha)
+def check_level(name: str, value: float, usual: float) -> float:
+    """Return a level of significance or of confidence; ValueError unless it is within (0, 1)."""
+    if not 0.0 < value < 1.0:
+        raise ValueError(f"{name}={value!r} must lie between 0 and 1; {usual:g} is usual.")
+    return float(value)
 
 
-def _table(scores: Any) -> ScoreTable:
-    if isinstance(scores, Mapping):
-        return _of_mapping(scores)
+def _from_array(scores: Any) -> ScoreTable:
     values = np.asarray(scores, np.float64)
     if values.ndim != 2:
         raise ValueError(
@@ -221,9 +392,9 @@ def _table(scores: Any) -> ScoreTable:
     return ScoreTable(tuple(methods), _numbered("data set", len(values)), values)
 
 
-def _of_mapping(scores: Mapping[Any, Any]) -> ScoreTable:
-    methods = tuple(map(str, scores))
-    columns = list(scores.values())
+def _from_mapping(scores: Mapping[Any, Any]) -> ScoreTable:
+    methods, columns = tuple(map(str, scores)), list(scores.values())
+    datasets: tuple[Any, ...] = ()
     if columns and isinstance(columns[0], Mapping):
         datasets = tuple(columns[0])
         for method, column in zip(methods, columns, strict=True):
@@ -233,9 +404,6 @@ def _of_mapping(scores: Mapping[Any, Any]) -> ScoreTable:
                     "same ones for every method, with NaN for none of them."
                 )
         columns = [[column[name] for name in datasets] for column in columns]
-        names = tuple(map(str, datasets))
-    else:
-        names = ()
     arrays = [np.asarray(column, np.float64) for column in columns]
     for method, array in zip(methods, arrays, strict=True):
         if array.ndim != 1:
@@ -246,7 +414,8 @@ def _of_mapping(scores: Mapping[Any, Any]) -> ScoreTable:
                 "method needs one on each data set."
             )
     values = np.column_stack(arrays) if arrays else np.empty((0, 0))
-    return ScoreTable(methods, names or _numbered("data set", len(values)), values)
+    names = tuple(map(str, datasets)) or _numbered("data set", len(values))
+    return ScoreTable(methods, names, values)
 
 
 def _numbered(what: str, count: int) -> tuple[str, ...]:
