@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from marginmf._utils.tensor_files import InvalidFileError
-from marginmf.persistence.checks import ModelChecker
-from marginmf.persistence.decoder import ModelDecoder
-from marginmf.persistence.encoder import ModelEncoder
+from marginmf.persistence.classes import ModelChecker
+from marginmf.persistence.codec import ModelDecoder, ModelEncoder
 from marginmf.ratings.feature_columns import Encoder, FeatureColumn, fitted_column
 from marginmf.ratings.features import Features, FeatureTable
 from marginmf.ratings.ids import IdIndex
@@ -411,7 +410,7 @@ MATRIX = sparse.csr_array(np.eye(3, dtype=np.float32))
         ((FeatureColumn("g", "number", (2.0, 1.0)),), MATRIX, "not in rising order"),
         ((FeatureColumn("g", "number", (1.0, np.inf)),), MATRIX, "not in rising order"),
         ((FeatureColumn("g", "weights", (-1,)),), MATRIX, "no number of weights"),
-        ((FeatureColumn(7, "category", ("a", "b")),), MATRIX, "name is a int"),
+        ((FeatureColumn(7, "category", ("a", "b")),), MATRIX, "name is of the type int"),
         ((GOOD,), MATRIX[:, :2], "matrix has other columns than its encoder"),
         ((GOOD,), MATRIX.astype(np.float64), "not a sparse matrix of float32"),
         ((GOOD,), MATRIX.toarray(), "not a sparse matrix of float32"),
