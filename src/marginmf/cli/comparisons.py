@@ -13,16 +13,18 @@ from marginmf.cli import options
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from marginmf.cli.inputs import RatingsInput
     from marginmf.datasets import LabelsTable
     from marginmf.protocols import Comparison, ListRule, SplitProtocol
 
-#: The options that belong to each protocol.
-PROTOCOLS: dict[str, tuple[str, ...]] = {
-    "weak": ("held_out",),
-    "strong": ("train_users", "held_out", "min_ratings"),
-    "holdout": ("test_size",),
-    "kfold": (),
+    #: A comparison, its data and settings for programs, and the same for people.
+    Outcome = tuple[Comparison, dict[str, Any], str]
+
+#: The class of each protocol in `marginmf.protocols`, and the options that belong to it.
+PROTOCOLS: dict[str | None, tuple[str, ...]] = {
+    "weak": ("WeakGeneralisation", "held_out"),
+    "strong": ("StrongGeneralisation", "train_users", "held_out", "min_ratings"),
+    "holdout": ("HoldOut", "test_size"),
+    "kfold": ("KFold",),
 }
 #: More splits than this are not listed one by one.
 MOST_SPLITS = 5
@@ -67,29 +69,20 @@ class ProtocolOptions:
 
     def make(self, seed: int) -> "SplitProtocol":
         """Return the protocol, with the options that belong to it."""
-        from marginmf.protocols import HoldOut, KFold, StrongGeneralisation, WeakGeneralisation
+        from marginmf import protocols
 
-        common: dict[str, Any] = {"n_splits": self.splits, "random_state": seed}
-        if self.protocol == "holdout":
-            return HoldOut(test_size=self.test_size, **common)
-        if self.protocol == "kfold":
-            if self.splits < 2:
-                raise ValueError("kfold holds each part out once and needs 2 splits or more.")
-            return KFold(**common)
-        if self.protocol == "strong":
-            users = self.train_users
-            return StrongGeneralisation(
-                n_train_users=int(users) if users > 1 else users,
-                held_out=self.held_out,
-                min_ratings=self.min_ratings,
-                **common,
-            )
-        return WeakGeneralisation(held_out=self.held_out, **common)
+        if self.protocol == "kfold" and self.splits < 2:
+            raise ValueError("kfold holds each part out once and needs 2 splits or more.")
+        own = self._own()
+        if "train_users" in own:
+            users = own.pop("train_users")
+            own["n_train_users"] = int(users) if users > 1 else users
+        kind = getattr(protocols, PROTOCOLS[self.protocol][0])
+        return kind(n_splits=self.splits, random_state=seed, **own)
 
     def summary(self) -> dict[str, Any]:
         """Return the protocol's name and the options that belong to it."""
-        own = {option: getattr(self, option) for option in PROTOCOLS[self.protocol or "weak"]}
-        return {"name": self.protocol, "splits": self.splits, **own}
+        return {"name": self.protocol, "splits": self.splits, **self._own()}
 
     def describe(self) -> str:
         """Return the same in words.
@@ -97,10 +90,12 @@ class ProtocolOptions:
         >>> ProtocolOptions("holdout", splits=1).describe()
         'holdout (test-size 0.2), 1 split'
         """
-        own = dict(list(self.summary().items())[2:])
-        listed = ", ".join(f"{key.replace('_', '-')} {value:g}" for key, value in own.items())
+        own = ", ".join(f"{key.replace('_', '-')} {value:g}" for key, value in self._own().items())
         splits = f"{self.splits} split{'s' if self.splits != 1 else ''}"
-        return f"{self.protocol}{f' ({listed})' if listed else ''}, {splits}"
+        return f"{self.protocol}{f' ({own})' if own else ''}, {splits}"
+
+    def _own(self) -> dict[str, Any]:
+        return {option: getattr(self, option) for option in PROTOCOLS[self.protocol][1:]}
 
 
 @dataclass(frozen=True)
@@ -182,8 +177,7 @@ class FoldOptions:
         if self.split:
             if table.train_idx is None or table.test_idx is None:
                 raise ValueError(
-                    f"{table.name} does not say which rows to train and to test on; leave --split "
-                    "out."
+                    f"{table.name} has no training and test rows of its own; leave --split out."
                 )
             return [(table.train_idx, table.test_idx)]
         if self.cv > table.n_samples:
@@ -219,11 +213,12 @@ def compare_ratings(
     model: options.ModelOptions,
     data: options.DataOptions,
     console: options.ConsoleOptions,
-) -> "tuple[RatingsInput, Comparison]":
+) -> "Outcome":
     """Read ratings, or who has what alone, and compare methods on them."""
     from marginmf import protocols
     from marginmf.cli import estimators, inputs
 
+    protocol = protocol.resolve(lists.lists)
     rule, splitter = lists.make(), protocol.make(model.seed)
     models = estimators.make_models(names, model, lists=lists.lists)
     if lists.positive_only:
@@ -241,10 +236,10 @@ def compare_ratings(
             rule.threshold(ratings)  # so that a fault is found before the fits
     except ValueError as error:
         raise ValueError(str(error).replace("level=", "--level ")) from None
-    progress, features = console.progress, source.features
-    return source, protocols.compare(
-        source.table, models, splitter, lists=rule, progress=progress, **features
-    )
+    table, progress, features = source.table, console.progress, source.features
+    found = protocols.compare(table, models, splitter, lists=rule, progress=progress, **features)
+    about = {"data": source.summary(), "protocol": protocol.summary(), "seed": model.seed}
+    return found, about, f"{source.lines()}\nProtocol {protocol.describe()}{lists.describe()}."
 
 
 def compare_label_sets(
@@ -254,7 +249,7 @@ def compare_label_sets(
     decision: options.DecisionOptions,
     data: options.LabelDataOptions,
     console: options.ConsoleOptions,
-) -> "tuple[LabelsTable, Comparison]":
+) -> "Outcome":
     """Read label sets and compare methods on them."""
     from marginmf import protocols
     from marginmf.cli import estimators, inputs
@@ -263,7 +258,15 @@ def compare_label_sets(
     table = inputs.read_label_table(data, console.progress)
     models = estimators.scale_features(models, model, table)
     splitter = folds.make(table, model.seed)
-    return table, protocols.compare_labels(table, models, splitter, progress=console.progress)
+    found = protocols.compare_labels(table, models, splitter, progress=console.progress)
+    about = {
+        "data": inputs.summarise_labels(table),
+        "folds": folds.summary(),
+        "decision": decision.parameters(),
+        "seed": model.seed,
+    }
+    held_out = f"Held out: {folds.describe()}. Decision: {decision.describe()}."
+    return found, about, f"{inputs.describe_labels(table)}\n{held_out}"
 
 
 def show_method(console: "Console", found: "Comparison", name: str) -> None:
@@ -300,9 +303,12 @@ def show_comparison(
 
     from marginmf.cli.output import mark_best, new_table
 
+    def width(rows: list[list[str]]) -> int:  # three blanks between columns, one at each end
+        return sum(max(map(len, column)) + 3 for column in zip(*rows, strict=True)) - 1
+
     shown = list(found.metrics)
     # Recall says more of lists than precision; of other metrics, the first matter most.
-    while len(shown) > 2 and _table_width(found.rows(shown)) > console.width:
+    while len(shown) > 2 and width(found.rows(shown)) > console.width:
         shown.remove("precision" if "precision" in shown else shown[-2])
     headings, *rows = found.rows(shown, (MARK, ""))
     if descriptions and console.width < WIDE:
@@ -318,10 +324,11 @@ def show_comparison(
         console.print(f"p is that of the difference from the best {headings[1]}.")
 
 
-def check_table(out: Path | None) -> None:
-    """Raise an error if a table cannot be written to a path: better now than after the work."""
-    from marginmf.cli.output import PICTURES, check_destination, check_picture
+def check_table(out: Path | None, *read: str | Path | None) -> None:
+    """Raise an error if a table cannot be written to a path, before the work, or if it is read."""
+    from marginmf.cli.output import PICTURES, check_destination, check_picture, refuse_same
 
+    refuse_same(out, *read)
     if out is not None:
         check_destination(out, "table", formats=(*TEXTS, *PICTURES))
         check_picture(out if out.suffix.lower() in PICTURES else None)
@@ -332,25 +339,19 @@ def write_table(found: "Comparison", result: dict[str, Any], out: Path) -> None:
     from marginmf import plots
     from marginmf.cli.output import save_figure, to_json, write_text
 
-    ending = out.suffix.lower()
-    if ending == ".csv":
-        write_text(out, found.to_csv())
-    elif ending == ".md":
-        write_text(out, found.to_markdown())
-    elif ending == ".json":
-        write_text(out, to_json(result, "utf-8") + "\n")
-    else:
-        # NMAE is MAE in another unit, and coverage is neither better nor worse.
-        drawn = [name for name in found.metrics if name not in ("nmae", "coverage")]
-        values = {
-            method: {name: own[name] for name in drawn} for method, own in found.values.items()
-        }
-        save_figure(plots.error_bars(values), out)
-
-
-def _table_width(rows: list[list[str]]) -> int:
-    """Return how wide a table is printed: three blanks between columns, one at each end."""
-    return sum(max(map(len, column)) + 3 for column in zip(*rows, strict=True)) - 1
+    match out.suffix.lower():
+        case ".csv":
+            write_text(out, found.to_csv())
+        case ".md":
+            write_text(out, found.to_markdown())
+        case ".json":
+            write_text(out, to_json(result, "utf-8") + "\n")
+        case _:
+            # NMAE is MAE in another unit, and coverage is neither better nor worse.
+            drawn = [name for name in found.metrics if name not in ("nmae", "coverage")]
+            measured = found.values.items()
+            values = {method: {name: own[name] for name in drawn} for method, own in measured}
+            save_figure(plots.error_bars(values), out)
 
 
 def parse_level(text: str) -> float | str:

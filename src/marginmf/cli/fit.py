@@ -74,7 +74,8 @@ def fit(
     )
     if "calibrate" in estimator.get_params(deep=False):
         estimator.set_params(calibrate=calibrate)
-    if estimators.learns_from_pairs(estimator):
+    from_pairs = estimators.learns_from_pairs(estimator)
+    if from_pairs:
         if checkpoint is not None:
             raise ValueError(f"{type(estimator).__name__} keeps no checkpoints: leave that out.")
         source, ratings = inputs.read_pairs_checked(data, estimator.level, console.progress)
@@ -82,8 +83,8 @@ def fit(
         source, ratings = inputs.read_ratings_checked(data, console.progress)
     started = time.perf_counter()
     try:
-        estimator.fit(ratings, **({} if checkpoint is None else {"checkpoint": checkpoint}))
-        if lists and not estimators.learns_from_pairs(estimator):
+        estimator.fit(ratings, **options.given(checkpoint=checkpoint))
+        if lists and not from_pairs:
             estimator.fit_exposure()
     except KeyboardInterrupt:
         if checkpoint is not None:
@@ -93,8 +94,7 @@ def fit(
     if hasattr(estimator, "verbose"):
         estimator.set_params(verbose=0)  # whoever loads the model did not ask for progress bars
     console.print(source.lines())
-    summary = _summarise(estimator)
-    _save(estimator, out, source.summary(), summary, seconds, _describe(summary), console)
+    _save(estimator, out, source.summary(), *_describe(estimator), seconds, console)
 
 
 @command("marginmf labels fit songs.csv --labels 'tag_*' --out l.marginmf", name="fit")
@@ -114,6 +114,7 @@ def fit_labels(
     with the model.
     """
     from marginmf.cli import estimators, inputs, output
+    from marginmf.progress import show_bar
 
     output.refuse_same(out, data.file, data.xml)
     output.check_destination(out, "model", overwrite=force)
@@ -121,14 +122,13 @@ def fit_labels(
     table = inputs.read_label_table(data, console.progress)
     estimator = estimators.scale_features(models, model, table)[name]
     started = time.perf_counter()
-    with console.notes.status(f"Fitting {name}"):
+    with show_bar(f"Fitting {name}", visible=console.progress):
         estimator.fit(table.X, table.Y)
     seconds = time.perf_counter() - started
     estimators.set_names(estimator, table)
     console.print(inputs.describe_labels(table))
-    summary = _summarise_labels(name, estimator)
-    clauses = _describe_labels(summary, decision)
-    _save(estimator, out, inputs.summarise_labels(table), summary, seconds, clauses, console)
+    described = _describe_labels(name, estimator, decision)
+    _save(estimator, out, inputs.summarise_labels(table), *described, seconds, console)
 
 
 def _save(
@@ -136,8 +136,8 @@ def _save(
     out: Path,
     data: dict[str, Any],
     summary: dict[str, Any],
-    seconds: float,
     clauses: list[str],
+    seconds: float,
     console: options.ConsoleOptions,
 ) -> None:
     """Save a fitted model, and report what it is and where."""
@@ -151,66 +151,52 @@ def _save(
     console.print(f"Saved to {out} ({format_size(n_bytes)}).")
 
 
-def _summarise(model: Any) -> dict[str, Any]:
-    """Return what was fitted: the method, its regularisation, and how long it went on."""
+def _describe(model: Any) -> tuple[dict[str, Any], list[str]]:
+    """Return what was fitted, for programs and in clauses for people."""
     import numpy as np
 
     summary: dict[str, Any] = {"name": model.command_name, "class": type(model).__name__}
+    clauses = []
     if hasattr(model, "n_factors"):
         summary["n_factors"] = model.n_factors
-    if hasattr(model, "reg"):
-        summary["reg"] = np.asarray(getattr(model, "reg_", model.reg), float).tolist()
-        summary["reg_was_chosen"] = isinstance(model.reg, str)
-    if hasattr(model, "n_iter_"):
-        summary["n_iter"] = np.asarray(model.n_iter_).tolist()
-        summary["stop_reason"] = model.stop_reason_
+        clauses += [f"{model.n_factors} factors"] if isinstance(model.n_factors, int) else []
     if hasattr(model, "members_"):
         summary["n_members"] = sum(map(len, model.members_))
-    return summary
-
-
-def _describe(summary: dict[str, Any]) -> list[str]:
-    """Return the same in clauses for people."""
-    import numpy as np
-
-    clauses = []
-    if isinstance(summary.get("n_factors"), int):
-        clauses.append(f"{summary['n_factors']} factors")
-    if "n_members" in summary:
         clauses.append(f"{summary['n_members']} members")
-    if "reg" in summary:
-        regs = ", ".join(f"{reg:.4g}" for reg in np.atleast_1d(summary["reg"]))
-        chosen = " (chosen on held-out ratings)" if summary["reg_was_chosen"] else ""
-        clauses.append(f"reg {regs}{chosen}")
-    if "n_iter" in summary:
-        clauses.append(f"iterations {np.sum(summary['n_iter'])}")
-    return clauses
+    if hasattr(model, "reg"):
+        chosen = isinstance(model.reg, str)
+        regs = np.asarray(getattr(model, "reg_", model.reg), float)
+        summary |= {"reg": regs.tolist(), "reg_was_chosen": chosen}
+        listed = ", ".join(f"{reg:.4g}" for reg in regs.ravel())
+        clauses.append(f"reg {listed}{' (chosen on held-out ratings)' * chosen}")
+    if hasattr(model, "n_iter_"):
+        summary |= {"n_iter": np.asarray(model.n_iter_).tolist(), "stop_reason": model.stop_reason_}
+        clauses.append(f"iterations {np.sum(model.n_iter_)}")
+    return summary, clauses
 
 
-def _summarise_labels(name: str, model: Any) -> dict[str, Any]:
-    """Return what was fitted, and how it decides."""
+def _describe_labels(
+    name: str, model: Any, decision: options.DecisionOptions
+) -> tuple[dict[str, Any], list[str]]:
+    """Return what was fitted and how it decides, for programs and in clauses for people."""
     import numpy as np
 
     scaled = type(model).__name__ == "Scaled"
-    finite = model.thresholds_[np.isfinite(model.thresholds_)]
-    return {
+    finite = model.thresholds_[np.isfinite(model.thresholds_)].tolist()
+    low, high = min(finite, default=None), max(finite, default=None)
+    clauses = ["features between 0 and 1"] if scaled else []
+    if finite:
+        among = f"threshold {low:.4g}" if low == high else f"thresholds {low:.4g} to {high:.4g}"
+        clauses.append(f"decision {decision.describe()} ({among})")
+    summary = {
         "name": name,
         "class": type(model.estimator_ if scaled else model).__name__,
         "scaled": scaled,
         "decision": model.decision,
         "tune_for": model.tune_for,
         "top1_if_empty": model.top1_if_empty,
-        "lowest_threshold": float(finite.min()) if len(finite) else None,
-        "highest_threshold": float(finite.max()) if len(finite) else None,
-        "n_never_predicted": int((~np.isfinite(model.thresholds_)).sum()),
+        "lowest_threshold": low,
+        "highest_threshold": high,
+        "n_never_predicted": model.thresholds_.size - len(finite),
     }
-
-
-def _describe_labels(summary: dict[str, Any], decision: options.DecisionOptions) -> list[str]:
-    """Return the same in clauses for people."""
-    low, high = summary["lowest_threshold"], summary["highest_threshold"]
-    clauses = ["features between 0 and 1"] if summary["scaled"] else []
-    if low is not None:
-        among = f"threshold {low:.4g}" if low == high else f"thresholds {low:.4g} to {high:.4g}"
-        clauses.append(f"decision {decision.describe()} ({among})")
-    return clauses
+    return summary, clauses

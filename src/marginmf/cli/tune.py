@@ -53,19 +53,22 @@ def tune(
     if tries and picture is not None:
         raise ValueError("--picture draws the path of one parameter: leave it out with --try.")
     if tries:
-        _tune_by_halving(tries, name, holdouts, model, data, console)
+        found, then = _tune_by_halving(tries, name, holdouts, model, data, console)
     else:
-        _tune_reg(name, holdouts, picture, model, data, console)
+        found, then = _tune_reg(picture, name, holdouts, model, data, console)
+    console.print_json({**found, "model": name, "command": then})
+    console.print(f"Fit with the chosen: {then}")
 
 
 def _tune_reg(
+    picture: Path | None,
     name: str,
     holdouts: int,
-    picture: Path | None,
     model: ModelOptions,
     data: DataOptions,
     console: ConsoleOptions,
-) -> None:
+) -> tuple[dict[str, Any], str]:
+    """Show the path of the regularisation; return what was found, and the command that fits."""
     from marginmf import plots
     from marginmf.cli import estimators, inputs, output
 
@@ -79,32 +82,27 @@ def _tune_reg(
     estimator.set_params(reg="auto", holdouts=holdouts)
     source, ratings = inputs.read_ratings_checked(data, console.progress)
     estimator.fit(ratings)
-    found = estimator.reg_path_
-    paths: list[RegularisationPath] = found if isinstance(found, list) else [found]
+    path = estimator.reg_path_
+    paths: list[RegularisationPath] = path if isinstance(path, list) else [path]
     chosen = [path.best for path in paths]
     if picture is not None:
         axes = plots.regularisation_path(estimator, title=f"{name} on {source.title}")
         output.save_figure(axes.get_figure(), picture)
-    command = fit_command(data, model, name, chosen)
-    console.print_json(
-        {
-            "data": source.summary(),
-            "model": name,
-            "metric": paths[0].metric,
-            "paths": [
-                {"regs": path.regs.tolist(), "errors": path.mean.tolist(), "chosen": path.best}
-                for path in paths
-            ],
-            "chosen": chosen,
-            "command": command,
-            "picture": None if picture is None else str(picture),
-        }
-    )
+    found = {
+        "data": source.summary(),
+        "metric": paths[0].metric,
+        "paths": [
+            {"regs": path.regs.tolist(), "errors": path.mean.tolist(), "chosen": path.best}
+            for path in paths
+        ],
+        "chosen": chosen,
+        "picture": None if picture is None else str(picture),
+    }
     console.print(source.lines())
     _show_paths(console, paths)
     if picture is not None:
         console.print(f"The path is drawn in {picture}.")
-    console.print(f"Fit with the chosen: {command}")
+    return found, fit_command(data, model, name, chosen)
 
 
 def _tune_by_halving(
@@ -114,7 +112,8 @@ def _tune_by_halving(
     model: ModelOptions,
     data: DataOptions,
     console: ConsoleOptions,
-) -> None:
+) -> tuple[dict[str, Any], str]:
+    """Show how combinations of parameters did; return what was found, and the command that fits."""
     from marginmf.cli import estimators, inputs
     from marginmf.ratings import HalvingSearch
 
@@ -136,21 +135,16 @@ def _tune_by_halving(
     search.fit(ratings)
     chosen = _with_params(model, search.best_params_)
     regs = estimators.parse_reg(chosen.reg or str(search.estimator.reg))
-    command = fit_command(data, chosen, name, regs if isinstance(regs, list) else [regs])
-    console.print_json(
-        {
-            "data": source.summary(),
-            "model": name,
-            "metric": "mean absolute error",
-            "candidates": [outcome._asdict() for outcome in search.results_],
-            "rungs": [rung._asdict() for rung in search.rungs_],
-            "chosen": search.best_params_,
-            "command": command,
-        }
-    )
+    found = {
+        "data": source.summary(),
+        "metric": "mean absolute error",
+        "candidates": [outcome._asdict() for outcome in search.results_],
+        "rungs": [rung._asdict() for rung in search.rungs_],
+        "chosen": search.best_params_,
+    }
     console.print(source.lines())
     _show_search(console, search)
-    console.print(f"Fit with the chosen: {command}")
+    return found, fit_command(data, chosen, name, regs if isinstance(regs, list) else [regs])
 
 
 def parse_tries(texts: Sequence[str]) -> dict[str, list[Any]]:
@@ -168,10 +162,9 @@ def parse_tries(texts: Sequence[str]) -> dict[str, list[Any]]:
         if name in grid:
             raise ValueError(f"--try {name} is given twice: put all its values into one.")
         try:
-            values = json.loads(f"[{written}]")
+            grid[name] = json.loads(f"[{written}]")
         except ValueError:
-            values = [value.strip() for value in written.split(",")]
-        grid[name] = values
+            grid[name] = [value.strip() for value in written.split(",")]
     return grid
 
 
@@ -186,8 +179,8 @@ def fit_command(data: DataOptions, model: ModelOptions, name: str, chosen: Seque
 def _with_params(model: ModelOptions, params: Mapping[str, Any]) -> ModelOptions:
     """Return the options that set these parameters on top of others."""
     options = {option: params[name] for option, name in PARAMETERS.items() if name in params}
-    rest = {name: params[name] for name in params if name not in PARAMETERS.values()}
-    settings = [f"{name}={_format_value(value)}" for name, value in rest.items()]
+    rest = (name for name in params if name not in PARAMETERS.values())
+    settings = [f"{name}={_format_value(params[name])}" for name in rest]
     if "reg" in options:
         regs = options["reg"] if isinstance(options["reg"], list) else [options["reg"]]
         options["reg"] = ",".join(f"{reg:.4g}" for reg in regs)
