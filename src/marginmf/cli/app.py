@@ -10,10 +10,9 @@ from marginmf.cli.commands import SETTINGS, CommandGroup, command_group, show_he
 from marginmf.cli.demo import demo
 from marginmf.cli.doctor import doctor
 from marginmf.cli.evaluate import compare, compare_labels, evaluate, evaluate_labels
-from marginmf.cli.fit import fit, fit_labels
+from marginmf.cli.fit import fit, fit_labels, tune
 from marginmf.cli.info import get_datasets, info, list_datasets, show_dataset, show_path
 from marginmf.cli.predict import predict, predict_labels, recommend, similar
-from marginmf.cli.tune import tune
 
 COMMANDS = (demo, fit, predict, recommend, similar, evaluate, compare, tune, info, doctor)
 #: Groups of commands: a line of help and the commands.

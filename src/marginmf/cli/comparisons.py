@@ -1,6 +1,5 @@
 """What ``evaluate`` and ``compare`` share: options, and the tables of a `Comparison`."""
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -126,7 +125,11 @@ class ListOptions:
 
     def make(self) -> "ListRule | None":
         """Return the rule that lists are judged by; None where ratings are."""
-        level = None if self.level is None else parse_level(self.level)
+        level: Any = None if self.level is None else self.level.strip()
+        if level not in (None, "any"):
+            level = options.parse_number(level)
+            if level is None:
+                raise ValueError(f"--level {self.level} is not a rating: give a number, or any.")
         rule = options.given(k=self.k, level=level, by=self.by)
         if self.positive_only:
             if "level" in rule:
@@ -352,20 +355,3 @@ def write_table(found: "Comparison", result: dict[str, Any], out: Path) -> None:
             measured = found.values.items()
             values = {method: {name: own[name] for name in drawn} for method, own in measured}
             save_figure(plots.error_bars(values), out)
-
-
-def parse_level(text: str) -> float | str:
-    """Read a level: ``any`` or a number.
-
-    >>> parse_level("any"), parse_level("3.5")
-    ('any', 3.5)
-    """
-    if text.strip() == "any":
-        return "any"
-    try:
-        level = float(text)
-    except ValueError:
-        level = math.nan
-    if not math.isfinite(level):
-        raise ValueError(f"--level {text} is not a rating: give a number, or any.")
-    return level

@@ -1,13 +1,21 @@
-"""``marginmf fit`` and ``marginmf labels fit``: learn from a file and save the model."""
+"""``marginmf fit``, ``labels fit`` and ``tune``: learn from a file, and with which parameters."""
 
+import json
+import shlex
 import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
 
 from marginmf.cli import options
-from marginmf.cli.commands import command
+from marginmf.cli.commands import as_arguments, command
+
+if TYPE_CHECKING:
+    from marginmf.ratings import HalvingSearch
+    from marginmf.tuning import RegularisationPath
 
 
 @command("marginmf fit ratings.csv --model hmf --reg 2 --out m.marginmf")
@@ -200,3 +208,191 @@ def _describe_labels(
         "n_never_predicted": model.thresholds_.size - len(finite),
     }
     return summary, clauses
+
+
+@command("marginmf tune ratings.csv --model hmf --picture path.png")
+def tune(
+    *,
+    name: options.MethodName = "hmf",
+    holdouts: Annotated[
+        int, Option(min=1, help="Number of random hold-outs; more make a surer choice.")
+    ] = 1,
+    tries: Annotated[
+        list[str] | None,
+        Option(
+            "--try",
+            metavar="NAME=VALUE,...",
+            help="Values of a parameter, such as reg=5,10,20 or factors=20,50; may be repeated. "
+            "All combinations make a few iterations, and the better ones go on.",
+        ),
+    ] = None,
+    picture: Annotated[
+        Path | None, Option(help="Draw the path: a .png, .svg or .pdf file.")
+    ] = None,
+    model: options.ModelOptions,
+    data: options.DataOptions,
+    console: options.ConsoleOptions,
+) -> None:
+    """Try regularisation strengths on held-out ratings and report which is the best.
+
+    Candidates are tried from strong to weak, then around the best; HMF chooses one for each of
+    its stages. The choice is where a smooth curve through the errors is lowest, which need not
+    be at one of the candidates. The last line is the command that fits with what was chosen.
+    With --try, several parameters are tuned at once, among the values that you give.
+    """
+    from marginmf import plots
+    from marginmf.cli import estimators, inputs, output
+
+    output.check_picture(picture)
+    if tries and picture is not None:
+        raise ValueError("--picture draws the path of one parameter: leave it out with --try.")
+    if not tries and model.reg not in (None, "auto"):
+        raise ValueError("--reg is what tune looks for: leave it out.")
+    tuned = estimators.make_model(name, model, console.progress and not tries)
+    if tries:
+        tuned = _make_search(tuned, name, tries, holdouts, console.progress)
+    elif "holdouts" in tuned.get_params():
+        tuned.set_params(reg="auto", holdouts=holdouts)
+    else:
+        raise ValueError(
+            f"{name} does not choose its regularisation strength: tune is for the factorisers."
+        )
+    source, ratings = inputs.read_ratings_checked(data, console.progress)
+    tuned.fit(ratings)
+    console.print(source.lines())
+    if tries:
+        found, model, regs = _report_search(tuned, model, console)
+    else:
+        found, regs = _report_paths(tuned, console)
+    if picture is not None:
+        axes = plots.regularisation_path(tuned, title=f"{name} on {source.title}")
+        output.save_figure(axes.get_figure(), picture)
+        console.print(f"The path is drawn in {picture}.")
+    then = fit_command(data, model, name, regs)
+    drawn = None if picture is None else str(picture)
+    result = {"data": source.summary(), "model": name, **found, "picture": drawn}
+    console.print_json({**result, "command": then})
+    console.print(f"Fit with the chosen: {then}")
+
+
+def _make_search(
+    estimator: Any, name: str, tries: Sequence[str], holdouts: int, progress: bool
+) -> "HalvingSearch":
+    from marginmf.cli.estimators import parameters_of
+    from marginmf.ratings import HalvingSearch
+
+    grid, parameters = parse_tries(tries), estimator.get_params(deep=False)
+    for parameter in grid:
+        if parameter not in parameters:
+            known = ", ".join(parameters_of([estimator]))
+            raise ValueError(f"--try: {name} has no parameter {parameter!r}; there are {known}.")
+    seed, verbose = parameters.get("random_state"), int(progress)
+    return HalvingSearch(
+        estimator, grid, holdouts=holdouts, refit=False, random_state=seed, verbose=verbose
+    )
+
+
+def parse_tries(texts: Sequence[str]) -> dict[str, list[Any]]:
+    """Read ``name=value,value``; values are JSON, or else text.
+
+    >>> parse_tries(["reg=5,10", "loss=logistic,hinge", "factors=20"])
+    {'reg': [5, 10], 'loss': ['logistic', 'hinge'], 'n_factors': [20]}
+    """
+    grid: dict[str, list[Any]] = {}
+    for text in texts:
+        name, _, written = (part.strip() for part in text.partition("="))
+        if not name or not written:
+            raise ValueError(f"--try {text}: write it as name=value,value, such as reg=5,10,20.")
+        name = options.PARAMETERS.get(name.replace("-", "_"), name)
+        if name in grid:
+            raise ValueError(f"--try {name} is given twice: put all its values into one.")
+        try:
+            grid[name] = json.loads(f"[{written}]")
+        except ValueError:
+            grid[name] = [value.strip() for value in written.split(",")]
+    return grid
+
+
+def fit_command(
+    data: options.DataOptions, model: options.ModelOptions, name: str, chosen: Sequence[float]
+) -> str:
+    """Return the command that fits with the chosen strengths and all other options."""
+    regs = ",".join(f"{reg:.4g}" for reg in chosen)
+    words = ["marginmf", "fit", data.file, "--model", name, "--reg", regs]
+    rest = [*as_arguments(data), *as_arguments(replace(model, reg=None))]
+    return shlex.join([*words, *rest, "--out", f"{name}.marginmf"])
+
+
+def _with_params(model: options.ModelOptions, params: Mapping[str, Any]) -> options.ModelOptions:
+    """Return the options that set these parameters on top of others."""
+    known = options.PARAMETERS.items()
+    own = {option: params[name] for option, name in known if name in params}
+    rest = (name for name in params if name not in options.PARAMETERS.values())
+    settings = [f"{name}={_format_value(params[name])}" for name in rest]
+    if "reg" in own:
+        regs = own["reg"] if isinstance(own["reg"], list) else [own["reg"]]
+        own["reg"] = ",".join(f"{reg:.4g}" for reg in regs)
+    return replace(model, **own, settings=[*(model.settings or ()), *settings])
+
+
+def _format_value(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _report_paths(
+    tuned: Any, console: options.ConsoleOptions
+) -> tuple[dict[str, Any], list[float]]:
+    """Print a row for each candidate, a column for each stage; return all of it, and the choice."""
+    import numpy as np
+    from rich.text import Text
+
+    from marginmf.cli.output import mark_best, new_table
+
+    path = tuned.reg_path_
+    paths: list[RegularisationPath] = path if isinstance(path, list) else [path]
+    metric, chosen = paths[0].metric, [path.best for path in paths]
+    staged = len(paths) > 1
+    headings = [f"stage {k + 1}" for k in range(len(paths))] if staged else [metric]
+    table, out = new_table("reg", *headings, numbers=1 + len(paths)), console.out
+    for reg in np.unique(np.concatenate([path.regs for path in paths])):
+        cells = []
+        for path in paths:
+            # Not every stage has tried every candidate.
+            written = "".join(f"{error:.4f}" for error in path.mean[path.regs == reg])
+            cells.append(mark_best(out, written, bool(reg == path.smallest)))
+        table.add_row(f"{reg:.4g}", *cells)
+    table.add_section()
+    table.add_row("chosen", *(Text(f"{reg:.4g}", "bold") for reg in chosen))
+    out.print(table)
+    if staged:
+        console.print(f"The errors are those of each stage: {metric}.")
+    tried = [
+        {"regs": path.regs.tolist(), "errors": path.mean.tolist(), "chosen": path.best}
+        for path in paths
+    ]
+    return {"metric": metric, "paths": tried, "chosen": chosen}, chosen
+
+
+def _report_search(
+    search: "HalvingSearch", model: options.ModelOptions, console: options.ConsoleOptions
+) -> tuple[dict[str, Any], options.ModelOptions, list[float]]:
+    """Print a row for each candidate, the best first; return all of it, and the choice."""
+    from marginmf.cli.estimators import parse_reg
+    from marginmf.cli.output import new_table
+
+    best = search.best_params_
+    table = new_table(*best, "iterations", "MAE", numbers=len(best) + 2)
+    for outcome in search.results_:
+        values = [_format_value(outcome.params[name]) for name in best]
+        table.add_row(*values, str(outcome.n_iter), f"{outcome.error:.4f}")
+    console.out.print(table)
+    console.print(f"{len(search.results_)} candidates took {search.n_evaluations_} gradients.")
+    chosen = _with_params(model, best)
+    regs = parse_reg(chosen.reg or str(search.estimator.reg))
+    found = {
+        "metric": "mean absolute error",
+        "candidates": [outcome._asdict() for outcome in search.results_],
+        "rungs": [rung._asdict() for rung in search.rungs_],
+        "chosen": best,
+    }
+    return found, chosen, regs if isinstance(regs, list) else [regs]

@@ -4,6 +4,7 @@ Nothing here imports a numerical library, so that ``--help`` need not wait for o
 """
 
 import csv
+import math
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,15 +43,22 @@ ItemColumn = Annotated[str | None, Option("--item", metavar="COLUMN", help="The 
 Seed = Annotated[int, Option(min=0, help="Seed of everything that is random.")]
 Threads = Annotated[int | None, Option(min=1, help="Threads; by default all cores.")]
 ListLength = Annotated[int, Option("-n", min=1, help="The length of a list.")]
+Settings = Annotated[
+    list[str] | None,
+    Option(
+        "--set",
+        metavar="NAME=VALUE",
+        help="A parameter of the method, such as n_factors=50; may be repeated. als.reg=2 or "
+        "plst.reg=2 is for one method of several.",
+    ),
+]
 
 
 @dataclass(frozen=True)
 class ConsoleOptions:
     """What a command prints: tables or JSON on standard output, notes on standard error."""
 
-    as_json: Annotated[bool, Option("--json", help="Print one JSON object and nothing else.")] = (
-        False
-    )
+    as_json: Annotated[bool, Option("--json", help="Print one JSON object only.")] = False
     quiet: Annotated[bool, Option("--quiet", "-q", help="No progress bars and no notes.")] = False
 
     @property
@@ -65,20 +73,16 @@ class ConsoleOptions:
 
         return Console(quiet=self.as_json, highlight=False)
 
-    @property
-    def notes(self) -> "Console":
-        """Where notes and progress go."""
-        from rich.console import Console
-
-        return Console(stderr=True, quiet=self.quiet, highlight=False)
-
     def print(self, text: str) -> None:
         """Print text as it is, unless JSON is wanted."""
         self.out.print(text, markup=False, soft_wrap=True)
 
     def note(self, text: str, style: str | None = "yellow") -> None:
         """Print text on standard error, unless notes are not wanted."""
-        self.notes.print(text, style=style, markup=False, soft_wrap=True)
+        from rich.console import Console
+
+        notes = Console(stderr=True, quiet=self.quiet, highlight=False)
+        notes.print(text, style=style, markup=False, soft_wrap=True)
 
     def print_json(self, result: dict[str, Any]) -> None:
         """Print a result as JSON where that is wanted."""
@@ -148,15 +152,7 @@ class ModelOptions:
         ),
     ] = None
     max_iter: Annotated[int | None, Option(min=1, help="The largest number of iterations.")] = None
-    settings: Annotated[
-        list[str] | None,
-        Option(
-            "--set",
-            metavar="NAME=VALUE",
-            help="Any other parameter of the method, such as loss=logistic; may be repeated. "
-            "als.bias=true is for one method of several.",
-        ),
-    ] = None
+    settings: Settings = None
     seed: Seed = 0
     threads: Threads = None
 
@@ -215,15 +211,7 @@ class LabelDataOptions(LabelColumns):
 class LabelModelOptions:
     """The parameters of label methods; those that were not given keep the methods' defaults."""
 
-    settings: Annotated[
-        list[str] | None,
-        Option(
-            "--set",
-            metavar="NAME=VALUE",
-            help="A parameter of the method, such as n_factors=50; may be repeated. plst.reg=2 is "
-            "for one method of several.",
-        ),
-    ] = None
+    settings: Settings = None
     scale: Annotated[
         Literal["auto", "minmax", "none"],
         Option(
@@ -279,6 +267,14 @@ class DecisionOptions:
 def given(**values: Any) -> dict[str, Any]:
     """Return the values that are not None."""
     return {name: value for name, value in values.items() if value is not None}
+
+
+def parse_number(text: str) -> float | None:
+    """Read a finite number; None if it is none."""
+    try:
+        return float(text) if math.isfinite(float(text)) else None
+    except ValueError:
+        return None
 
 
 def parse_columns(text: str) -> int | list[str]:

@@ -278,10 +278,8 @@ class _PairPredictions:
                 user, item = written[row].tolist()
                 user_known = self.model.users_.encode(pairs[row : row + 1, 0])[0] >= 0
                 unseen = f"item {item}" if user_known else f"user {user}"
-                raise ValueError(
-                    f"{self.path}: the {unseen} of pair {before + row + 1:,} was not seen in "
-                    "training."
-                )
+                pair = f"pair {before + row + 1:,}"
+                raise ValueError(f"{self.path}: the {unseen} of {pair} was not seen in training.")
             before += len(pairs)
 
     def _pairs(self) -> "Iterator[tuple[Array, Array, Array]]":
@@ -326,7 +324,14 @@ class _LabelPredictions:
         for first, X in self._row_batches():
             numbers = np.arange(first, first + X.shape[0])
             if self.top is not None:
-                yield self._best(numbers, X)
+                scores, top = self.model.decision_function(X), min(self.top, len(self.names))
+                best = np.argsort(-scores, axis=1, kind="stable")[:, :top]
+                yield {
+                    "row": np.repeat(numbers, top),
+                    "rank": np.tile(np.arange(1, top + 1), len(numbers)),
+                    "label": as_objects(self.names[label] for label in best.ravel().tolist()),
+                    "score": np.take_along_axis(scores, best, axis=1).ravel(),
+                }
                 continue
             present = self._predict(X)
             columns: list[tuple[str, Array]] = [("row", numbers)]
@@ -380,26 +385,8 @@ class _LabelPredictions:
             yield start + 1, self.X[start : start + step]
 
     def _predict(self, X: Any) -> "Array":
-        import numpy as np
-
         found = self.model.predict(X)
-        return np.asarray(found.toarray() if hasattr(found, "toarray") else found)
+        return found.toarray() if hasattr(found, "toarray") else found
 
     def _names_of(self, present: "Array") -> list[str]:
         return [self.names[label] for label in present.nonzero()[0].tolist()]
-
-    def _best(self, numbers: "Array", X: Any) -> "dict[str, Array]":
-        """Return the labels with the highest scores of each row, a line each."""
-        import numpy as np
-
-        from marginmf._utils.ids import as_objects
-
-        scores = self.model.decision_function(X)
-        top = min(self.top or 1, len(self.names))
-        best = np.argsort(-scores, axis=1, kind="stable")[:, :top]
-        return {
-            "row": np.repeat(numbers, top),
-            "rank": np.tile(np.arange(1, top + 1), len(numbers)),
-            "label": as_objects(self.names[label] for label in best.ravel().tolist()),
-            "score": np.take_along_axis(scores, best, axis=1).ravel(),
-        }
