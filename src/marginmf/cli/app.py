@@ -33,9 +33,7 @@ app = typer.Typer(name="marginmf", cls=CommandGroup, invoke_without_command=True
 @app.callback()
 def root(
     context: typer.Context,
-    version: Annotated[
-        bool, Option("--version", help="Print the version and leave.", is_eager=True)
-    ] = False,
+    version: Annotated[bool, Option("--version", help="Print the version.", is_eager=True)] = False,
 ) -> None:
     """Max-margin matrix factorisation of discrete matrices: star ratings and label sets."""
     if version:

@@ -25,14 +25,10 @@ PROTOCOLS: dict[str | None, tuple[str, ...]] = {
     "holdout": ("HoldOut", "test_size"),
     "kfold": ("KFold",),
 }
-#: More splits than this are not listed one by one.
-MOST_SPLITS = 5
-#: Narrower terminals do without descriptions of the methods.
-WIDE = 96
+#: The most splits that are listed one by one, and the least width that has room for descriptions.
+MOST_SPLITS, WIDE = 5, 96
 #: Before the best of a column in the rows of a comparison: a character that no cell has.
 MARK = "\x1f"
-#: The formats of a table that are text, by the ending of the file.
-TEXTS = (".csv", ".md", ".json")
 
 
 @dataclass(frozen=True)
@@ -49,17 +45,13 @@ class ProtocolOptions:
     ] = None
     splits: Annotated[int, Option(min=1, help="Number of splits.")] = 3
     held_out: Annotated[
-        int, Option(min=1, help="Ratings to hold out of each user (weak, strong).")
+        int, Option(min=1, help="Held-out ratings of each user (weak, strong).")
     ] = 1
-    test_size: Annotated[
-        float, Option(min=0.0, max=1.0, help="The share to hold out (holdout).")
-    ] = 0.2
+    test_size: Annotated[float, Option(min=0.0, max=1.0, help="Share to hold out (holdout).")] = 0.2
     train_users: Annotated[
         float, Option(min=0.0, help="Users to train on, a share or a number (strong).")
     ] = 0.8
-    min_ratings: Annotated[
-        int, Option(min=1, help="Leave out users with fewer ratings (strong).")
-    ] = 20
+    min_ratings: Annotated[int, Option(min=1, help="Skip users with fewer ratings (strong).")] = 20
 
     def resolve(self, lists: bool) -> "ProtocolOptions":
         """Return the same with a protocol: unless one was named, the usual one."""
@@ -101,9 +93,7 @@ class ProtocolOptions:
 class ListOptions:
     """Whether lists are judged in place of predicted ratings, and by which rule."""
 
-    lists: Annotated[
-        bool, Option("--lists", help="Judge lists of items, not predicted ratings.")
-    ] = False
+    lists: Annotated[bool, Option("--lists", help="Judge lists of items, not ratings.")] = False
     k: Annotated[
         int | None, Option("--k", min=1, help="The length of the lists.", show_default="10")
     ] = None
@@ -179,9 +169,7 @@ class FoldOptions:
 
         if self.split:
             if table.train_idx is None or table.test_idx is None:
-                raise ValueError(
-                    f"{table.name} has no training and test rows of its own; leave --split out."
-                )
+                raise ValueError(f"{table.name} has no training and test rows: leave --split out.")
             return [(table.train_idx, table.test_idx)]
         if self.cv > table.n_samples:
             raise ValueError(
@@ -314,13 +302,12 @@ def show_comparison(
     while len(shown) > 2 and width(found.rows(shown)) > console.width:
         shown.remove("precision" if "precision" in shown else shown[-2])
     headings, *rows = found.rows(shown, (MARK, ""))
-    if descriptions and console.width < WIDE:
-        descriptions = None
-    described = ["what it is"] if descriptions else []
-    table = new_table("method", *described, *headings[1:], numbers=len(headings) - 1)
+    described = descriptions if descriptions and console.width >= WIDE else {}
+    first = ["method", "what it is"] if described else ["method"]
+    table = new_table(*first, *headings[1:], numbers=len(headings) - 1)
     for name, *cells in rows:
         marked = (mark_best(console, cell.removeprefix(MARK), MARK in cell) for cell in cells)
-        words = [Text(descriptions[name], "dim")] if descriptions else []
+        words = [Text(described[name], "dim")] if described else []
         table.add_row(name, *words, *marked)
     console.print(table)
     if "p" in headings:
@@ -333,25 +320,28 @@ def check_table(out: Path | None, *read: str | Path | None) -> None:
 
     refuse_same(out, *read)
     if out is not None:
-        check_destination(out, "table", formats=(*TEXTS, *PICTURES))
+        check_destination(out, "table", formats=(".csv", ".md", ".json", *PICTURES))
         check_picture(out if out.suffix.lower() in PICTURES else None)
 
 
 def write_table(found: "Comparison", result: dict[str, Any], out: Path) -> None:
     """Write a comparison in the format of the ending: text, the result as JSON, or a picture."""
     from marginmf import plots
-    from marginmf.cli.output import save_figure, to_json, write_text
+    from marginmf._utils.files import atomic_write
+    from marginmf.cli.output import save_figure, to_json
 
-    match out.suffix.lower():
-        case ".csv":
-            write_text(out, found.to_csv())
-        case ".md":
-            write_text(out, found.to_markdown())
-        case ".json":
-            write_text(out, to_json(result, "utf-8") + "\n")
-        case _:
-            # NMAE is MAE in another unit, and coverage is neither better nor worse.
-            drawn = [name for name in found.metrics if name not in ("nmae", "coverage")]
-            measured = found.values.items()
-            values = {method: {name: own[name] for name in drawn} for method, own in measured}
-            save_figure(plots.error_bars(values), out)
+    texts = {
+        ".csv": found.to_csv,
+        ".md": found.to_markdown,
+        ".json": lambda: to_json(result, "utf-8") + "\n",
+    }
+    ending = out.suffix.lower()
+    if ending in texts:
+        with atomic_write(out) as file:
+            file.write(texts[ending]().encode())
+        return
+    # NMAE is MAE in another unit, and coverage is neither better nor worse.
+    drawn = [name for name in found.metrics if name not in ("nmae", "coverage")]
+    measured = found.values.items()
+    values = {method: {name: own[name] for name in drawn} for method, own in measured}
+    save_figure(plots.error_bars(values), out)

@@ -37,11 +37,9 @@ N_SHOWN, MOST_STARS = 5, 6
 @command("marginmf demo ratings.csv --seed 1")
 def demo(
     *,
-    file: Annotated[
-        str | None, Argument(metavar="FILE", help="Your own ratings, one a line.")
-    ] = None,
+    file: Annotated[str | None, Argument(metavar="FILE", help="Your ratings, one a line.")] = None,
     seed: Annotated[int, Option(min=0, help="Seed of the split and the fits.")] = 0,
-    picture: Annotated[Path, Option(help="Where to draw: a .png, .svg or .pdf file.")] = Path(
+    picture: Annotated[Path, Option(help="Where to draw: .png, .svg or .pdf.")] = Path(
         "marginmf-demo.png"
     ),
     threads: Threads = None,

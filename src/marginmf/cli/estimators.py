@@ -1,7 +1,7 @@
 """Estimators on the command line: made from names and options, or loaded from files."""
 
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -209,7 +209,7 @@ def _make(
         models[name] = known[name]()
     for option, value in values.items():
         if value is not None:
-            _set(models, models, PARAMETERS[option], value, f"--{option.replace('_', '-')}")
+            _set(models, PARAMETERS[option], value, f"--{option.replace('_', '-')}")
     written = [parse_setting(text) for text in options.settings or ()]
     for one, parameter, value in written:
         if one is not None and one not in models:
@@ -217,7 +217,7 @@ def _make(
                 f"--set {one}.{parameter}: {one} is not one of the models here, which are "
                 f"{', '.join(models)}."
             )
-        _set(models, models if one is None else [one], parameter, value, f"--set {parameter}")
+        _set({one: models[one]} if one else models, parameter, value, f"--set {parameter}")
     always = {"random_state": options.seed, "n_jobs": options.threads or -1, **common}
     left = always.keys() - {parameter for _, parameter, _ in written}
     for model in models.values():
@@ -225,15 +225,13 @@ def _make(
     return models
 
 
-def _set(
-    models: dict[str, Any], names: Collection[str], parameter: str, value: Any, option: str
-) -> None:
+def _set(models: Mapping[str, Any], parameter: str, value: Any, option: str) -> None:
     """Set a parameter in those of the models that have it; one at least must."""
-    having = [name for name in names if parameter in models[name].get_params(deep=False)]
+    having = [one for one in models.values() if parameter in one.get_params(deep=False)]
     if not having:
         raise ValueError(
-            f"{option}: {' and '.join(names)} {'has' if len(names) == 1 else 'have'} no parameter "
-            f"{parameter!r}; there are {', '.join(parameters_of(models[name] for name in names))}."
+            f"{option}: {' and '.join(models)} {'has' if len(models) == 1 else 'have'} no "
+            f"parameter {parameter!r}; there are {', '.join(parameters_of(models.values()))}."
         )
-    for name in having:
-        models[name].set_params(**{parameter: value})
+    for model in having:
+        model.set_params(**{parameter: value})

@@ -214,9 +214,7 @@ def _describe_labels(
 def tune(
     *,
     name: options.MethodName = "hmf",
-    holdouts: Annotated[
-        int, Option(min=1, help="Number of random hold-outs; more make a surer choice.")
-    ] = 1,
+    holdouts: Annotated[int, Option(min=1, help="Random hold-outs; more make a surer choice.")] = 1,
     tries: Annotated[
         list[str] | None,
         Option(
@@ -226,9 +224,7 @@ def tune(
             "All combinations make a few iterations, and the better ones go on.",
         ),
     ] = None,
-    picture: Annotated[
-        Path | None, Option(help="Draw the path: a .png, .svg or .pdf file.")
-    ] = None,
+    picture: Annotated[Path | None, Option(help="Draw the path: .png, .svg or .pdf.")] = None,
     model: options.ModelOptions,
     data: options.DataOptions,
     console: options.ConsoleOptions,
@@ -254,9 +250,7 @@ def tune(
     elif "holdouts" in tuned.get_params():
         tuned.set_params(reg="auto", holdouts=holdouts)
     else:
-        raise ValueError(
-            f"{name} does not choose its regularisation strength: tune is for the factorisers."
-        )
+        raise ValueError(f"{name} does not choose its regularisation: tune is for factorisers.")
     source, ratings = inputs.read_ratings_checked(data, console.progress)
     tuned.fit(ratings)
     console.print(source.lines())

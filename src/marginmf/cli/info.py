@@ -180,9 +180,7 @@ def _format_time(seconds: int) -> str:
 @command("marginmf datasets list --kind labels", name="list")
 def list_datasets(
     *,
-    kind: Annotated[
-        Literal["ratings", "labels"] | None, Option(help="Only datasets of this kind.")
-    ] = None,
+    kind: Annotated[Literal["ratings", "labels"] | None, Option(help="Only of this kind.")] = None,
     console: ConsoleOptions,
 ) -> None:
     """List all datasets known by name, and where each is now.
@@ -218,9 +216,7 @@ def get_datasets(
             help="Your own copy: the owner's file, or an archive that contains it.",
         ),
     ] = None,
-    offline: Annotated[
-        bool, Option("--offline", help="Download nothing; check what is here.")
-    ] = False,
+    offline: Annotated[bool, Option("--offline", help="Download nothing, only check.")] = False,
     console: ConsoleOptions,
 ) -> None:
     """Download datasets, check them, and keep them in the cache.

@@ -89,11 +89,9 @@ def read_ratings_checked(options: DataOptions, progress: bool) -> tuple[RatingsI
     into training and the other into the test.
     """
     source = add_features(read_source(options.file, options.columns, progress), options)
-    table = source.table
+    table, repeats = source.table, options.duplicates
     try:
-        data = Ratings.of(
-            table.pairs, table.ratings, duplicates=options.duplicates, **source.features
-        )
+        data = Ratings.of(table.pairs, table.ratings, duplicates=repeats, **source.features)
     except ValueError as error:
         if "duplicates=" not in str(error):
             raise

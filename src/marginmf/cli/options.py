@@ -116,7 +116,7 @@ class DataOptions(ColumnOptions):
     """A file of ratings, and how to read it."""
 
     file: Annotated[
-        str, Argument(metavar="FILE", help="Ratings, one a line; or a dataset, such as ml-100k.")
+        str, Argument(metavar="FILE", help="Ratings, one a line; or a dataset (ml-100k).")
     ]
     users_file: Annotated[
         Path | None, Option("--users", metavar="FILE", help="Features of users, one user a line.")
@@ -238,9 +238,7 @@ class DecisionOptions:
         Literal["accuracy", "micro-f1", "macro-f1", "hamming"],
         Option(help="The measure that thresholds are chosen for."),
     ] = "accuracy"
-    top1: Annotated[
-        bool, Option("--top1", help="A row that would get no label gets its best one.")
-    ] = False
+    top1: Annotated[bool, Option("--top1", help="Rows without a label get their best one.")] = False
 
     def parameters(self) -> dict[str, Any]:
         """Return them as the estimators call them.

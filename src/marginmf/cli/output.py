@@ -58,7 +58,7 @@ def check_destination(
     another = f"name another with {option}"
     if not folder.is_dir():
         raise FileNotFoundError(
-            f"There is no folder {folder} for the {what}; make it, or {another}."
+            f"There is no folder {folder} for the {what}; make it or {another}."
         )
     if not os.access(folder, os.W_OK):
         raise PermissionError(f"The folder {folder} cannot be written to; {another}.")
@@ -106,12 +106,6 @@ def refuse_same(out: Path | None, *read: str | Path | None) -> None:
                 f"{out} is read by this command, which would replace it; name another file with "
                 "--out."
             )
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a text file."""
-    with atomic_write(path) as file:
-        file.write(text.encode())
 
 
 def save_figure(figure: Any, path: Path) -> None:

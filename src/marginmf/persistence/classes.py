@@ -12,6 +12,7 @@ a row too few would be read beyond their end.
 """
 
 import inspect
+from collections.abc import Sequence
 from functools import lru_cache
 from importlib import import_module
 from typing import Any
@@ -206,9 +207,7 @@ class ModelChecker:
         if estimator:
             lengths = {axis: n for axis, n in lengths.items() if axis in SHARED_AXES}
         # First what the lengths of axes come from; the others are compared with that.
-        axes = {
-            key: each for key, each in wanted.items() if isinstance(each, Sized | Length | Scale)
-        }
+        axes = {key: one for key, one in wanted.items() if isinstance(one, Sized | Length | Scale)}
         self._check_attributes(value, axes, name, lengths)
         if axes and id(value) in self._seen:
             return
@@ -315,9 +314,7 @@ def _check_stored(matrix: Any, axes: tuple[str, str], label: str, lengths: Lengt
         raise InvalidFileError(f"{label} has numbers that are not finite")
 
 
-def _check_axes(
-    shape: tuple[int, ...], axes: tuple[str, ...], label: str, lengths: Lengths
-) -> None:
+def _check_axes(shape: tuple[int, ...], axes: Sequence[str], label: str, lengths: Lengths) -> None:
     expected = []
     for axis, n in zip(axes, shape, strict=False):
         shorter, _, more = axis.partition(" + ")
