@@ -152,8 +152,7 @@ class CheckpointStore:
     def _path(self, name: str) -> Path:
         # Names are for people; the code makes them differ where the words do not.
         words = re.sub(r"[^A-Za-z0-9.]+", "-", name)[:60].strip("-.")
-        code = hashlib.sha256(name.encode()).hexdigest()[:8]
-        return self.folder / f"{words}-{code}.safetensors"
+        return self.folder / f"{words}-{hashlib.sha256(name.encode()).hexdigest()[:8]}.safetensors"
 
 
 @contextmanager

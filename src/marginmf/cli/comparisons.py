@@ -115,9 +115,11 @@ class ListOptions:
 
     def make(self) -> "ListRule | None":
         """Return the rule that lists are judged by; None where ratings are."""
+        from marginmf.cli.estimators import parse_number
+
         level: Any = None if self.level is None else self.level.strip()
         if level not in (None, "any"):
-            level = options.parse_number(level)
+            level = parse_number(level)
             if level is None:
                 raise ValueError(f"--level {self.level} is not a rating: give a number, or any.")
         rule = options.given(k=self.k, level=level, by=self.by)
@@ -142,10 +144,9 @@ class ListOptions:
         """
         if not self.lists:
             return ""
-        relevant = {None: "above the mean", "any": "if rated"}
-        level = relevant.get(self.level, f"from {self.level}")
-        level = "if there" if self.positive_only else level
-        by = "" if self.by is None else f", by {self.by}"
+        words = {None: "above the mean", "any": "if rated"}
+        level = "if there" if self.positive_only else words.get(self.level, f"from {self.level}")
+        by = f", by {self.by}" if self.by else ""
         return f"; lists of {self.k or 10}{by}, relevant {level}"
 
 
@@ -172,10 +173,8 @@ class FoldOptions:
                 raise ValueError(f"{table.name} has no training and test rows: leave --split out.")
             return [(table.train_idx, table.test_idx)]
         if self.cv > table.n_samples:
-            raise ValueError(
-                f"{table.name} has {table.n_samples} rows, too few for {self.cv} folds; give fewer "
-                "with --cv."
-            )
+            few = f"{table.name} has {table.n_samples} rows, too few for {self.cv} folds"
+            raise ValueError(f"{few}; give fewer with --cv.")
         if self.stratified:
             return IterativeStratifiedKFold(self.cv, seed)
         return KFold(self.cv, shuffle=True, random_state=seed)

@@ -142,8 +142,7 @@ def _data_folder() -> Answer:
 
     folder = cache.cache_folder()
     kept = [name for name in dataset_names() if cache.cached_path(dataset_info(name)).exists()]
-    found = f"{folder} holds {', '.join(kept) or 'no dataset yet'}"
-    variable = cache.DATA_FOLDER
+    found, variable = f"{folder} holds {', '.join(kept) or 'no dataset yet'}", cache.DATA_FOLDER
     named = os.environ.get(variable)
     if named and not Path(named).is_dir():
         advice = f"correct or remove the environment variable {variable}"
@@ -158,12 +157,12 @@ def _gpu() -> Answer:
             return "ok", f"{torch.cuda.get_device_name(0)}, through torch {torch.__version__}", ""
     program = shutil.which("nvidia-smi")
     if program is None:
-        return "note", "none found; the processor does the work", ""
+        return "note", "none found; the CPU does the work", ""
     command = [program, "--query-gpu=name", "--format=csv,noheader"]
     listed = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
     names = listed.stdout.strip().replace("\n", ", ")
     if listed.returncode or not names:
-        return "note", "none that answers; the processor does the work", ""
+        return "note", "none that answers; the CPU does the work", ""
     return "note", f"{names}, but torch does not see it", ""
 
 

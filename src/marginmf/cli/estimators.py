@@ -1,6 +1,7 @@
 """Estimators on the command line: made from names and options, or loaded from files."""
 
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -10,13 +11,7 @@ import numpy as np
 
 import marginmf
 from marginmf._utils.parameters import suggestion
-from marginmf.cli.options import (
-    PARAMETERS,
-    DecisionOptions,
-    LabelModelOptions,
-    ModelOptions,
-    parse_number,
-)
+from marginmf.cli.options import PARAMETERS, DecisionOptions, LabelModelOptions, ModelOptions
 from marginmf.persistence import LabelCounts, PairCounts, describe
 from marginmf.ratings import METHODS, POSITIVE
 
@@ -128,6 +123,14 @@ def load_model(path: Path, wanted: Literal["ratings", "lists", "labels"]) -> Any
         "lists": f"makes lists and predicts no {wanted}; see marginmf recommend --help",
     }
     raise ValueError(f"{path} holds a {about.class_name}, which {answers[kind]}.")
+
+
+def parse_number(text: str) -> float | None:
+    """Read a finite number; None if it is none."""
+    try:
+        return float(text) if math.isfinite(float(text)) else None
+    except ValueError:
+        return None
 
 
 def parse_reg(text: str) -> Any:

@@ -62,7 +62,7 @@ def compare(
         str | None,
         Option(
             "--models",
-            metavar="NAME,NAME,...",
+            metavar="NAME,...",
             help=f"Some of {', '.join(options.METHODS)}; with --lists, of "
             f"{', '.join(options.POSITIVE)} too.  By default {RATED}, or {LISTED}.",
         ),
@@ -96,9 +96,7 @@ def compare_labels(
     *,
     names: Annotated[
         str,
-        Option(
-            "--models", metavar="NAME,NAME,...", help=f"Some of {', '.join(options.LABEL_METHODS)}."
-        ),
+        Option("--models", metavar="NAME,...", help=f"Some of {', '.join(options.LABEL_METHODS)}."),
     ] = "grople,mlchmf,binary-relevance,ridge-embedding",
     out: options.TableOut = None,
     folds: comparisons.FoldOptions,

@@ -43,26 +43,15 @@ def fit(
     force: options.Force = False,
     checkpoint: Annotated[
         Path | None,
-        Option(
-            metavar="FOLDER",
-            help="Save progress here; after an interruption, the same command continues.",
-        ),
+        Option(metavar="FOLDER", help="Save progress here; the same command then continues."),
     ] = None,
     calibrate: Annotated[
         bool,
-        Option(
-            "--calibrate/--no-calibrate",
-            help="Calibrate the probabilities behind predictions on held-out ratings; otherwise "
-            "every command that needs them does it.",
-        ),
+        Option("--calibrate/--no-calibrate", help="Calibrate probabilities now, not when needed."),
     ] = True,
     lists: Annotated[
         bool,
-        Option(
-            "--lists/--no-lists",
-            help="Learn who takes what, which lists need; otherwise every command that needs it "
-            "does it.",
-        ),
+        Option("--lists/--no-lists", help="Learn who takes what now, not when lists need it."),
     ] = True,
     model: options.ModelOptions,
     data: options.DataOptions,
@@ -77,9 +66,8 @@ def fit(
 
     output.refuse_same(out, data.file, *data.feature_files.values())
     output.check_destination(out, "model", overwrite=force)
-    estimator = estimators.make_model(
-        name, model, console.progress, lists=True, positive_only=positive_only
-    )
+    kinds = {"lists": True, "positive_only": positive_only}
+    estimator = estimators.make_model(name, model, console.progress, **kinds)
     if "calibrate" in estimator.get_params(deep=False):
         estimator.set_params(calibrate=calibrate)
     from_pairs = estimators.learns_from_pairs(estimator)

@@ -210,11 +210,7 @@ def get_datasets(
     *,
     copy: Annotated[
         Path | None,
-        Option(
-            "--from",
-            metavar="PATH",
-            help="Your own copy: the owner's file, or an archive that contains it.",
-        ),
+        Option("--from", metavar="PATH", help="Your copy: the owner's file, or an archive of it."),
     ] = None,
     offline: Annotated[bool, Option("--offline", help="Download nothing, only check.")] = False,
     console: ConsoleOptions,
@@ -284,12 +280,9 @@ def _locate(about: "DatasetInfo") -> dict[str, str | None]:
 
 def _summarise(about: "DatasetInfo") -> dict[str, Any]:
     """Return all that is known of a dataset for programs."""
-    same = (
-        *("name", "title", "kind", "address", "size"),
-        *("sha256", "fingerprint", "terms", "citation"),
-    )
+    own = ["name", "title", "kind", "address", "size", "sha256", "fingerprint", "terms", "citation"]
     return {
-        **{name: getattr(about, name) for name in same},
+        **{name: getattr(about, name) for name in own},
         **_locate(about),
         "by_hand": about.by_hand or None,
         "mirrors": [mirror.phrase for mirror in about.mirrors],
@@ -323,6 +316,16 @@ def _read_copy(about: "DatasetInfo") -> dict[str, Any] | None:
 def _describe(about: "DatasetInfo", found: dict[str, Any] | None) -> dict[str, str]:
     from marginmf.cli.output import format_size
 
+    values = {
+        True: "; the same to the last value",
+        False: "; not all values are those of the copy known to marginmf",
+        None: "",
+    }
+    verdict = ""
+    if found is not None and found["fault"]:
+        verdict = f"not as expected. {found['fault']}"
+    elif found is not None:
+        verdict = f"{found['words']}; as expected{values[found['same_values']]}"
     known = {
         "name": f"{about.name} ({about.kind})",
         "where": str(_locate(about)["where"]),
@@ -333,20 +336,9 @@ def _describe(about: "DatasetInfo", found: dict[str, Any] | None) -> dict[str, s
         "SHA-256": about.sha256 or "",
         "mirrors": "; ".join(mirror.phrase for mirror in about.mirrors),
         "expected": about.facts.words(),
-        "found": "" if found is None else _judge_copy(found),
+        "found": verdict,
         "terms": about.terms,
         "cite": about.citation,
         "note": about.note,
     }
     return {name: text for name, text in known.items() if text}
-
-
-def _judge_copy(found: dict[str, Any]) -> str:
-    if found["fault"]:
-        return f"not as expected. {found['fault']}"
-    values = {
-        True: "; the same to the last value",
-        False: "; not all values are those of the copy known to marginmf",
-        None: "",
-    }
-    return f"{found['words']}; as expected{values[found['same_values']]}"

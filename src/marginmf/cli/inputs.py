@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
+from scipy.sparse import issparse
 
 from marginmf import datasets
 from marginmf._utils.ids import as_objects, shown
@@ -18,6 +19,7 @@ from marginmf.cli.options import DataOptions, LabelColumns, LabelDataOptions
 from marginmf.datasets import DatasetUnavailable, RatingsTable
 from marginmf.datasets.files.columns import is_column_name
 from marginmf.datasets.files.source import Source
+from marginmf.datasets.labels.columns import IfThere
 from marginmf.ratings import Ratings
 from marginmf.ratings.features import FeatureTable
 from marginmf.ratings.ids import IdIndex
@@ -140,10 +142,7 @@ def read_source(
         return RatingsInput(table, "file", table.name)
     known = name in datasets.dataset_names("ratings")
     if columns and known:
-        raise ValueError(
-            f"{name} is a dataset with columns of its own; --user, --item and --rating are for "
-            "files."
-        )
+        raise ValueError(f"{name} is a dataset; --user, --item and --rating are for files.")
     if columns:
         raise FileNotFoundError(_absent(name))
     table = _load_named(name, datasets.load_ratings, progress)
@@ -216,8 +215,6 @@ def read_label_rows(
 
     Columns with the name of a label of the model are not features.
     """
-    from marginmf.datasets.labels.columns import IfThere
-
     given = columns.reading()
     names = getattr(model, "feature_names_in_", None)
     wanted = None if names is None else tuple(map(str, names))
@@ -240,8 +237,6 @@ def describe_labels(table: "LabelsTable") -> str:
 
 def summarise_labels(table: "LabelsTable") -> dict[str, Any]:
     """Return the same for programs."""
-    from scipy.sparse import issparse
-
     return {
         "name": table.name,
         "source": table.source,

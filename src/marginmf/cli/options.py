@@ -4,7 +4,6 @@ Nothing here imports a numerical library, so that ``--help`` need not wait for o
 """
 
 import csv
-import math
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -171,17 +170,11 @@ class LabelColumns:
     ] = None
     xml: Annotated[
         Path | None,
-        Option(
-            metavar="FILE",
-            help="The XML file that names the labels of an ARFF file, if it is not beside it.",
-        ),
+        Option(metavar="FILE", help="The XML file of an ARFF file's labels, if not beside it."),
     ] = None
     ignore: Annotated[
         str | None,
-        Option(
-            metavar="NAME,NAME,...",
-            help="Columns that are neither labels nor features; quote a name that has commas.",
-        ),
+        Option(metavar="NAME,NAME,...", help="Columns to leave out; quote names with commas."),
     ] = None
 
     def reading(self) -> dict[str, Any]:
@@ -201,8 +194,7 @@ class LabelDataOptions(LabelColumns):
         str,
         Argument(
             metavar="FILE",
-            help="ARFF (or a zip of it), svmlight, CSV, Parquet, Arrow, mat or npz; or a dataset, "
-            "such as yeast.",
+            help="ARFF, svmlight, CSV, Parquet, Arrow, mat or npz; or a dataset, such as yeast.",
         ),
     ]
 
@@ -265,14 +257,6 @@ class DecisionOptions:
 def given(**values: Any) -> dict[str, Any]:
     """Return the values that are not None."""
     return {name: value for name, value in values.items() if value is not None}
-
-
-def parse_number(text: str) -> float | None:
-    """Read a finite number; None if it is none."""
-    try:
-        return float(text) if math.isfinite(float(text)) else None
-    except ValueError:
-        return None
 
 
 def parse_columns(text: str) -> int | list[str]:

@@ -86,11 +86,7 @@ def predict_labels(
     ] = False,
     top: Annotated[
         int | None,
-        Option(
-            min=1,
-            metavar="K",
-            help="The K best labels of each row instead, a line each, with their scores.",
-        ),
+        Option(min=1, metavar="K", help="The K best labels of each row instead, with scores."),
     ] = None,
     columns: options.LabelColumns,
     console: options.ConsoleOptions,
@@ -107,10 +103,7 @@ def predict_labels(
     output.check_columns(out, model, file, columns.xml, also=(ARRAYS,))
     in_arrays = out is not None and out.suffix.lower() == ARRAYS
     if in_arrays and (top is not None or form == "table"):
-        raise ValueError(
-            f"{out} holds labels as arrays, and their scores with --scores: leave --top and --as "
-            "out, or name a .csv file."
-        )
+        raise ValueError(f"{out} holds arrays: leave --top and --as out, or name a .csv file.")
     if top is not None and (scores or form == "table"):
         raise ValueError("--top has scores of its own: leave --scores and --as out.")
     fitted = estimators.load_model(model, "labels")
@@ -143,17 +136,14 @@ def recommend(
     by: Annotated[
         Literal["relevance", "expected", "chance"] | None,
         Option(
-            help="Rank by the chance to take an item times the chance to like it (relevance), by "
-            "the expected rating, or by the chance to like it.",
+            help="Rank by the chance to take and to like an item (relevance), the expected rating, "
+            "or the chance to like it.",
             show_default="relevance",
         ),
     ] = None,
     level: Annotated[
         float | None,
-        Option(
-            help="The lowest rating that says that an item is liked; by default, ratings above "
-            "the mean do."
-        ),
+        Option(help="The lowest rating of a liked item.", show_default="above the mean"),
     ] = None,
     include_seen: Annotated[
         bool, Option("--include-seen", help="Also items that the user has rated.")

@@ -42,9 +42,6 @@ MOST_COLUMNS = 1 << 62
 _ERRORS = "surrogatepass"
 
 
-# --- single values ------------------------------------------------------------------------------
-
-
 class NotAnAtomError(ValueError):
     """A value whose type has no exact form here."""
 
@@ -112,9 +109,6 @@ def read_tagged(tag: str, content: Any) -> Any:
     except (ValueError, struct.error):
         pass
     raise InvalidFileError(f"{content!r:.60} is not of the type {tag!r}")
-
-
-# --- ids and names ------------------------------------------------------------------------------
 
 
 def ids_to_array(ids: Array, what: str) -> Array:
@@ -203,8 +197,6 @@ def _read_list(array: Array, what: str) -> Array:
     return as_objects(decode_atom(node) for node in nodes)
 
 
-# --- arrays -------------------------------------------------------------------------------------
-#
 # A tensor is an array in C order of one of twelve types.  What it takes to restore the original is
 # kept as a small note: its dtype, where that differs, and its order in memory.
 
@@ -287,9 +279,6 @@ def _restored(tensor: Array, dtype: np.dtype[Any]) -> Array:
             raise InvalidFileError("an array of text holds something that is not text")
         return tensor.reshape(-1).view(dtype).reshape(tensor.shape[:-1])
     raise InvalidFileError(f"an array of type {dtype} does not fit its tensor")
-
-
-# --- sparse matrices ----------------------------------------------------------------------------
 
 
 def check_csr(shape: Any, data: Array, indices: Array, indptr: Array) -> None:
