@@ -42,8 +42,8 @@ class Checkpoint:
     path : path
         A folder of its own, new or left by the same fit.  It is removed when the fit succeeds.
     seconds : float
-        The minimum time between two writes.  A slow disk makes it longer: writing takes at most
-        a twentieth of the time.  0 writes after every iteration, whatever that costs.
+        The minimum time between two writes, longer on a slow disk: writing takes at most 5 % of
+        the time.  0 writes after every iteration, whatever that costs.
 
     Examples
     --------

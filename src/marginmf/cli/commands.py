@@ -79,11 +79,8 @@ def expand_groups(function: Function) -> Function:
             continue
         for field in fields(groups[one.name]):
             default = one.empty if field.default is MISSING else field.default
-            shown.append(
-                inspect.Parameter(
-                    field.name, one.KEYWORD_ONLY, default=default, annotation=field.type
-                )
-            )
+            option = inspect.Parameter(field.name, one.KEYWORD_ONLY, default=default)
+            shown.append(option.replace(annotation=field.type))
 
     @wraps(function)
     def run(**values: Any) -> None:

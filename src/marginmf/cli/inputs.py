@@ -229,10 +229,8 @@ def read_label_rows(
 
 def describe_labels(table: "LabelsTable") -> str:
     """Return a sentence on how much there is to learn from."""
-    return (
-        f"{table.name}: {table.n_samples:,} rows, {table.n_features:,} features, "
-        f"{table.n_labels:,} labels, {table.cardinality:.3g} a row."
-    )
+    size = f"{table.n_samples:,} rows, {table.n_features:,} features, {table.n_labels:,} labels"
+    return f"{table.name}: {size}, {table.cardinality:.3g} a row."
 
 
 def summarise_labels(table: "LabelsTable") -> dict[str, Any]:
@@ -289,13 +287,8 @@ def _without_repeats(table: RatingsTable, data: Ratings) -> RatingsTable:
     """Return a table of the pairs that ratings have once each."""
     if len(data) == len(table):
         return table
-    return replace(
-        table,
-        users=data.users.ids[data.rows],
-        items=data.items.ids[data.indices],
-        ratings=data.values,
-        timestamps=None,
-    )
+    users, items = data.users.ids[data.rows], data.items.ids[data.indices]
+    return replace(table, users=users, items=items, ratings=data.values, timestamps=None)
 
 
 def _load_named(name: str, load: Callable[..., Table], progress: bool) -> Table:

@@ -36,10 +36,8 @@ LOSSES = {**TWO_LEVEL, **REAL}
 #: What ``random_state`` may be beside numbers.  It is not kept: it goes on changing with every fit,
 #: and any state of a generator from elsewhere would have to be trusted.
 GENERATORS = (
-    np.random.Generator,
-    np.random.RandomState,
-    np.random.BitGenerator,
-    np.random.SeedSequence,
+    *(np.random.Generator, np.random.RandomState),
+    *(np.random.BitGenerator, np.random.SeedSequence),
 )
 #: The limit of values in a file.  Few names suffice for endlessly many: one refers to another
 #: twice, that to a third twice, and so on.
@@ -301,7 +299,7 @@ class ModelDecoder:
             raise InvalidFileError(f"the parts of {name} cannot be understood")
         fields, *fitted = (self._dict(part, depth) for part in parts)
         known = constructor_parameters(kind)
-        _refuse_strangers(fields, known, f"{name} has no parameter")
+        _refuse_unknown(fields, known, f"{name} has no parameter")
         for field, default in known.items():
             if default is Parameter.empty and field not in fields:
                 raise InvalidFileError(f"{name} lacks its {field}")
@@ -310,7 +308,7 @@ class ModelDecoder:
         except (TypeError, ValueError) as error:
             raise InvalidFileError(f"{name} cannot be made of its parts ({error})") from None
         for attributes in fitted:
-            _refuse_strangers(attributes, fitted_attributes(kind), f"{name} has no attribute")
+            _refuse_unknown(attributes, fitted_attributes(kind), f"{name} has no attribute")
             value.__dict__.update(attributes)
         return value
 
@@ -346,7 +344,7 @@ def _of_type(content: Any, kind: type[Any]) -> Any:
     return content
 
 
-def _refuse_strangers(names: Mapping[str, Any], known: Mapping[str, Any], what: str) -> None:
+def _refuse_unknown(names: Mapping[str, Any], known: Mapping[str, Any], what: str) -> None:
     for name in names:
         if name not in known:
             raise InvalidFileError(f"{what} {name!r:.60}")

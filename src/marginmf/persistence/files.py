@@ -23,7 +23,7 @@ from marginmf.persistence.classes import check_model, class_named
 from marginmf.persistence.codec import HeaderDecoder, ModelDecoder, ModelEncoder
 
 FORMAT = "marginmf model"
-#: Raised when files change so that an older marginmf could not read them rightly.
+#: Raised when files change so that an older marginmf could not read them.
 VERSION = 1
 
 
@@ -111,8 +111,7 @@ class Savable:
         --------
         >>> from tempfile import TemporaryDirectory
         >>> import marginmf
-        >>> pairs = [("ann", "x"), ("ann", "y"), ("bob", "x"), ("bob", "y")]
-        >>> model = marginmf.ratings.BiasOnly(reg=0.1).fit(pairs, [5, 3, 4, 2])
+        >>> model = marginmf.ratings.BiasOnly(reg=0.1).fit([("ann", "x"), ("bob", "x")], [5, 3])
         >>> with TemporaryDirectory() as folder:
         ...     model.save(f"{folder}/stars.marginmf")
         ...     marginmf.load(f"{folder}/stars.marginmf")
@@ -270,11 +269,11 @@ def _read_description(file: BufferedReader, header: TensorHeader) -> ModelDescri
         raise InvalidFileError("its description of the model has too few parts, or too many")
     match document["model"]:
         case {"object": [str(name), dict(params), dict()]}:
-            kind: Any = class_named(name)
-            if kind is None or not issubclass(kind, Savable):
-                raise InvalidFileError(f"{name!r:.60} is not an estimator that this marginmf knows")
+            kind: Any = class_named(name) or object
         case _:
             raise InvalidFileError("it holds no model")
+    if not issubclass(kind, Savable):
+        raise InvalidFileError(f"{name!r:.60} is not an estimator that this marginmf knows")
     counts = _read_counts(document["counts"], kind._counts_type)
     return ModelDescription(name, params, counts, size, written_by, version)
 
