@@ -3,12 +3,13 @@
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from marginmf.solvers import Callback, Progress
+if TYPE_CHECKING:  # the doctor shows a bar even where SciPy is broken
+    from marginmf.solvers import Callback, Progress
 
 #: From the name of a part of a fit to the callbacks that report its iterations.
-Report = Callable[[str], list[Callback]]
+Report = Callable[[str], "list[Callback]"]
 
 
 @contextmanager
@@ -92,8 +93,8 @@ def progress_bar(name: str, n_parts: int, visible: bool) -> Iterator[Report]:
     ) as update:
         finished: dict[str, float] = {}
 
-        def report(part: str) -> list[Callback]:
-            def callback(progress: Progress) -> None:
+        def report(part: str) -> "list[Callback]":
+            def callback(progress: "Progress") -> None:
                 record = progress.record
                 finished[part] = min(1.0, record.iteration / max(progress.max_iter, 1))
                 update(

@@ -75,7 +75,7 @@ from marginmf.ratings import HMF
 with np.load(sys.argv[1], allow_pickle=False) as file:
     pairs, ratings = np.column_stack([file["user"], file["item"]]), file["rating"].astype(float)
 model = HMF(n_factors=16, reg=15, random_state=0, calibrate=False)
-model.fit(pairs, ratings, checkpoint=Checkpoint(sys.argv[2], seconds=0.2))
+model.fit(pairs, ratings, checkpoint=Checkpoint(sys.argv[2], seconds=0))
 """
 
 
@@ -84,7 +84,7 @@ def is_stage(name):
 
 
 def test_killed_on_real_ratings(data_root, path):
-    file = data_root / "ratings" / "ml-1m.npz"
+    file = data_root / "ratings" / "ml-100k.npz"
     process = subprocess.Popen([sys.executable, "-c", MOVIELENS, str(file), str(path)])
     try:
         # Killed in the second stage, when the first is done.

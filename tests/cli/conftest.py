@@ -8,6 +8,7 @@ from typing import NamedTuple
 import pytest
 
 from marginmf.cli import main
+from marginmf.cli.demo import demo_methods
 from marginmf.datasets import make_ratings, read_ratings
 from marginmf.ratings import MMMF
 
@@ -60,3 +61,19 @@ def model_file(ratings_file: Path, tmp_path_factory: pytest.TempPathFactory) -> 
     path = tmp_path_factory.mktemp("model") / "m.marginmf"
     MMMF(3, 1.0, random_state=0).fit(table.pairs, table.ratings).save(path)
     return path
+
+
+@pytest.fixture
+def quick_demo(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let ``marginmf demo`` fit small models, without a search for the regularisation strength."""
+    few = {"n_factors": 3, "reg": 1.0, "max_iter": 3, "n_estimators": 2, "calibrate": False}
+    settings = getattr(request, "param", few)
+
+    def make(*arguments: object) -> dict[str, object]:
+        models = demo_methods(*arguments)
+        for model in models.values():
+            has = model.get_params()
+            model.set_params(**{name: settings[name] for name in settings if name in has})
+        return models
+
+    monkeypatch.setattr("marginmf.cli.demo.demo_methods", make)

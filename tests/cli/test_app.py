@@ -10,8 +10,7 @@ from typer.testing import CliRunner
 
 import marginmf
 from marginmf.cli.app import COMMANDS, GROUPS
-from marginmf.cli.commands import expand_groups
-from marginmf.cli.errors import describe_error
+from marginmf.cli.commands import describe_error, expand_groups
 
 
 def test_without_arguments_shows_help(run) -> None:

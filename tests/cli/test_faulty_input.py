@@ -78,7 +78,7 @@ RATINGS = [
     case("fake-gzip", f"fit fake.csv.gz {FIT}", "fake.csv.gz is a damaged gzip file"),
     case("damaged-parquet", f"fit damaged.parquet {FIT}", "damaged.parquet"),
     case("renamed-parquet", f"fit renamed.parquet {FIT}", "renamed.parquet"),
-    case("columns-of-a-dataset", f"fit ml-100k --user who {FIT}", "columns of its own"),
+    case("columns-of-a-dataset", f"fit ml-100k --user who {FIT}", "is a dataset; --user"),
     case("no-such-dataset", "info ml-200k", "There is no ratings dataset 'ml-200k'; did you mean "),
     case("info-of-nothing", "info absent.csv", "There is no file absent.csv"),
     case("info-of-junk", "info junk.csv", "junk.csv is not a text file"),

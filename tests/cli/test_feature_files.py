@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 import marginmf
+from marginmf.cli.fit import fit_command
 from marginmf.cli.inputs import RatingsInput, add_features, read_source
 from marginmf.cli.options import DataOptions, ModelOptions
-from marginmf.cli.tune import fit_command
 
 QUICK = ["--model", "mmmf", "--factors", "3", "--reg", "1", "--out", "m.marginmf", "--quiet"]
 

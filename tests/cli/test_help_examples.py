@@ -34,7 +34,7 @@ def example_in_help(run, command: str) -> list[str]:
 def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The files that examples speak of: ratings by users 0 to 59 of items 0 to 59, and so on."""
     folder = tmp_path_factory.mktemp("examples")
-    table = make_ratings(60, 60, n_factors=2, observed=0.4, random_state=0)
+    table = make_ratings(60, 60, n_factors=2, observed=0.2, random_state=0)
     rows = zip(table.users, table.items, table.ratings, strict=True)
     lines = [f"{user},{item},{rating:g}" for user, item, rating in rows]
     (folder / "ratings.csv").write_text("\n".join(["user,item,rating", *lines]) + "\n")
@@ -49,6 +49,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.usefixtures("quick_demo")
 @pytest.mark.parametrize("command", NAMES)
 def test_the_example_of_the_help_runs(
     run, files: Path, command: str, request: pytest.FixtureRequest, monkeypatch

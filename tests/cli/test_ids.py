@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from marginmf._utils.ids import as_objects
-from marginmf.cli.ids import convert_ids, find_ids, read_ids
+from marginmf.cli.inputs import convert_ids, find_ids, read_ids
 from marginmf.ratings.ids import IdIndex
 
 NUMBERS = IdIndex([7, 42, -3], "user")
@@ -52,7 +52,7 @@ def test_an_unknown_id_comes_with_close_ones(index: IdIndex, text: str, message:
 
 
 def test_close_ids_among_many_share_the_first_letter(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("marginmf.cli.ids.MANY", 2)
+    monkeypatch.setattr("marginmf.cli.inputs.MANY", 2)
     with pytest.raises(ValueError, match="close to it are ann"):
         find_ids(IdIndex(["zz", "bob", "ann", "cy"], "user"), ["anne"])
 

@@ -107,9 +107,7 @@ ARGUMENTS = [
         "many-folds", f"labels evaluate few.csv {TAGS}", "few.csv has 2 rows, too few for 5 folds"
     ),
     case("many-strata", f"labels evaluate few.csv {TAGS} --stratified", "too few for 5 folds"),
-    case(
-        "no-split", f"labels evaluate songs.csv {TAGS} --split", "which rows to train and to test"
-    ),
+    case("no-split", f"labels evaluate songs.csv {TAGS} --split", "no training and test rows"),
     case("no-models", f"labels compare songs.csv {TAGS} --models ,", "--models names no method"),
     case("twice", f"labels compare songs.csv {TAGS} --models plst,plst", "named twice"),
     case(

@@ -21,7 +21,8 @@ def files(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", LABEL_METHODS)
 def test_every_method_is_fitted_saved_and_asked(run, name: str) -> None:
-    outcome = run("labels", "fit", "songs.csv", *FIT, "--model", name)
+    # More threads would be processes for some methods, which take seconds to start.
+    outcome = run("labels", "fit", "songs.csv", *FIT, "--model", name, "--threads", 1)
     assert (outcome.code, outcome.err) == (0, "")
     first, second, third = outcome.out.splitlines()
     assert first.startswith("songs.csv: 80 rows, 5 features, 3 labels, ")

@@ -85,7 +85,7 @@ def test_everybody_is_printed_as_csv(run, model_file: Path) -> None:
 def test_everybody_into_a_file_in_batches(
     run, model_file: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    monkeypatch.setattr("marginmf.cli.recommend.BATCH_USERS", 4)
+    monkeypatch.setattr("marginmf.cli.predict.BATCH_USERS", 4)
     outcome = run("recommend", model_file, "--users", "all", "-n", 2, "--out", name)
     assert (outcome.code, outcome.out) == (0, f"Lists for 30 users are in {name}.\n")
     content = Path(name).read_bytes()

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 import marginmf
+from marginmf.cli.fit import fit_command, parse_tries
 from marginmf.cli.options import DataOptions, ModelOptions
-from marginmf.cli.tune import fit_command, parse_tries
 from marginmf.datasets import read_ratings
 from marginmf.ratings import HMF, MMMF, HalvingSearch
 

@@ -173,7 +173,7 @@ CASES = {
         lambda parts: put(
             "neighbours_.stored_.indices", 0, int(parts.tensors["neighbours_.stored_.indices"][1])
         )(parts),
-        "not in the order of the columns",
+        "not in column order",
     ),
     "rows that go back": (
         "mlknn",

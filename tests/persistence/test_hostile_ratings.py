@@ -91,7 +91,10 @@ CASES = {
         r"MMMF\.item_factors_ is missing",
     ),
     # values
-    "unknown kind of value": (param("reg", {"code": "print()"}), "'code' is not a kind of value"),
+    "unknown kind of value": (
+        param("reg", {"code": "print()"}),
+        "is not a value that is known here",
+    ),
     "value of two kinds": (param("reg", {"int": "1", "float": "2"}), "not a value that is known"),
     "tuple of nothing": (param("reg", {"tuple": 1}), "1 stands where a list should be"),
     "foreign loss": (param("loss", {"loss": "eval"}), "the loss 'eval' is not known"),

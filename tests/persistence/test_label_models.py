@@ -31,8 +31,7 @@ from marginmf.labels import (
 )
 from marginmf.labels.base import LabelsEstimator
 from marginmf.persistence import LabelCounts, describe, save
-from marginmf.persistence.decoder import ModelDecoder
-from marginmf.persistence.encoder import ModelEncoder
+from marginmf.persistence.codec import ModelDecoder, ModelEncoder
 
 ESTIMATORS = estimators()
 X, Y = labelled()

@@ -15,8 +15,7 @@ import marginmf
 from marginmf import losses
 from marginmf.losses import TwoLevelLoss
 from marginmf.persistence import Counts, describe
-from marginmf.persistence.decoder import ModelDecoder
-from marginmf.persistence.encoder import ModelEncoder
+from marginmf.persistence.codec import ModelDecoder, ModelEncoder
 from marginmf.ratings import ALS, HMF, MMMF, PMMMF, BiasOnly, Ratings
 from marginmf.solvers import LBFGS
 

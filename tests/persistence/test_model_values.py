@@ -11,8 +11,7 @@ from hypothesis.extra import numpy as npst
 
 from marginmf._utils.tensor_files import InvalidFileError, read_json, write_json
 from marginmf.losses import REAL, TWO_LEVEL
-from marginmf.persistence.decoder import ModelDecoder
-from marginmf.persistence.encoder import ModelEncoder
+from marginmf.persistence.codec import ModelDecoder, ModelEncoder
 from marginmf.ratings.ids import IdIndex
 from marginmf.solvers import LBFGS, ConjugateGradient, GradientDescent, Record
 

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from marginmf._utils.tensor_files import InvalidFileError
-from marginmf.persistence.checks import ModelChecker
-from marginmf.persistence.decoder import ModelDecoder
-from marginmf.persistence.encoder import ModelEncoder
+from marginmf.persistence.classes import ModelChecker
+from marginmf.persistence.codec import ModelDecoder, ModelEncoder
 from marginmf.ratings.feature_columns import Encoder, FeatureColumn, fitted_column
 from marginmf.ratings.features import Features, FeatureTable
 from marginmf.ratings.ids import IdIndex

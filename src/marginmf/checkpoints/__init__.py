@@ -1,8 +1,7 @@
 """Fits that survive being killed: the same call goes on, and ends at the same answer.
 
-A fit is a sequence of minimisations with names, and an `OpenCheckpoint` runs them.  Opened for a
-`Checkpoint`, it keeps the finished ones and the state of the running ones in a folder; when the
-same fit is called again, it takes up what is there.
+An `OpenCheckpoint` runs the minimisations of a fit by name.  Opened for a `Checkpoint`, it keeps
+finished ones and the state of running ones in a folder, for when the same fit is called again.
 """
 
 from marginmf.checkpoints.checkpoint import (

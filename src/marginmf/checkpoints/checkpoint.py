@@ -5,7 +5,6 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, CancelledError, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import partial
 from numbers import Integral, Real
 from pathlib import Path
 from threading import Event
@@ -43,8 +42,8 @@ class Checkpoint:
     path : path
         A folder of its own, new or left by the same fit.  It is removed when the fit succeeds.
     seconds : float
-        The minimum time between two writes.  A slow disk makes it longer: writing takes at most
-        a twentieth of the time.  0 writes after every iteration, whatever that costs.
+        The minimum time between two writes, longer on a slow disk: writing takes at most 5 % of
+        the time.  0 writes after every iteration, whatever that costs.
 
     Examples
     --------
@@ -80,8 +79,7 @@ class RunStore(Protocol):
 class OpenCheckpoint:
     """Runs minimisations by name; with a store, each only once over all calls of a fit.
 
-    A fit must ask for the same names in each call, and for each of them once, in any order and in
-    any number of threads.
+    A fit must ask for the same names in each call, each once, in any order and any threads.
 
     Parameters
     ----------
@@ -118,39 +116,32 @@ class OpenCheckpoint:
         vectors: Vectors | None = None,
         early_stopping: EarlyStopping | None = None,
     ) -> Result:
-        """Return the stored result of this name, or minimise, from the stored run if any.
+        """Return the stored result of this name, or `minimise`, from the stored run if any.
 
-        See `marginmf.solvers.minimise`; callbacks see only the iterations that are made now.
+        Callbacks see only the iterations that are made now.
         """
-        vectors = vectors or NumpyVectors()
-        run = partial(
-            minimise,
+        store, name, vectors = self.store, self.prefix + name, vectors or NumpyVectors()
+        found = None if store is None else store.find(name, vectors)
+        if isinstance(found, Result):
+            return found
+        result = minimise(
             solver,
             objective,
+            found if isinstance(found, Paused) else start,
             stopping=stopping,
             callbacks=[*callbacks, self._give_up],
             vectors=vectors,
             early_stopping=early_stopping,
+            save=None if store is None else lambda paused: store.note(name, paused, vectors),
         )
-        store, name = self.store, self.prefix + name
-        if store is None:
-            return run(start)
-        found = store.find(name, vectors)
-        if isinstance(found, Result):
-            return found
-        result = run(
-            found if isinstance(found, Paused) else start,
-            save=lambda paused: store.note(name, paused, vectors),
-        )
-        if result.reason is not StopReason.PAUSED:
+        if store is not None and result.reason is not StopReason.PAUSED:
             store.note(name, result, vectors)
         return result
 
     def generator(self, name: str, random_state: Any) -> np.random.Generator:
         """Return a random generator that yields the same numbers in every call of a fit.
 
-        That takes no storing where ``random_state`` is a number; otherwise the generator of the
-        first call is kept as it was.
+        Unless ``random_state`` is a number, the generator of the first call is kept.
         """
         if self.store is None or isinstance(random_state, Integral):
             return as_generator(random_state)
@@ -167,8 +158,7 @@ class OpenCheckpoint:
     ) -> list[Done]:
         """Do some work for several parts of a fit in threads; return the results in order.
 
-        If one part fails, or the user interrupts the fit, the others give up after the iteration
-        that they are in: the error would otherwise wait until they are done.
+        If one part fails or the user interrupts the fit, the others end after their iteration.
         """
         with ThreadPoolExecutor(max(1, min(n_threads, len(parts)))) as pool:
             futures = [pool.submit(work, part) for part in parts]
@@ -181,7 +171,7 @@ class OpenCheckpoint:
                     self._given_up.set()
                     pool.shutdown(wait=False, cancel_futures=True)
         errors = [future.exception() for future in futures if not future.cancelled()]
-        # What went wrong, rather than that somebody gave up because of it.
+        # What went wrong, before the errors of those that gave up because of it.
         for error in sorted(filter(None, errors), key=lambda e: isinstance(e, CancelledError)):
             raise error
         return [future.result() for future in futures]
@@ -201,16 +191,14 @@ def open_checkpoint(
 ) -> Iterator[OpenCheckpoint]:
     """Open the checkpoint that a fit of this estimator to this data should use in the block.
 
-    None gives one that keeps nothing, and that of an outer fit is given back as it is.  Class,
-    parameters and data, which is named in messages, must be the same when the fit is called again.
-    When the block succeeds, the checkpoint is removed; when it fails or is interrupted, all that
-    was done is written first.
+    None gives one that keeps nothing; that of an outer fit is returned as it is.  Class, parameters
+    and data, which messages name, must be the same when the fit is called again.  The checkpoint is
+    removed when the block succeeds; all that was done is written when it does not.
     """
     if checkpoint is None or isinstance(checkpoint, OpenCheckpoint):
         yield checkpoint or OpenCheckpoint()
         return
-    if not isinstance(checkpoint, Checkpoint):
-        checkpoint = Checkpoint(checkpoint)
-    store = CheckpointStore(Path(checkpoint.path), float(checkpoint.seconds))
+    given = checkpoint if isinstance(checkpoint, Checkpoint) else Checkpoint(checkpoint)
+    store = CheckpointStore(Path(given.path), float(given.seconds))
     with store.opened(fingerprint(estimator, data)):
         yield OpenCheckpoint(store)

@@ -29,19 +29,14 @@ from marginmf.solvers import NumpyVectors, Paused, Record, Result, State, StopRe
 
 #: The fingerprint of a fit, an unfinished or a finished minimisation, or a random generator.
 Content = dict[str, Any] | Paused | Result | GeneratorState
-
 #: The name under which the fingerprint of the fit is kept.
 FIT = "fit"
-
 #: The largest share of the time that may go into writing.
 LARGEST_SHARE = 0.05
-
 #: Raised when files written before cannot be read any more.
 FORMAT = 3
-
 #: Parameters that do not change the answer.
 WITHOUT_EFFECT = ("n_jobs", "verbose", "callbacks")
-
 NUMPY = NumpyVectors()
 
 
@@ -49,8 +44,7 @@ class CheckpointStore:
     """Keeps what one fit has done, by name.  Any thread may call it.
 
     Contents wait in memory until it is time to write, then all are written in the order in which
-    they came: what a file depends on is there before it.  There are at least ``seconds`` between
-    two writes; 0 writes at once.
+    they came: what a file depends on is there before it.
     """
 
     def __init__(self, folder: Path, seconds: float) -> None:
@@ -105,19 +99,17 @@ class CheckpointStore:
                     write_content(self._path(name), name, *self._unwritten[name])
                     del self._unwritten[name]
             except OSError as error:
-                raise OSError(
-                    error.errno,
+                text = (
                     f"The checkpoint could not be written ({error.strerror or error}), but what "
-                    "was written before is whole. Mend that, and call fit again in the same way",
-                    str(self.folder),
-                ) from error
+                    "was written before is whole. Fix that, and call fit again in the same way"
+                )
+                raise OSError(error.errno, text, str(self.folder)) from error
             ended = time.monotonic()
             pause = max(self.seconds, (ended - began) / LARGEST_SHARE) if self.seconds else 0.0
             self._next_write = ended + pause
 
     def _begin(self, fingerprint: dict[str, Any]) -> None:
-        path = self._path(FIT)
-        others = self._others()
+        path, others = self._path(FIT), self._others()
         if path.exists():
             stored = read_content(path, FIT)
             other = difference(stored, fingerprint) if isinstance(stored, dict) else "something"
@@ -136,9 +128,8 @@ class CheckpointStore:
             self._write()
 
     def _others(self) -> list[str]:
-        """Return the names of the files beside that of the fit, if there are any."""
-        path = self._path(FIT)
-        own = {path, *leftovers(path)}
+        """Return the names of the files beside that of the fit."""
+        own = {self._path(FIT), *leftovers(self._path(FIT))}
         return sorted(other.name for other in self.folder.iterdir() if other not in own)
 
     def _remove(self) -> None:
@@ -161,8 +152,7 @@ class CheckpointStore:
     def _path(self, name: str) -> Path:
         # Names are for people; the code makes them differ where the words do not.
         words = re.sub(r"[^A-Za-z0-9.]+", "-", name)[:60].strip("-.")
-        code = hashlib.sha256(name.encode()).hexdigest()[:8]
-        return self.folder / f"{words}-{code}.safetensors"
+        return self.folder / f"{words}-{hashlib.sha256(name.encode()).hexdigest()[:8]}.safetensors"
 
 
 @contextmanager
@@ -211,8 +201,8 @@ def read_content(path: Path, name: str, vectors: Vectors = NUMPY) -> Content:
         found, numbers, points = header.document, {}, {}
         if found["name"] != name:
             raise ValueError("it belongs elsewhere")
-        for key, array in arrays.items():
-            what, _, key = key.partition(" ")
+        for label, array in arrays.items():
+            what, _, key = label.partition(" ")
             if what == "numbers":
                 numbers[key] = array.tolist()
             else:
@@ -235,17 +225,15 @@ def _take_apart(content: Content) -> tuple[str, Any, dict[str, Any], dict[str, A
         details = {"reason": content.reason.name, "n_evaluations": content.n_evaluations}
         return "result", details, numbers, {"point": content.point}
     state = content.state
+    best = [] if content.best_point is None else [content.best_point]
     groups = {f"own {name}": group for name, group in state.vectors.items()}
-    groups["point"] = [state.point]
-    groups["best point"] = [] if content.best_point is None else [content.best_point]
+    groups |= {"point": [state.point], "best point": best}
     numbers |= {f"own {name}": values for name, values in state.numbers.items()}
     numbers["state"] = [state.value, state.gradient_norm, state.n_evaluations, state.step_share]
-    details = {
-        "groups": {name: len(group) for name, group in groups.items()},
-        "generators": {name: vars(one) for name, one in state.generators.items()},
-    }
+    sizes = {name: len(group) for name, group in groups.items()}
+    generators = {name: vars(one) for name, one in state.generators.items()}
     vectors = {f"{name} {k}": group[k] for name, group in groups.items() for k in range(len(group))}
-    return "run", details, numbers, vectors
+    return "run", {"groups": sizes, "generators": generators}, numbers, vectors
 
 
 def _put_together(
@@ -265,16 +253,12 @@ def _put_together(
     groups = {name: [vectors[f"{name} {k}"] for k in range(size)] for name, size in sizes}
     (point,), best_points = groups.pop("point"), groups.pop("best point")
     value, gradient_norm, n_evaluations, step_share = numbers.pop("state")
-    state = State(
-        point,
-        value,
-        gradient_norm,
-        int(n_evaluations),
-        step_share,
-        vectors={name.removeprefix("own "): group for name, group in groups.items()},
-        numbers={name.removeprefix("own "): values for name, values in numbers.items()},
-        generators={name: GeneratorState(**one) for name, one in details["generators"].items()},
-    )
+    own: dict[str, dict[str, Any]] = {
+        "vectors": {name.removeprefix("own "): group for name, group in groups.items()},
+        "numbers": {name.removeprefix("own "): values for name, values in numbers.items()},
+        "generators": {name: GeneratorState(**one) for name, one in details["generators"].items()},
+    }
+    state = State(point, value, gradient_norm, int(n_evaluations), step_share, **own)
     return Paused(state, history, errors, *best_points)
 
 
@@ -305,8 +289,7 @@ def difference(stored: Mapping[str, Any], now: Mapping[str, Any]) -> str | None:
         return f"another version of marginmf ({stored['version']}, this is {now['version']})"
     if stored["class"] != now["class"]:
         return f"another class ({stored['class']})"
-    found = []
-    before, after = stored["parameters"], now["parameters"]
+    before, after, found = stored["parameters"], now["parameters"], []
     names = [name for name in after if name not in before or before[name] != after[name]]
     if names:
         changes = [f"{n} was {before.get(n)!r:.60} and is {after[n]!r:.60}" for n in names]
@@ -337,10 +320,9 @@ def plain(value: Any) -> Any:
         return _full_name(value)
     described: dict[str, Any] = {"class": _full_name(type(value))}
     if hasattr(value, "get_params"):
-        parameters = value.get_params(deep=False)
-        described["parameters"] = plain(
-            {name: parameters[name] for name in parameters if name not in WITHOUT_EFFECT}
-        )
+        parameters = value.get_params(deep=False).items()
+        effective = {name: one for name, one in parameters if name not in WITHOUT_EFFECT}
+        described["parameters"] = plain(effective)
     elif hasattr(value, "__code__"):  # a function: its name, and what it does
         code = value.__code__
         constants = [item for item in code.co_consts if isinstance(item, int | float | str)]

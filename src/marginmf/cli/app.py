@@ -6,17 +6,13 @@ import typer
 from typer import Option
 
 import marginmf
-from marginmf.cli.commands import SETTINGS, command_group
-from marginmf.cli.datasets import get_datasets, list_datasets, show_dataset, show_path
+from marginmf.cli.commands import SETTINGS, CommandGroup, command_group, show_help
 from marginmf.cli.demo import demo
 from marginmf.cli.doctor import doctor
-from marginmf.cli.errors import CommandGroup
 from marginmf.cli.evaluate import compare, compare_labels, evaluate, evaluate_labels
-from marginmf.cli.fit import fit, fit_labels
-from marginmf.cli.info import info
-from marginmf.cli.predict import predict, predict_labels
-from marginmf.cli.recommend import recommend, similar
-from marginmf.cli.tune import tune
+from marginmf.cli.fit import fit, fit_labels, tune
+from marginmf.cli.info import get_datasets, info, list_datasets, show_dataset, show_path
+from marginmf.cli.predict import predict, predict_labels, recommend, similar
 
 COMMANDS = (demo, fit, predict, recommend, similar, evaluate, compare, tune, info, doctor)
 #: Groups of commands: a line of help and the commands.
@@ -37,16 +33,13 @@ app = typer.Typer(name="marginmf", cls=CommandGroup, invoke_without_command=True
 @app.callback()
 def root(
     context: typer.Context,
-    version: Annotated[
-        bool, Option("--version", help="Print the version and leave.", is_eager=True)
-    ] = False,
+    version: Annotated[bool, Option("--version", help="Print the version.", is_eager=True)] = False,
 ) -> None:
     """Max-margin matrix factorisation of discrete matrices: star ratings and label sets."""
     if version:
         typer.echo(f"marginmf {marginmf.__version__}")
         raise typer.Exit
-    if context.invoked_subcommand is None:
-        typer.echo(context.get_help(), nl=False)
+    show_help(context)
 
 
 for command in COMMANDS:

@@ -1,6 +1,5 @@
 """What ``evaluate`` and ``compare`` share: options, and the tables of a `Comparison`."""
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,25 +12,23 @@ from marginmf.cli import options
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from marginmf.cli.inputs import RatingsInput
     from marginmf.datasets import LabelsTable
     from marginmf.protocols import Comparison, ListRule, SplitProtocol
 
-#: The options that belong to each protocol.
-PROTOCOLS: dict[str, tuple[str, ...]] = {
-    "weak": ("held_out",),
-    "strong": ("train_users", "held_out", "min_ratings"),
-    "holdout": ("test_size",),
-    "kfold": (),
+    #: A comparison, its data and settings for programs, and the same for people.
+    Outcome = tuple[Comparison, dict[str, Any], str]
+
+#: The class of each protocol in `marginmf.protocols`, and the options that belong to it.
+PROTOCOLS: dict[str | None, tuple[str, ...]] = {
+    "weak": ("WeakGeneralisation", "held_out"),
+    "strong": ("StrongGeneralisation", "train_users", "held_out", "min_ratings"),
+    "holdout": ("HoldOut", "test_size"),
+    "kfold": ("KFold",),
 }
-#: More splits than this are not listed one by one.
-MOST_SPLITS = 5
-#: Narrower terminals do without descriptions of the methods.
-WIDE = 96
+#: The most splits that are listed one by one, and the least width that has room for descriptions.
+MOST_SPLITS, WIDE = 5, 96
 #: Before the best of a column in the rows of a comparison: a character that no cell has.
 MARK = "\x1f"
-#: The formats of a table that are text, by the ending of the file.
-TEXTS = (".csv", ".md", ".json")
 
 
 @dataclass(frozen=True)
@@ -48,17 +45,13 @@ class ProtocolOptions:
     ] = None
     splits: Annotated[int, Option(min=1, help="Number of splits.")] = 3
     held_out: Annotated[
-        int, Option(min=1, help="Ratings to hold out of each user (weak, strong).")
+        int, Option(min=1, help="Held-out ratings of each user (weak, strong).")
     ] = 1
-    test_size: Annotated[
-        float, Option(min=0.0, max=1.0, help="The share to hold out (holdout).")
-    ] = 0.2
+    test_size: Annotated[float, Option(min=0.0, max=1.0, help="Share to hold out (holdout).")] = 0.2
     train_users: Annotated[
         float, Option(min=0.0, help="Users to train on, a share or a number (strong).")
     ] = 0.8
-    min_ratings: Annotated[
-        int, Option(min=1, help="Leave out users with fewer ratings (strong).")
-    ] = 20
+    min_ratings: Annotated[int, Option(min=1, help="Skip users with fewer ratings (strong).")] = 20
 
     def resolve(self, lists: bool) -> "ProtocolOptions":
         """Return the same with a protocol: unless one was named, the usual one."""
@@ -67,29 +60,20 @@ class ProtocolOptions:
 
     def make(self, seed: int) -> "SplitProtocol":
         """Return the protocol, with the options that belong to it."""
-        from marginmf.protocols import HoldOut, KFold, StrongGeneralisation, WeakGeneralisation
+        from marginmf import protocols
 
-        common: dict[str, Any] = {"n_splits": self.splits, "random_state": seed}
-        if self.protocol == "holdout":
-            return HoldOut(test_size=self.test_size, **common)
-        if self.protocol == "kfold":
-            if self.splits < 2:
-                raise ValueError("kfold holds each part out once and needs 2 splits or more.")
-            return KFold(**common)
-        if self.protocol == "strong":
-            users = self.train_users
-            return StrongGeneralisation(
-                n_train_users=int(users) if users > 1 else users,
-                held_out=self.held_out,
-                min_ratings=self.min_ratings,
-                **common,
-            )
-        return WeakGeneralisation(held_out=self.held_out, **common)
+        if self.protocol == "kfold" and self.splits < 2:
+            raise ValueError("kfold holds each part out once and needs 2 splits or more.")
+        own = self._own()
+        if "train_users" in own:
+            users = own.pop("train_users")
+            own["n_train_users"] = int(users) if users > 1 else users
+        kind = getattr(protocols, PROTOCOLS[self.protocol][0])
+        return kind(n_splits=self.splits, random_state=seed, **own)
 
     def summary(self) -> dict[str, Any]:
         """Return the protocol's name and the options that belong to it."""
-        own = {option: getattr(self, option) for option in PROTOCOLS[self.protocol or "weak"]}
-        return {"name": self.protocol, "splits": self.splits, **own}
+        return {"name": self.protocol, "splits": self.splits, **self._own()}
 
     def describe(self) -> str:
         """Return the same in words.
@@ -97,19 +81,19 @@ class ProtocolOptions:
         >>> ProtocolOptions("holdout", splits=1).describe()
         'holdout (test-size 0.2), 1 split'
         """
-        own = dict(list(self.summary().items())[2:])
-        listed = ", ".join(f"{key.replace('_', '-')} {value:g}" for key, value in own.items())
+        own = ", ".join(f"{key.replace('_', '-')} {value:g}" for key, value in self._own().items())
         splits = f"{self.splits} split{'s' if self.splits != 1 else ''}"
-        return f"{self.protocol}{f' ({listed})' if listed else ''}, {splits}"
+        return f"{self.protocol}{f' ({own})' if own else ''}, {splits}"
+
+    def _own(self) -> dict[str, Any]:
+        return {option: getattr(self, option) for option in PROTOCOLS[self.protocol][1:]}
 
 
 @dataclass(frozen=True)
 class ListOptions:
     """Whether lists are judged in place of predicted ratings, and by which rule."""
 
-    lists: Annotated[
-        bool, Option("--lists", help="Judge lists of items, not predicted ratings.")
-    ] = False
+    lists: Annotated[bool, Option("--lists", help="Judge lists of items, not ratings.")] = False
     k: Annotated[
         int | None, Option("--k", min=1, help="The length of the lists.", show_default="10")
     ] = None
@@ -131,7 +115,13 @@ class ListOptions:
 
     def make(self) -> "ListRule | None":
         """Return the rule that lists are judged by; None where ratings are."""
-        level = None if self.level is None else parse_level(self.level)
+        from marginmf.cli.estimators import parse_number
+
+        level: Any = None if self.level is None else self.level.strip()
+        if level not in (None, "any"):
+            level = parse_number(level)
+            if level is None:
+                raise ValueError(f"--level {self.level} is not a rating: give a number, or any.")
         rule = options.given(k=self.k, level=level, by=self.by)
         if self.positive_only:
             if "level" in rule:
@@ -154,10 +144,9 @@ class ListOptions:
         """
         if not self.lists:
             return ""
-        relevant = {None: "above the mean", "any": "if rated"}
-        level = relevant.get(self.level, f"from {self.level}")
-        level = "if there" if self.positive_only else level
-        by = "" if self.by is None else f", by {self.by}"
+        words = {None: "above the mean", "any": "if rated"}
+        level = "if there" if self.positive_only else words.get(self.level, f"from {self.level}")
+        by = f", by {self.by}" if self.by else ""
         return f"; lists of {self.k or 10}{by}, relevant {level}"
 
 
@@ -181,16 +170,11 @@ class FoldOptions:
 
         if self.split:
             if table.train_idx is None or table.test_idx is None:
-                raise ValueError(
-                    f"{table.name} does not say which rows to train and to test on; leave --split "
-                    "out."
-                )
+                raise ValueError(f"{table.name} has no training and test rows: leave --split out.")
             return [(table.train_idx, table.test_idx)]
         if self.cv > table.n_samples:
-            raise ValueError(
-                f"{table.name} has {table.n_samples} rows, too few for {self.cv} folds; give fewer "
-                "with --cv."
-            )
+            few = f"{table.name} has {table.n_samples} rows, too few for {self.cv} folds"
+            raise ValueError(f"{few}; give fewer with --cv.")
         if self.stratified:
             return IterativeStratifiedKFold(self.cv, seed)
         return KFold(self.cv, shuffle=True, random_state=seed)
@@ -219,11 +203,12 @@ def compare_ratings(
     model: options.ModelOptions,
     data: options.DataOptions,
     console: options.ConsoleOptions,
-) -> "tuple[RatingsInput, Comparison]":
+) -> "Outcome":
     """Read ratings, or who has what alone, and compare methods on them."""
     from marginmf import protocols
     from marginmf.cli import estimators, inputs
 
+    protocol = protocol.resolve(lists.lists)
     rule, splitter = lists.make(), protocol.make(model.seed)
     models = estimators.make_models(names, model, lists=lists.lists)
     if lists.positive_only:
@@ -241,10 +226,10 @@ def compare_ratings(
             rule.threshold(ratings)  # so that a fault is found before the fits
     except ValueError as error:
         raise ValueError(str(error).replace("level=", "--level ")) from None
-    progress, features = console.progress, source.features
-    return source, protocols.compare(
-        source.table, models, splitter, lists=rule, progress=progress, **features
-    )
+    table, progress, features = source.table, console.progress, source.features
+    found = protocols.compare(table, models, splitter, lists=rule, progress=progress, **features)
+    about = {"data": source.summary(), "protocol": protocol.summary(), "seed": model.seed}
+    return found, about, f"{source.lines()}\nProtocol {protocol.describe()}{lists.describe()}."
 
 
 def compare_label_sets(
@@ -254,7 +239,7 @@ def compare_label_sets(
     decision: options.DecisionOptions,
     data: options.LabelDataOptions,
     console: options.ConsoleOptions,
-) -> "tuple[LabelsTable, Comparison]":
+) -> "Outcome":
     """Read label sets and compare methods on them."""
     from marginmf import protocols
     from marginmf.cli import estimators, inputs
@@ -263,7 +248,15 @@ def compare_label_sets(
     table = inputs.read_label_table(data, console.progress)
     models = estimators.scale_features(models, model, table)
     splitter = folds.make(table, model.seed)
-    return table, protocols.compare_labels(table, models, splitter, progress=console.progress)
+    found = protocols.compare_labels(table, models, splitter, progress=console.progress)
+    about = {
+        "data": inputs.summarise_labels(table),
+        "folds": folds.summary(),
+        "decision": decision.parameters(),
+        "seed": model.seed,
+    }
+    held_out = f"Held out: {folds.describe()}. Decision: {decision.describe()}."
+    return found, about, f"{inputs.describe_labels(table)}\n{held_out}"
 
 
 def show_method(console: "Console", found: "Comparison", name: str) -> None:
@@ -300,71 +293,54 @@ def show_comparison(
 
     from marginmf.cli.output import mark_best, new_table
 
+    def width(rows: list[list[str]]) -> int:  # three blanks between columns, one at each end
+        return sum(max(map(len, column)) + 3 for column in zip(*rows, strict=True)) - 1
+
     shown = list(found.metrics)
     # Recall says more of lists than precision; of other metrics, the first matter most.
-    while len(shown) > 2 and _table_width(found.rows(shown)) > console.width:
+    while len(shown) > 2 and width(found.rows(shown)) > console.width:
         shown.remove("precision" if "precision" in shown else shown[-2])
     headings, *rows = found.rows(shown, (MARK, ""))
-    if descriptions and console.width < WIDE:
-        descriptions = None
-    described = ["what it is"] if descriptions else []
-    table = new_table("method", *described, *headings[1:], numbers=len(headings) - 1)
+    described = descriptions if descriptions and console.width >= WIDE else {}
+    first = ["method", "what it is"] if described else ["method"]
+    table = new_table(*first, *headings[1:], numbers=len(headings) - 1)
     for name, *cells in rows:
         marked = (mark_best(console, cell.removeprefix(MARK), MARK in cell) for cell in cells)
-        words = [Text(descriptions[name], "dim")] if descriptions else []
+        words = [Text(described[name], "dim")] if described else []
         table.add_row(name, *words, *marked)
     console.print(table)
     if "p" in headings:
         console.print(f"p is that of the difference from the best {headings[1]}.")
 
 
-def check_table(out: Path | None) -> None:
-    """Raise an error if a table cannot be written to a path: better now than after the work."""
-    from marginmf.cli.output import PICTURES, check_destination, check_picture
+def check_table(out: Path | None, *read: str | Path | None) -> None:
+    """Raise an error if a table cannot be written to a path, before the work, or if it is read."""
+    from marginmf.cli.output import PICTURES, check_destination, check_picture, refuse_same
 
+    refuse_same(out, *read)
     if out is not None:
-        check_destination(out, "table", formats=(*TEXTS, *PICTURES))
+        check_destination(out, "table", formats=(".csv", ".md", ".json", *PICTURES))
         check_picture(out if out.suffix.lower() in PICTURES else None)
 
 
 def write_table(found: "Comparison", result: dict[str, Any], out: Path) -> None:
     """Write a comparison in the format of the ending: text, the result as JSON, or a picture."""
     from marginmf import plots
-    from marginmf.cli.output import save_figure, to_json, write_text
+    from marginmf._utils.files import atomic_write
+    from marginmf.cli.output import save_figure, to_json
 
+    texts = {
+        ".csv": found.to_csv,
+        ".md": found.to_markdown,
+        ".json": lambda: to_json(result, "utf-8") + "\n",
+    }
     ending = out.suffix.lower()
-    if ending == ".csv":
-        write_text(out, found.to_csv())
-    elif ending == ".md":
-        write_text(out, found.to_markdown())
-    elif ending == ".json":
-        write_text(out, to_json(result, "utf-8") + "\n")
-    else:
-        # NMAE is MAE in another unit, and coverage is neither better nor worse.
-        drawn = [name for name in found.metrics if name not in ("nmae", "coverage")]
-        values = {
-            method: {name: own[name] for name in drawn} for method, own in found.values.items()
-        }
-        save_figure(plots.error_bars(values), out)
-
-
-def _table_width(rows: list[list[str]]) -> int:
-    """Return how wide a table is printed: three blanks between columns, one at each end."""
-    return sum(max(map(len, column)) + 3 for column in zip(*rows, strict=True)) - 1
-
-
-def parse_level(text: str) -> float | str:
-    """Read a level: ``any`` or a number.
-
-    >>> parse_level("any"), parse_level("3.5")
-    ('any', 3.5)
-    """
-    if text.strip() == "any":
-        return "any"
-    try:
-        level = float(text)
-    except ValueError:
-        level = math.nan
-    if not math.isfinite(level):
-        raise ValueError(f"--level {text} is not a rating: give a number, or any.")
-    return level
+    if ending in texts:
+        with atomic_write(out) as file:
+            file.write(texts[ending]().encode())
+        return
+    # NMAE is MAE in another unit, and coverage is neither better nor worse.
+    drawn = [name for name in found.metrics if name not in ("nmae", "coverage")]
+    measured = found.values.items()
+    values = {method: {name: own[name] for name in drawn} for method, own in measured}
+    save_figure(plots.error_bars(values), out)

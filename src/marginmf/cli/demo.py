@@ -37,11 +37,9 @@ N_SHOWN, MOST_STARS = 5, 6
 @command("marginmf demo ratings.csv --seed 1")
 def demo(
     *,
-    file: Annotated[
-        str | None, Argument(metavar="FILE", help="Your own ratings, one a line.")
-    ] = None,
+    file: Annotated[str | None, Argument(metavar="FILE", help="Your ratings, one a line.")] = None,
     seed: Annotated[int, Option(min=0, help="Seed of the split and the fits.")] = 0,
-    picture: Annotated[Path, Option(help="Where to draw: a .png, .svg or .pdf file.")] = Path(
+    picture: Annotated[Path, Option(help="Where to draw: .png, .svg or .pdf.")] = Path(
         "marginmf-demo.png"
     ),
     threads: Threads = None,
@@ -57,6 +55,7 @@ def demo(
     from rich.text import Text
 
     from marginmf.cli import comparisons, inputs, output
+    from marginmf.progress import show_bar
     from marginmf.protocols import Comparison, HoldOut, split_ratings
     from marginmf.ratings import Ratings
 
@@ -72,7 +71,8 @@ def demo(
     Ratings.of(source.table.pairs, source.table.ratings)  # a fault is found before the fits
     split = next(split_ratings(source.table, HoldOut(n_splits=1, random_state=seed)))
     models = demo_methods(split.train, seed, threads or -1, console.progress)
-    with console.notes.status("Compiling the kernels, which takes long only the first time"):
+    label = "Compiling the kernels, which takes long only the first time"
+    with show_bar(label, visible=console.progress):
         for model in models.values():
             split.warm_up(model)
     trials = {name: split.evaluate(model) for name, model in models.items()}
@@ -86,7 +86,7 @@ def demo(
     console.out.print(Text.assemble((source.title, "bold"), f": {source.counts()}; {held_out}"))
     comparisons.show_comparison(console.out, found, DESCRIPTIONS)
     _show_example(console, example, split.train.levels)
-    drawn: Path | None = picture
+    drawn: str | None = str(picture)
     try:
         _draw(trials, split.test_ratings, picture)
     except ImportError as error:
@@ -94,19 +94,10 @@ def demo(
         console.note(f"There is no picture. {error}")
     seconds = time.perf_counter() - started
     counts = {"seed": seed, "n_train": len(split.train), "n_test": len(split.test_ratings)}
-    console.print_json(
-        {
-            "data": source.summary(),
-            "split": counts,
-            "methods": scores,
-            "best": best,
-            "example": example,
-            "picture": None if drawn is None else str(drawn),
-            "seconds": seconds,
-        }
-    )
+    result = {"data": source.summary(), "split": counts, "methods": scores, "best": best}
+    console.print_json({**result, "example": example, "picture": drawn, "seconds": seconds})
     look = f"Look at {best}, the best by mean absolute error ({found.mean(best):.4f})"
-    also = "" if drawn is None else f", and at {drawn}"
+    also = f", and at {drawn}" if drawn else ""
     console.print(f"{look}{also}; all took {seconds:.1f} seconds.")
 
 
@@ -135,11 +126,8 @@ def _show_example(console: ConsoleOptions, example: dict[str, Any], levels: "Flo
 
     out = console.out
     plain = out.options.ascii_only
-    out.print(
-        Text.assemble(
-            "Held-out ratings of ", (f"user {example['user']}", "bold"), ", and what HMF predicts:"
-        )
-    )
+    user = (f"user {example['user']}", "bold")
+    out.print(Text.assemble("Held-out ratings of ", user, ", and what HMF predicts:"))
     grid = new_table("item", "true", "predicted")
     grid.columns[0].max_width = 48
     grid.columns[0].no_wrap = True
@@ -182,14 +170,11 @@ def pick_example(
     shown = own[spread(split.test_ratings[own], popularity)]
     rows, titles = split.test_rows[shown], table.titles or {}
     columns = table.items[rows], table.ratings[rows], predicted[shown]
-    found = zip(*(one.tolist() for one in columns), strict=True)
-    return {
-        "user": table.users[rows[:1]].tolist()[0],
-        "ratings": [
-            {"item": item, "title": titles.get(item), "true": true, "predicted": guess}
-            for item, true, guess in found
-        ],
-    }
+    ratings = [
+        {"item": item, "title": titles.get(item), "true": true, "predicted": guess}
+        for item, true, guess in zip(*(one.tolist() for one in columns), strict=True)
+    ]
+    return {"user": table.users[rows[:1]].tolist()[0], "ratings": ratings}
 
 
 def most_varied(users: "IntArray", ratings: "Float64Array", n_users: int) -> int:
@@ -216,8 +201,7 @@ def spread(ratings: "Float64Array", popularity: "IntArray") -> "IntArray":
         chosen = chosen[np.linspace(0, len(chosen) - 1, N_SHOWN).round().astype(int)]
     others = by_popularity[~np.isin(by_popularity, chosen)]
     chosen = np.concatenate((chosen, others))[:N_SHOWN]
-    highest_first: IntArray = chosen[np.lexsort((-popularity[chosen], -ratings[chosen]))]
-    return highest_first
+    return chosen[np.lexsort((-popularity[chosen], -ratings[chosen]))]
 
 
 def _draw(trials: Mapping[str, Any], true: "Float64Array", path: Path) -> None:
@@ -228,10 +212,8 @@ def _draw(trials: Mapping[str, Any], true: "Float64Array", path: Path) -> None:
 
     figure = new_figure(11, 4.5)
     left, right = figure.subplots(1, 2)
-    plots.training_curves(
-        {name: trials[name].model for name in DRAWN}, left, title="How the fits went"
-    )
-    hmf = trials["HMF"]
+    models, hmf = {name: trials[name].model for name in DRAWN}, trials["HMF"]
+    plots.training_curves(models, left, title="How the fits went")
     title = "What HMF predicts for held-out ratings"
     plots.level_confusion(true, hmf.predicted, hmf.model.levels_, right, title=title)
     save_figure(figure, path)

@@ -19,8 +19,7 @@ from typing import Any, Literal
 import typer
 
 import marginmf
-from marginmf.cli.commands import command
-from marginmf.cli.errors import describe_error
+from marginmf.cli.commands import command, describe_error
 from marginmf.cli.options import ConsoleOptions
 
 Verdict = Literal["ok", "note", "wrong"]
@@ -44,12 +43,13 @@ def doctor(console: ConsoleOptions) -> None:
     from rich.text import Text
 
     from marginmf.cli.output import new_table
+    from marginmf.progress import show_bar
 
-    with console.notes.status("Checking, and compiling the kernels if that is the first time"):
+    label = "Checking, and compiling the kernels if that is the first time"
+    with show_bar(label, visible=console.progress):
         found = list(run_checks())
     wrong = [one.name for one in found if one.verdict == "wrong"]
-    checks = {one.name: asdict(one) for one in found}
-    console.print_json({"healthy": not wrong, "checks": checks})
+    console.print_json({"healthy": not wrong, "checks": {one.name: asdict(one) for one in found}})
     table = new_table("check", "", "found")
     for one in found:
         text = f"{one.found}. To fix it: {one.advice}." if one.advice else one.found
@@ -79,31 +79,23 @@ class Requirement:
     least: str | None = None
     extra: str | None = None
 
-    @property
-    def install(self) -> str:
-        """What to give to pip: the extra, or the distribution itself."""
-        if self.extra:
-            return f"marginmf[{self.extra}]"
-        return f"{self.name}>={self.least}" if self.least else self.name
-
 
 def run_checks() -> Iterator[Check]:
     """Run every check, one after the other; a check that fails is itself a finding."""
-    yield _run("Python", _python)
-    for one in requirements():
-        yield _run(one.name, partial(_dependency, one))
-    yield _run("cores", _cores)
-    yield _run("Numba cache", _numba_cache)
-    yield _run("data folder", _data_folder)
-    yield _run("GPU", _gpu)
-    yield _run("self-test", _self_test)
-
-
-def _run(name: str, check: Callable[[], Answer]) -> Check:
-    try:
-        return Check(name, *check())
-    except Exception as error:  # whatever is broken here is what the doctor is asked about
-        return Check(name, "wrong", f"{type(error).__name__}: {describe_error(error)}")
+    checks: dict[str, Callable[[], Answer]] = {
+        "Python": _python,
+        **{one.name: partial(_dependency, one) for one in requirements()},
+        "cores": _cores,
+        "Numba cache": _numba_cache,
+        "data folder": _data_folder,
+        "GPU": _gpu,
+        "self-test": _self_test,
+    }
+    for name, check in checks.items():
+        try:
+            yield Check(name, *check())
+        except Exception as error:  # whatever is broken here is what the doctor is asked about
+            yield Check(name, "wrong", f"{type(error).__name__}: {describe_error(error)}")
 
 
 def _python() -> Answer:
@@ -112,13 +104,14 @@ def _python() -> Answer:
 
 
 def _dependency(wanted: Requirement) -> Answer:
-    fix = f"pip install '{wanted.install}'"
-    missing: Verdict = "note" if wanted.extra else "wrong"
+    name = f"{wanted.name}>={wanted.least}" if wanted.least else wanted.name
+    fix = f"pip install '{f'marginmf[{wanted.extra}]' if wanted.extra else name}'"
     try:
         version = metadata.version(wanted.name)
     except metadata.PackageNotFoundError:
-        why = f"not installed; it is in the extra {wanted.extra!r}" if wanted.extra else "missing"
-        return missing, why, fix
+        if wanted.extra:
+            return "note", f"not installed; it is in the extra {wanted.extra!r}", fix
+        return "wrong", "missing", fix
     if is_too_old(version, wanted.least):
         return "wrong", f"{version}, older than {wanted.least}", fix
     return "ok", version, ""
@@ -149,8 +142,7 @@ def _data_folder() -> Answer:
 
     folder = cache.cache_folder()
     kept = [name for name in dataset_names() if cache.cached_path(dataset_info(name)).exists()]
-    found = f"{folder} holds {', '.join(kept) or 'no dataset yet'}"
-    variable = cache.DATA_FOLDER
+    found, variable = f"{folder} holds {', '.join(kept) or 'no dataset yet'}", cache.DATA_FOLDER
     named = os.environ.get(variable)
     if named and not Path(named).is_dir():
         advice = f"correct or remove the environment variable {variable}"
@@ -165,12 +157,12 @@ def _gpu() -> Answer:
             return "ok", f"{torch.cuda.get_device_name(0)}, through torch {torch.__version__}", ""
     program = shutil.which("nvidia-smi")
     if program is None:
-        return "note", "none found; the processor does the work", ""
+        return "note", "none found; the CPU does the work", ""
     command = [program, "--query-gpu=name", "--format=csv,noheader"]
     listed = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
     names = listed.stdout.strip().replace("\n", ", ")
     if listed.returncode or not names:
-        return "note", "none that answers; the processor does the work", ""
+        return "note", "none that answers; the CPU does the work", ""
     return "note", f"{names}, but torch does not see it", ""
 
 
@@ -192,12 +184,9 @@ def _self_test() -> Answer:
     ours, theirs = (model.decision_function(data.pairs) for model in (compiled, oracle))
     apart = float(np.abs(ours - theirs).max())
     if not apart < 1e-6:
-        return (
-            "wrong",
-            f"compiled kernels and their NumPy reference differ by {apart:.2g}",
-            f"remove the Numba cache and try again ({sys.executable} -m pip install --upgrade "
-            "numba if that does not help)",
-        )
+        upgrade = f"{sys.executable} -m pip install --upgrade numba"
+        advice = f"remove the Numba cache and try again ({upgrade} if that does not help)"
+        return "wrong", f"compiled kernels and their NumPy reference differ by {apart:.2g}", advice
     accuracy = float((compiled.predict(data.pairs) == data.ratings).mean())
     return "ok", f"compiled kernels agree with NumPy; {accuracy:.0%} of ratings recovered", ""
 
@@ -226,23 +215,18 @@ def is_too_old(version: str, least: str | None) -> bool:
     >>> is_too_old("1.9.0", "1.26"), is_too_old("2.0rc1", "1.26"), is_too_old("4.0.0", "4")
     (True, False, False)
     """
-    lowest = _version_numbers(least or "")
-    return _version_numbers(version) + [0] * len(lowest) < lowest
-
-
-def _version_numbers(version: str) -> list[int]:
-    match = re.match(r"\d+(\.\d+)*", version)
-    return [int(part) for part in match[0].split(".")] if match else []
+    starts = (re.match(r"\d+(\.\d+)*", text) for text in (version, least or ""))
+    found, lowest = ([int(n) for n in one[0].split(".")] if one else [] for one in starts)
+    return found + [0] * len(lowest) < lowest
 
 
 def _requirement_lines() -> Iterator[str]:
     """Yield requirements as they are written: beside the sources, else as installed."""
     beside = Path(marginmf.__file__).parents[2] / "pyproject.toml"
-    if beside.is_file():
-        project = tomllib.loads(beside.read_text())["project"]
-        if project.get("name") == "marginmf":
-            yield from project["dependencies"]
-            for extra, lines in project.get("optional-dependencies", {}).items():
-                yield from (f'{line}; extra == "{extra}"' for line in lines)
-            return
-    yield from metadata.requires("marginmf") or ()
+    project = tomllib.loads(beside.read_text())["project"] if beside.is_file() else {}
+    if project.get("name") != "marginmf":
+        yield from metadata.requires("marginmf") or ()
+        return
+    yield from project["dependencies"]
+    for extra, lines in project.get("optional-dependencies", {}).items():
+        yield from (f'{line}; extra == "{extra}"' for line in lines)

@@ -1,7 +1,8 @@
 """Estimators on the command line: made from names and options, or loaded from files."""
 
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -25,22 +26,20 @@ HIDDEN = {"callbacks", "verbose"}
 
 
 def make_models(
-    names: Iterable[str], options: ModelOptions, progress: bool = False, lists: bool = False
+    names: Sequence[str], options: ModelOptions, progress: bool = False, lists: bool = False
 ) -> dict[str, Any]:
     """Return ratings methods by name, ready to be fitted; each gets the options that it has.
 
     With ``lists``, they may be methods that make lists and predict no ratings.
     """
-    names = list(names)
     for name in names:
         if name in POSITIVE and not lists:
             raise ValueError(f"{name} makes lists and predicts no ratings: add --lists.")
     values = {option: getattr(options, option) for option in PARAMETERS}
     if options.reg is not None:
         values["reg"] = parse_reg(options.reg)
-    always = {**_common(options), "verbose": int(progress)}
     known = {**METHODS, **POSITIVE} if lists else METHODS
-    return _make(names, known, values, options.settings or (), always)
+    return _make(names, known, values, options, {"verbose": int(progress)})
 
 
 def make_model(
@@ -72,15 +71,14 @@ def make_label_models(
     """Return label methods by name; see `scale_features`."""
     from marginmf.labels import METHODS
 
-    settings = options.settings or ()
-    for written in settings:
+    for written in options.settings or ():
         _, parameter, _ = parse_setting(written)
         if parameter in LABEL_OPTIONS:
             raise ValueError(
                 f"--set {written}: {parameter} is the same for all methods; set it with "
                 f"{LABEL_OPTIONS[parameter]}."
             )
-    return _make(names, METHODS, {}, settings, {**_common(options), **decision.parameters()})
+    return _make(names, METHODS, {}, options, decision.parameters())
 
 
 def scale_features(
@@ -119,18 +117,20 @@ def load_model(path: Path, wanted: Literal["ratings", "lists", "labels"]) -> Any
     kind = kinds.get(type(about.counts), "ratings")
     if kind == wanted or (kind, wanted) == ("ratings", "lists"):
         return marginmf.load(path)
-    holds = f"{path} holds a {about.class_name}, which predicts"
-    if kind == "labels":
-        raise ValueError(f"{holds} labels and not ratings; see marginmf labels --help.")
-    if kind == "ratings":
-        raise ValueError(
-            f"{holds} ratings and not labels; see marginmf predict --help and marginmf recommend "
-            "--help."
-        )
-    raise ValueError(
-        f"{path} holds a model of who has what ({about.class_name}), which makes lists and "
-        f"predicts no {wanted}; see marginmf recommend --help."
-    )
+    answers = {
+        "labels": "predicts labels and not ratings; see marginmf labels --help",
+        "ratings": "predicts ratings and not labels; see marginmf predict --help",
+        "lists": f"makes lists and predicts no {wanted}; see marginmf recommend --help",
+    }
+    raise ValueError(f"{path} holds a {about.class_name}, which {answers[kind]}.")
+
+
+def parse_number(text: str) -> float | None:
+    """Read a finite number; None if it is none."""
+    try:
+        return float(text) if math.isfinite(float(text)) else None
+    except ValueError:
+        return None
 
 
 def parse_reg(text: str) -> Any:
@@ -141,18 +141,13 @@ def parse_reg(text: str) -> Any:
     """
     if text.strip() == "auto":
         return "auto"
-    numbers = []
-    for part in text.split(","):
-        try:
-            number = float(part)
-        except ValueError:
-            number = -1.0
-        if not 0 <= number < float("inf"):
+    numbers = [parse_number(part) for part in text.split(",")]
+    for part, number in zip(text.split(","), numbers, strict=True):
+        if number is None or number < 0:
             raise ValueError(
                 f"--reg {text}: {part.strip()!r} is not a number >= 0. Give auto, one number, "
                 "or several with commas between them, such as 6,10,17,14."
             )
-        numbers.append(number)
     return numbers[0] if len(numbers) == 1 else numbers
 
 
@@ -193,21 +188,17 @@ def parameters_of(models: Iterable[Any]) -> list[str]:
     return sorted({key for model in models for key in model.get_params(deep=False)} - HIDDEN)
 
 
-def _common(options: ModelOptions | LabelModelOptions) -> dict[str, Any]:
-    return {"random_state": options.seed, "n_jobs": options.threads or -1}
-
-
 def _make(
     names: Iterable[str],
     known: Mapping[str, type[Any]],
-    options: Mapping[str, Any],
-    settings: Sequence[str],
-    always: Mapping[str, Any],
+    values: Mapping[str, Any],
+    options: ModelOptions | LabelModelOptions,
+    common: Mapping[str, Any],
 ) -> dict[str, Any]:
     """Return methods by name, with the parameters that were given.
 
-    Options and settings (``--set``) must belong to one of the methods at least; what is set
-    always, unless a setting names it, goes to all that have such a parameter.
+    The values of options and settings (``--set``) must belong to one of the methods at least; what
+    is common, unless a setting names it, goes to all that have such a parameter.
     """
     models: dict[str, Any] = {}
     for name in names:
@@ -219,34 +210,31 @@ def _make(
                 f"{suggestion(name, known)}"
             )
         models[name] = known[name]()
-    for option, value in options.items():
+    for option, value in values.items():
         if value is not None:
-            shown = f"--{option.replace('_', '-')}"
-            _set(models, models, PARAMETERS[option], value, shown)
-    written = [parse_setting(text) for text in settings]
+            _set(models, PARAMETERS[option], value, f"--{option.replace('_', '-')}")
+    written = [parse_setting(text) for text in options.settings or ()]
     for one, parameter, value in written:
         if one is not None and one not in models:
             raise ValueError(
                 f"--set {one}.{parameter}: {one} is not one of the models here, which are "
                 f"{', '.join(models)}."
             )
-        _set(models, models if one is None else [one], parameter, value, f"--set {parameter}")
+        _set({one: models[one]} if one else models, parameter, value, f"--set {parameter}")
+    always = {"random_state": options.seed, "n_jobs": options.threads or -1, **common}
     left = always.keys() - {parameter for _, parameter, _ in written}
     for model in models.values():
-        has = model.get_params(deep=False)
-        model.set_params(**{key: always[key] for key in left if key in has})
+        model.set_params(**{key: always[key] for key in left & model.get_params(deep=False).keys()})
     return models
 
 
-def _set(
-    models: dict[str, Any], names: Collection[str], parameter: str, value: Any, option: str
-) -> None:
+def _set(models: Mapping[str, Any], parameter: str, value: Any, option: str) -> None:
     """Set a parameter in those of the models that have it; one at least must."""
-    having = [name for name in names if parameter in models[name].get_params(deep=False)]
+    having = [one for one in models.values() if parameter in one.get_params(deep=False)]
     if not having:
         raise ValueError(
-            f"{option}: {' and '.join(names)} {'has' if len(names) == 1 else 'have'} no parameter "
-            f"{parameter!r}; there are {', '.join(parameters_of(models[name] for name in names))}."
+            f"{option}: {' and '.join(models)} {'has' if len(models) == 1 else 'have'} no "
+            f"parameter {parameter!r}; there are {', '.join(parameters_of(models.values()))}."
         )
-    for name in having:
-        models[name].set_params(**{parameter: value})
+    for model in having:
+        model.set_params(**{parameter: value})

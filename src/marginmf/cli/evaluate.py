@@ -32,21 +32,8 @@ def evaluate(
     the standard deviation is that of a sample. With --lists, the lists that the method recommends
     are judged: do they have the held-out items that users like?
     """
-    protocol = protocol.resolve(lists.lists)
-    source, found = comparisons.compare_ratings([name], lists, protocol, model, data, console)
-    result = {
-        "data": source.summary(),
-        "model": name,
-        "protocol": protocol.summary(),
-        "seed": model.seed,
-        "metrics": found.summary(name),
-    }
-    if found.rule is not None:
-        result |= {"lists": asdict(found.rule), "n_users": len(found.user_values(name))}
-    console.print_json(result)
-    console.print(source.lines())
-    console.print(f"Protocol {protocol.describe()}{lists.describe()}.")
-    comparisons.show_method(console.out, found, name)
+    outcome = comparisons.compare_ratings([name], lists, protocol, model, data, console)
+    _report_method(name, *outcome, console)
 
 
 @command("marginmf labels evaluate songs.csv --labels 2 --model plst --cv 3", name="evaluate")
@@ -64,22 +51,8 @@ def evaluate_labels(
     Prints the mean and the standard deviation of every metric over the folds. Lower is better for
     Hamming loss and coverage, higher for all others; accuracy is the mean Jaccard index.
     """
-    from marginmf.cli import inputs
-
-    table, found = comparisons.compare_label_sets([name], folds, model, decision, data, console)
-    console.print_json(
-        {
-            "data": inputs.summarise_labels(table),
-            "model": name,
-            "folds": folds.summary(),
-            "decision": decision.parameters(),
-            "seed": model.seed,
-            "metrics": found.summary(name),
-        }
-    )
-    console.print(inputs.describe_labels(table))
-    console.print(f"Held out: {folds.describe()}. Decision: {decision.describe()}.")
-    comparisons.show_method(console.out, found, name)
+    outcome = comparisons.compare_label_sets([name], folds, model, decision, data, console)
+    _report_method(name, *outcome, console)
 
 
 @command("marginmf compare ratings.csv --models mmmf,als,bias --out table.md")
@@ -89,7 +62,7 @@ def compare(
         str | None,
         Option(
             "--models",
-            metavar="NAME,NAME,...",
+            metavar="NAME,...",
             help=f"Some of {', '.join(options.METHODS)}; with --lists, of "
             f"{', '.join(options.POSITIVE)} too.  By default {RATED}, or {LISTED}.",
         ),
@@ -108,18 +81,14 @@ def compare(
     With --lists, the lists that the methods recommend are judged: every cell is a mean over users
     and its 95 % interval.
     """
-    from marginmf.cli import estimators, output
+    from marginmf.cli.estimators import parse_model_names
 
-    output.refuse_same(out, data.file, *data.feature_files.values())
-    comparisons.check_table(out)
-    protocol = protocol.resolve(lists.lists)
+    comparisons.check_table(out, data.file, *data.feature_files.values())
     usual = LISTED if lists.lists else RATED
     usual = ",".join(options.POSITIVE) if lists.positive_only else usual
-    chosen = estimators.parse_model_names(usual if names is None else names, "hmf,als")
-    source, found = comparisons.compare_ratings(chosen, lists, protocol, model, data, console)
-    about = {"data": source.summary(), "protocol": protocol.summary(), "seed": model.seed}
-    heading = f"{source.lines()}\nProtocol {protocol.describe()}{lists.describe()}."
-    _report(found, about, heading, out, console)
+    chosen = parse_model_names(usual if names is None else names, "hmf,als")
+    outcome = comparisons.compare_ratings(chosen, lists, protocol, model, data, console)
+    _report_comparison(out, *outcome, console)
 
 
 @command("marginmf labels compare songs.csv --labels 2 --models plst,mlknn", name="compare")
@@ -127,9 +96,7 @@ def compare_labels(
     *,
     names: Annotated[
         str,
-        Option(
-            "--models", metavar="NAME,NAME,...", help=f"Some of {', '.join(options.LABEL_METHODS)}."
-        ),
+        Option("--models", metavar="NAME,...", help=f"Some of {', '.join(options.LABEL_METHODS)}."),
     ] = "grople,mlchmf,binary-relevance,ridge-embedding",
     out: options.TableOut = None,
     folds: comparisons.FoldOptions,
@@ -143,27 +110,35 @@ def compare_labels(
     Every cell is a mean and, after ±, the standard deviation over the folds; the best of each
     column is marked, and p is that of the difference from the best. Seconds are those of a fit.
     """
-    from marginmf.cli import estimators, inputs, output
+    from marginmf.cli.estimators import parse_model_names
 
-    comparisons.check_table(out)
-    output.refuse_same(out, data.file, data.xml)
-    chosen = estimators.parse_model_names(names, "grople,mlknn")
-    table, found = comparisons.compare_label_sets(chosen, folds, model, decision, data, console)
-    about = {
-        "data": inputs.summarise_labels(table),
-        "folds": folds.summary(),
-        "decision": decision.parameters(),
-        "seed": model.seed,
-    }
-    held_out = f"Held out: {folds.describe()}. Decision: {decision.describe()}."
-    _report(found, about, f"{inputs.describe_labels(table)}\n{held_out}", out, console)
+    comparisons.check_table(out, data.file, data.xml)
+    chosen = parse_model_names(names, "grople,mlknn")
+    outcome = comparisons.compare_label_sets(chosen, folds, model, decision, data, console)
+    _report_comparison(out, *outcome, console)
 
 
-def _report(
+def _report_method(
+    name: str,
     found: "Comparison",
     about: dict[str, Any],
     heading: str,
+    console: options.ConsoleOptions,
+) -> None:
+    """Print the metrics of one method."""
+    result = {**about, "model": name, "metrics": found.summary(name)}
+    if found.rule is not None:
+        result |= {"lists": asdict(found.rule), "n_users": len(found.user_values(name))}
+    console.print_json(result)
+    console.print(heading)
+    comparisons.show_method(console.out, found, name)
+
+
+def _report_comparison(
     out: Path | None,
+    found: "Comparison",
+    about: dict[str, Any],
+    heading: str,
     console: options.ConsoleOptions,
 ) -> None:
     """Print a comparison, and write it to a file if one was named."""

@@ -1,13 +1,21 @@
-"""``marginmf fit`` and ``marginmf labels fit``: learn from a file and save the model."""
+"""``marginmf fit``, ``labels fit`` and ``tune``: learn from a file, and with which parameters."""
 
+import json
+import shlex
 import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
 
 from marginmf.cli import options
-from marginmf.cli.commands import command
+from marginmf.cli.commands import as_arguments, command
+
+if TYPE_CHECKING:
+    from marginmf.ratings import HalvingSearch
+    from marginmf.tuning import RegularisationPath
 
 
 @command("marginmf fit ratings.csv --model hmf --reg 2 --out m.marginmf")
@@ -35,26 +43,15 @@ def fit(
     force: options.Force = False,
     checkpoint: Annotated[
         Path | None,
-        Option(
-            metavar="FOLDER",
-            help="Save progress here; after an interruption, the same command continues.",
-        ),
+        Option(metavar="FOLDER", help="Save progress here; the same command then continues."),
     ] = None,
     calibrate: Annotated[
         bool,
-        Option(
-            "--calibrate/--no-calibrate",
-            help="Calibrate the probabilities behind predictions on held-out ratings; otherwise "
-            "every command that needs them does it.",
-        ),
+        Option("--calibrate/--no-calibrate", help="Calibrate probabilities now, not when needed."),
     ] = True,
     lists: Annotated[
         bool,
-        Option(
-            "--lists/--no-lists",
-            help="Learn who takes what, which lists need; otherwise every command that needs it "
-            "does it.",
-        ),
+        Option("--lists/--no-lists", help="Learn who takes what now, not when lists need it."),
     ] = True,
     model: options.ModelOptions,
     data: options.DataOptions,
@@ -69,12 +66,12 @@ def fit(
 
     output.refuse_same(out, data.file, *data.feature_files.values())
     output.check_destination(out, "model", overwrite=force)
-    estimator = estimators.make_model(
-        name, model, console.progress, lists=True, positive_only=positive_only
-    )
+    kinds = {"lists": True, "positive_only": positive_only}
+    estimator = estimators.make_model(name, model, console.progress, **kinds)
     if "calibrate" in estimator.get_params(deep=False):
         estimator.set_params(calibrate=calibrate)
-    if estimators.learns_from_pairs(estimator):
+    from_pairs = estimators.learns_from_pairs(estimator)
+    if from_pairs:
         if checkpoint is not None:
             raise ValueError(f"{type(estimator).__name__} keeps no checkpoints: leave that out.")
         source, ratings = inputs.read_pairs_checked(data, estimator.level, console.progress)
@@ -82,8 +79,8 @@ def fit(
         source, ratings = inputs.read_ratings_checked(data, console.progress)
     started = time.perf_counter()
     try:
-        estimator.fit(ratings, **({} if checkpoint is None else {"checkpoint": checkpoint}))
-        if lists and not estimators.learns_from_pairs(estimator):
+        estimator.fit(ratings, **options.given(checkpoint=checkpoint))
+        if lists and not from_pairs:
             estimator.fit_exposure()
     except KeyboardInterrupt:
         if checkpoint is not None:
@@ -93,8 +90,7 @@ def fit(
     if hasattr(estimator, "verbose"):
         estimator.set_params(verbose=0)  # whoever loads the model did not ask for progress bars
     console.print(source.lines())
-    summary = _summarise(estimator)
-    _save(estimator, out, source.summary(), summary, seconds, _describe(summary), console)
+    _save(estimator, out, source.summary(), *_describe(estimator), seconds, console)
 
 
 @command("marginmf labels fit songs.csv --labels 'tag_*' --out l.marginmf", name="fit")
@@ -114,6 +110,7 @@ def fit_labels(
     with the model.
     """
     from marginmf.cli import estimators, inputs, output
+    from marginmf.progress import show_bar
 
     output.refuse_same(out, data.file, data.xml)
     output.check_destination(out, "model", overwrite=force)
@@ -121,14 +118,13 @@ def fit_labels(
     table = inputs.read_label_table(data, console.progress)
     estimator = estimators.scale_features(models, model, table)[name]
     started = time.perf_counter()
-    with console.notes.status(f"Fitting {name}"):
+    with show_bar(f"Fitting {name}", visible=console.progress):
         estimator.fit(table.X, table.Y)
     seconds = time.perf_counter() - started
     estimators.set_names(estimator, table)
     console.print(inputs.describe_labels(table))
-    summary = _summarise_labels(name, estimator)
-    clauses = _describe_labels(summary, decision)
-    _save(estimator, out, inputs.summarise_labels(table), summary, seconds, clauses, console)
+    described = _describe_labels(name, estimator, decision)
+    _save(estimator, out, inputs.summarise_labels(table), *described, seconds, console)
 
 
 def _save(
@@ -136,8 +132,8 @@ def _save(
     out: Path,
     data: dict[str, Any],
     summary: dict[str, Any],
-    seconds: float,
     clauses: list[str],
+    seconds: float,
     console: options.ConsoleOptions,
 ) -> None:
     """Save a fitted model, and report what it is and where."""
@@ -151,66 +147,234 @@ def _save(
     console.print(f"Saved to {out} ({format_size(n_bytes)}).")
 
 
-def _summarise(model: Any) -> dict[str, Any]:
-    """Return what was fitted: the method, its regularisation, and how long it went on."""
+def _describe(model: Any) -> tuple[dict[str, Any], list[str]]:
+    """Return what was fitted, for programs and in clauses for people."""
     import numpy as np
 
     summary: dict[str, Any] = {"name": model.command_name, "class": type(model).__name__}
+    clauses = []
     if hasattr(model, "n_factors"):
         summary["n_factors"] = model.n_factors
-    if hasattr(model, "reg"):
-        summary["reg"] = np.asarray(getattr(model, "reg_", model.reg), float).tolist()
-        summary["reg_was_chosen"] = isinstance(model.reg, str)
-    if hasattr(model, "n_iter_"):
-        summary["n_iter"] = np.asarray(model.n_iter_).tolist()
-        summary["stop_reason"] = model.stop_reason_
+        clauses += [f"{model.n_factors} factors"] if isinstance(model.n_factors, int) else []
     if hasattr(model, "members_"):
         summary["n_members"] = sum(map(len, model.members_))
-    return summary
-
-
-def _describe(summary: dict[str, Any]) -> list[str]:
-    """Return the same in clauses for people."""
-    import numpy as np
-
-    clauses = []
-    if isinstance(summary.get("n_factors"), int):
-        clauses.append(f"{summary['n_factors']} factors")
-    if "n_members" in summary:
         clauses.append(f"{summary['n_members']} members")
-    if "reg" in summary:
-        regs = ", ".join(f"{reg:.4g}" for reg in np.atleast_1d(summary["reg"]))
-        chosen = " (chosen on held-out ratings)" if summary["reg_was_chosen"] else ""
-        clauses.append(f"reg {regs}{chosen}")
-    if "n_iter" in summary:
-        clauses.append(f"iterations {np.sum(summary['n_iter'])}")
-    return clauses
+    if hasattr(model, "reg"):
+        chosen = isinstance(model.reg, str)
+        regs = np.asarray(getattr(model, "reg_", model.reg), float)
+        summary |= {"reg": regs.tolist(), "reg_was_chosen": chosen}
+        listed = ", ".join(f"{reg:.4g}" for reg in regs.ravel())
+        clauses.append(f"reg {listed}{' (chosen on held-out ratings)' * chosen}")
+    if hasattr(model, "n_iter_"):
+        summary |= {"n_iter": np.asarray(model.n_iter_).tolist(), "stop_reason": model.stop_reason_}
+        clauses.append(f"iterations {np.sum(model.n_iter_)}")
+    return summary, clauses
 
 
-def _summarise_labels(name: str, model: Any) -> dict[str, Any]:
-    """Return what was fitted, and how it decides."""
+def _describe_labels(
+    name: str, model: Any, decision: options.DecisionOptions
+) -> tuple[dict[str, Any], list[str]]:
+    """Return what was fitted and how it decides, for programs and in clauses for people."""
     import numpy as np
 
     scaled = type(model).__name__ == "Scaled"
-    finite = model.thresholds_[np.isfinite(model.thresholds_)]
-    return {
+    finite = model.thresholds_[np.isfinite(model.thresholds_)].tolist()
+    low, high = min(finite, default=None), max(finite, default=None)
+    clauses = ["features between 0 and 1"] if scaled else []
+    if finite:
+        among = f"threshold {low:.4g}" if low == high else f"thresholds {low:.4g} to {high:.4g}"
+        clauses.append(f"decision {decision.describe()} ({among})")
+    summary = {
         "name": name,
         "class": type(model.estimator_ if scaled else model).__name__,
         "scaled": scaled,
         "decision": model.decision,
         "tune_for": model.tune_for,
         "top1_if_empty": model.top1_if_empty,
-        "lowest_threshold": float(finite.min()) if len(finite) else None,
-        "highest_threshold": float(finite.max()) if len(finite) else None,
-        "n_never_predicted": int((~np.isfinite(model.thresholds_)).sum()),
+        "lowest_threshold": low,
+        "highest_threshold": high,
+        "n_never_predicted": model.thresholds_.size - len(finite),
     }
+    return summary, clauses
 
 
-def _describe_labels(summary: dict[str, Any], decision: options.DecisionOptions) -> list[str]:
-    """Return the same in clauses for people."""
-    low, high = summary["lowest_threshold"], summary["highest_threshold"]
-    clauses = ["features between 0 and 1"] if summary["scaled"] else []
-    if low is not None:
-        among = f"threshold {low:.4g}" if low == high else f"thresholds {low:.4g} to {high:.4g}"
-        clauses.append(f"decision {decision.describe()} ({among})")
-    return clauses
+@command("marginmf tune ratings.csv --model hmf --picture path.png")
+def tune(
+    *,
+    name: options.MethodName = "hmf",
+    holdouts: Annotated[int, Option(min=1, help="Random hold-outs; more make a surer choice.")] = 1,
+    tries: Annotated[
+        list[str] | None,
+        Option(
+            "--try",
+            metavar="NAME=VALUE,...",
+            help="Values of a parameter, such as reg=5,10,20 or factors=20,50; may be repeated. "
+            "All combinations make a few iterations, and the better ones go on.",
+        ),
+    ] = None,
+    picture: Annotated[Path | None, Option(help="Draw the path: .png, .svg or .pdf.")] = None,
+    model: options.ModelOptions,
+    data: options.DataOptions,
+    console: options.ConsoleOptions,
+) -> None:
+    """Try regularisation strengths on held-out ratings and report which is the best.
+
+    Candidates are tried from strong to weak, then around the best; HMF chooses one for each of
+    its stages. The choice is where a smooth curve through the errors is lowest, which need not
+    be at one of the candidates. The last line is the command that fits with what was chosen.
+    With --try, several parameters are tuned at once, among the values that you give.
+    """
+    from marginmf import plots
+    from marginmf.cli import estimators, inputs, output
+
+    output.check_picture(picture)
+    if tries and picture is not None:
+        raise ValueError("--picture draws the path of one parameter: leave it out with --try.")
+    if not tries and model.reg not in (None, "auto"):
+        raise ValueError("--reg is what tune looks for: leave it out.")
+    tuned = estimators.make_model(name, model, console.progress and not tries)
+    if tries:
+        tuned = _make_search(tuned, name, tries, holdouts, console.progress)
+    elif "holdouts" in tuned.get_params():
+        tuned.set_params(reg="auto", holdouts=holdouts)
+    else:
+        raise ValueError(f"{name} does not choose its regularisation: tune is for factorisers.")
+    source, ratings = inputs.read_ratings_checked(data, console.progress)
+    tuned.fit(ratings)
+    console.print(source.lines())
+    if tries:
+        found, model, regs = _report_search(tuned, model, console)
+    else:
+        found, regs = _report_paths(tuned, console)
+    if picture is not None:
+        axes = plots.regularisation_path(tuned, title=f"{name} on {source.title}")
+        output.save_figure(axes.get_figure(), picture)
+        console.print(f"The path is drawn in {picture}.")
+    then = fit_command(data, model, name, regs)
+    drawn = None if picture is None else str(picture)
+    result = {"data": source.summary(), "model": name, **found, "picture": drawn}
+    console.print_json({**result, "command": then})
+    console.print(f"Fit with the chosen: {then}")
+
+
+def _make_search(
+    estimator: Any, name: str, tries: Sequence[str], holdouts: int, progress: bool
+) -> "HalvingSearch":
+    from marginmf.cli.estimators import parameters_of
+    from marginmf.ratings import HalvingSearch
+
+    grid, parameters = parse_tries(tries), estimator.get_params(deep=False)
+    for parameter in grid:
+        if parameter not in parameters:
+            known = ", ".join(parameters_of([estimator]))
+            raise ValueError(f"--try: {name} has no parameter {parameter!r}; there are {known}.")
+    seed, verbose = parameters.get("random_state"), int(progress)
+    return HalvingSearch(
+        estimator, grid, holdouts=holdouts, refit=False, random_state=seed, verbose=verbose
+    )
+
+
+def parse_tries(texts: Sequence[str]) -> dict[str, list[Any]]:
+    """Read ``name=value,value``; values are JSON, or else text.
+
+    >>> parse_tries(["reg=5,10", "loss=logistic,hinge", "factors=20"])
+    {'reg': [5, 10], 'loss': ['logistic', 'hinge'], 'n_factors': [20]}
+    """
+    grid: dict[str, list[Any]] = {}
+    for text in texts:
+        name, _, written = (part.strip() for part in text.partition("="))
+        if not name or not written:
+            raise ValueError(f"--try {text}: write it as name=value,value, such as reg=5,10,20.")
+        name = options.PARAMETERS.get(name.replace("-", "_"), name)
+        if name in grid:
+            raise ValueError(f"--try {name} is given twice: put all its values into one.")
+        try:
+            grid[name] = json.loads(f"[{written}]")
+        except ValueError:
+            grid[name] = [value.strip() for value in written.split(",")]
+    return grid
+
+
+def fit_command(
+    data: options.DataOptions, model: options.ModelOptions, name: str, chosen: Sequence[float]
+) -> str:
+    """Return the command that fits with the chosen strengths and all other options."""
+    regs = ",".join(f"{reg:.4g}" for reg in chosen)
+    words = ["marginmf", "fit", data.file, "--model", name, "--reg", regs]
+    rest = [*as_arguments(data), *as_arguments(replace(model, reg=None))]
+    return shlex.join([*words, *rest, "--out", f"{name}.marginmf"])
+
+
+def _with_params(model: options.ModelOptions, params: Mapping[str, Any]) -> options.ModelOptions:
+    """Return the options that set these parameters on top of others."""
+    known = options.PARAMETERS.items()
+    own = {option: params[name] for option, name in known if name in params}
+    rest = (name for name in params if name not in options.PARAMETERS.values())
+    settings = [f"{name}={_format_value(params[name])}" for name in rest]
+    if "reg" in own:
+        regs = own["reg"] if isinstance(own["reg"], list) else [own["reg"]]
+        own["reg"] = ",".join(f"{reg:.4g}" for reg in regs)
+    return replace(model, **own, settings=[*(model.settings or ()), *settings])
+
+
+def _format_value(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _report_paths(
+    tuned: Any, console: options.ConsoleOptions
+) -> tuple[dict[str, Any], list[float]]:
+    """Print a row for each candidate, a column for each stage; return all of it, and the choice."""
+    import numpy as np
+    from rich.text import Text
+
+    from marginmf.cli.output import mark_best, new_table
+
+    path = tuned.reg_path_
+    paths: list[RegularisationPath] = path if isinstance(path, list) else [path]
+    metric, chosen = paths[0].metric, [path.best for path in paths]
+    staged = len(paths) > 1
+    headings = [f"stage {k + 1}" for k in range(len(paths))] if staged else [metric]
+    table, out = new_table("reg", *headings, numbers=1 + len(paths)), console.out
+    for reg in np.unique(np.concatenate([path.regs for path in paths])):
+        cells = []
+        for path in paths:
+            # Not every stage has tried every candidate.
+            written = "".join(f"{error:.4f}" for error in path.mean[path.regs == reg])
+            cells.append(mark_best(out, written, bool(reg == path.smallest)))
+        table.add_row(f"{reg:.4g}", *cells)
+    table.add_section()
+    table.add_row("chosen", *(Text(f"{reg:.4g}", "bold") for reg in chosen))
+    out.print(table)
+    if staged:
+        console.print(f"The errors are those of each stage: {metric}.")
+    tried = [
+        {"regs": path.regs.tolist(), "errors": path.mean.tolist(), "chosen": path.best}
+        for path in paths
+    ]
+    return {"metric": metric, "paths": tried, "chosen": chosen}, chosen
+
+
+def _report_search(
+    search: "HalvingSearch", model: options.ModelOptions, console: options.ConsoleOptions
+) -> tuple[dict[str, Any], options.ModelOptions, list[float]]:
+    """Print a row for each candidate, the best first; return all of it, and the choice."""
+    from marginmf.cli.estimators import parse_reg
+    from marginmf.cli.output import new_table
+
+    best = search.best_params_
+    table = new_table(*best, "iterations", "MAE", numbers=len(best) + 2)
+    for outcome in search.results_:
+        values = [_format_value(outcome.params[name]) for name in best]
+        table.add_row(*values, str(outcome.n_iter), f"{outcome.error:.4f}")
+    console.out.print(table)
+    console.print(f"{len(search.results_)} candidates took {search.n_evaluations_} gradients.")
+    chosen = _with_params(model, best)
+    regs = parse_reg(chosen.reg or str(search.estimator.reg))
+    found = {
+        "metric": "mean absolute error",
+        "candidates": [outcome._asdict() for outcome in search.results_],
+        "rungs": [rung._asdict() for rung in search.rungs_],
+        "chosen": best,
+    }
+    return found, chosen, regs if isinstance(regs, list) else [regs]

@@ -1,24 +1,23 @@
-"""``marginmf info``: what is in a file of ratings or in a saved model."""
+"""``marginmf info`` and ``marginmf datasets``: what is in a file, a model, or a known dataset."""
 
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from typer import Argument
+from typer import Argument, Option
 
 from marginmf.cli.commands import command
 from marginmf.cli.options import ColumnOptions, ConsoleOptions
 
 if TYPE_CHECKING:
     from marginmf._utils.types import IntArray
-    from marginmf.datasets import RatingsTable
+    from marginmf.datasets import DatasetInfo, RatingsTable
     from marginmf.persistence import ModelDescription
 
 SUFFIX = ".marginmf"
-#: More levels than this are not listed one by one.
-MOST_LEVELS = 20
-#: Repeated pairs to name.
-MOST_REPEATS = 3
+#: The most levels that are listed one by one, and the most repeated pairs.
+MOST_LEVELS, MOST_REPEATS = 20, 3
+Name = Annotated[str, Argument(metavar="NAME", help="A dataset, by name.")]
 RatingsOrModel = Annotated[
     str, Argument(metavar="FILE", help="Ratings or a model; or a dataset, such as ml-100k.")
 ]
@@ -61,35 +60,30 @@ def _is_model(path: Path) -> bool:
 
 def _describe_model(about: "ModelDescription") -> dict[str, str]:
     from marginmf.cli.output import format_size
+    from marginmf.persistence import Counts, LabelCounts
 
-    facts = {
+    counts, params, decision = about.counts, about.params, ""
+    if isinstance(counts, LabelCounts):
+        learned = f"{counts.rows:,} rows, {counts.features:,} features, {counts.labels:,} labels"
+        low, high = counts.lowest_threshold, counts.highest_threshold
+        if low is not None:
+            chosen = "" if params["decision"] == "sign" else f", chosen for {params['tune_for']}"
+            among = f" {low:.4g}" if low == high else f"s from {low:.4g} to {high:.4g}"
+            decision = f"{params['decision']}{chosen}; threshold{among}"
+    else:
+        learned = f"{counts.items:,} items by {counts.users:,} users"
+        if isinstance(counts, Counts):
+            learned = f"{counts.ratings:,} ratings of {learned}, {counts.levels} levels"
+        else:
+            learned = f"{counts.pairs:,} pairs of {learned}"
+    return {
         "method": about.class_name,
-        **_describe_counts(about),
+        "learned from": learned,
+        **({"decision": decision} if decision else {}),
         "file": f"{format_size(about.file_size)}, format {about.format_version}, written by "
         f"marginmf {about.marginmf_version}",
+        **{f"  {name}": str(value) for name, value in params.items()},
     }
-    return facts | {f"  {name}": str(value) for name, value in about.params.items()}
-
-
-def _describe_counts(about: "ModelDescription") -> dict[str, str]:
-    """Return what a model was learned from, and how one of labels decides."""
-    from marginmf.persistence import LabelCounts, PairCounts
-
-    counts, params = about.counts, about.params
-    if not isinstance(counts, LabelCounts):
-        if isinstance(counts, PairCounts):
-            rows, levels = f"{counts.pairs:,} pairs", ""
-        else:
-            rows, levels = f"{counts.ratings:,} ratings", f", {counts.levels} levels"
-        learned = f"{rows} of {counts.items:,} items by {counts.users:,} users{levels}"
-        return {"learned from": learned}
-    learned = f"{counts.rows:,} rows, {counts.features:,} features, {counts.labels:,} labels"
-    if counts.lowest_threshold is None:
-        return {"learned from": learned}
-    chosen = "" if params["decision"] == "sign" else f", chosen for {params['tune_for']}"
-    low, high = counts.lowest_threshold, counts.highest_threshold
-    among = f"threshold {low:.4g}" if low == high else f"thresholds from {low:.4g} to {high:.4g}"
-    return {"learned from": learned, "decision": f"{params['decision']}{chosen}; {among}"}
 
 
 def ratings_facts(table: "RatingsTable") -> dict[str, Any]:
@@ -116,6 +110,11 @@ def ratings_facts(table: "RatingsTable") -> dict[str, Any]:
     levels, counts = np.unique(table.ratings, return_counts=True)
     listed = {f"{level:g}": int(n) for level, n in zip(levels, counts, strict=True)}
     moments = table.timestamps
+
+    def spread(codes: "IntArray") -> dict[str, float]:
+        n = np.bincount(codes)
+        return {"fewest": int(n.min()), "median": float(np.median(n)), "most": int(n.max())}
+
     return {
         "name": table.name,
         "source": table.source,
@@ -128,8 +127,8 @@ def ratings_facts(table: "RatingsTable") -> dict[str, Any]:
         "lowest": float(levels[0]),
         "highest": float(levels[-1]),
         "mean": float(table.ratings.mean()),
-        "ratings_a_user": _count_spread(rows),
-        "ratings_an_item": _count_spread(columns),
+        "ratings_a_user": spread(rows),
+        "ratings_an_item": spread(columns),
         **{
             f"{index.what}_ids": "whole numbers" if index.ids.dtype == np.int64 else "text"
             for index in (users, items)
@@ -146,19 +145,12 @@ def ratings_facts(table: "RatingsTable") -> dict[str, Any]:
     }
 
 
-def _count_spread(codes: "IntArray") -> dict[str, float]:
-    import numpy as np
-
-    counts = np.bincount(codes)
-    median = float(np.median(counts))
-    return {"fewest": int(counts.min()), "median": median, "most": int(counts.max())}
-
-
 def _describe_ratings(facts: dict[str, Any]) -> dict[str, str]:
+    each = "{fewest:,} to {most:,} ratings each (median {median:g})"
     shown = {
         "ratings": f"{facts['n_ratings']:,}, {facts['density']:.2%} of all pairs",
-        "users": f"{facts['n_users']:,}, {_describe_spread(facts['ratings_a_user'])}",
-        "items": f"{facts['n_items']:,}, {_describe_spread(facts['ratings_an_item'])}",
+        "users": f"{facts['n_users']:,}, {each.format(**facts['ratings_a_user'])}",
+        "items": f"{facts['n_items']:,}, {each.format(**facts['ratings_an_item'])}",
         "ids": f"users {facts['user_ids']}, items {facts['item_ids']}",
         "levels": f"{facts['n_levels']}, from {facts['lowest']:g} to {facts['highest']:g}, mean "
         f"{facts['mean']:.3f}",
@@ -173,10 +165,6 @@ def _describe_ratings(facts: dict[str, Any]) -> dict[str, str]:
     return shown
 
 
-def _describe_spread(counts: dict[str, float]) -> str:
-    return f"{counts['fewest']:,} to {counts['most']:,} ratings each (median {counts['median']:g})"
-
-
 def _format_time(seconds: int) -> str:
     """Write a time as a date if it is one in seconds since 1970, else as the number it is."""
     from datetime import UTC, datetime
@@ -184,3 +172,173 @@ def _format_time(seconds: int) -> str:
     if not 0 < seconds < 2**32:
         return str(seconds)
     return datetime.fromtimestamp(seconds, UTC).date().isoformat()
+
+
+# --- datasets known by name -----------------------------------------------------------------------
+
+
+@command("marginmf datasets list --kind labels", name="list")
+def list_datasets(
+    *,
+    kind: Annotated[Literal["ratings", "labels"] | None, Option(help="Only of this kind.")] = None,
+    console: ConsoleOptions,
+) -> None:
+    """List all datasets known by name, and where each is now.
+
+    A dataset is in the data folder ($MARGINMF_DATA), in the cache, to download, or to get by hand,
+    which marginmf datasets info explains.
+    """
+    from marginmf.cli.output import format_size, new_table
+    from marginmf.datasets import dataset_info, dataset_names
+
+    entries = [dataset_info(name) for name in dataset_names(kind)]
+    console.print_json({"datasets": [_summarise(entry) for entry in entries]})
+    table = new_table("name", "what", "size", "where")
+    for entry in entries:
+        counts = ", ".join(entry.facts.count_words()) or entry.title
+        size = "" if entry.size is None else format_size(entry.size)
+        table.add_row(entry.name, counts, size, _locate(entry)["where"])
+    table.columns[2].justify = "right"
+    for column in (0, 2, 3):
+        table.columns[column].no_wrap = True
+    console.out.print(table)
+
+
+@command("marginmf datasets get ml-100k yeast", name="get")
+def get_datasets(
+    names: Annotated[list[str], Argument(metavar="NAME...", help="Datasets, by name.")],
+    *,
+    copy: Annotated[
+        Path | None,
+        Option("--from", metavar="PATH", help="Your copy: the owner's file, or an archive of it."),
+    ] = None,
+    offline: Annotated[bool, Option("--offline", help="Download nothing, only check.")] = False,
+    console: ConsoleOptions,
+) -> None:
+    """Download datasets, check them, and keep them in the cache.
+
+    A dataset that is here already is checked again. With --from, a file that you have is checked
+    and kept instead.
+    """
+    from marginmf.datasets import dataset_info, keep_copy
+    from marginmf.datasets.cache import STORAGE
+    from marginmf.datasets.loading import load
+
+    entries = [dataset_info(name) for name in dict.fromkeys(names)]
+    if copy is not None:
+        if len(entries) > 1:
+            raise ValueError("--from is a copy of one dataset; name that one alone.")
+        console.note(f"Kept as {keep_copy(entries[0].name, copy)}.", None)
+    got: list[dict[str, Any]] = []
+    for about in entries:
+        table = load(about.kind, about.name, None, None, offline, console.progress)
+        facts = STORAGE[about.kind].facts(table)
+        result = {"name": about.name, **_locate(about), "source": table.source}
+        got.append({**result, "found": asdict(facts)})
+        console.print(f"{about.title}: {facts.words()}; {table.source}.")
+    console.print_json({"datasets": got})
+
+
+@command("marginmf datasets info ml-1m", name="info")
+def show_dataset(name: Name, console: ConsoleOptions) -> None:
+    """Show what is known of a dataset: its terms, address, checksum, counts and citation.
+
+    If it is on this machine, it is read and compared with what is expected.
+    """
+    from marginmf.cli.output import show_facts
+    from marginmf.datasets import dataset_info
+
+    about = dataset_info(name)
+    found = _read_copy(about)
+    console.print_json({**_summarise(about), "found": found})
+    show_facts(console.out, about.title, _describe(about, found))
+
+
+@command("marginmf datasets path yeast", name="path")
+def show_path(name: Name, console: ConsoleOptions) -> None:
+    """Print the file that a dataset is read from; exit code 2 if it is not on this machine."""
+    from marginmf.datasets import dataset_info, dataset_path
+
+    about, file = dataset_info(name), dataset_path(name)
+    if file is None:
+        get = f"Get it with: marginmf datasets get {name}"
+        how = get if about.can_be_downloaded else about.by_hand
+        raise FileNotFoundError(f"{about.title} is not on this machine. {how}")
+    console.print_json({"name": name, "path": str(file)})
+    console.print(str(file))
+
+
+def _locate(about: "DatasetInfo") -> dict[str, str | None]:
+    """Return where a dataset is now (data folder, cache, to download, or by hand), and its file."""
+    from marginmf.datasets.cache import find_copy
+
+    found = find_copy(about)
+    if found is None:
+        return {"where": "to download" if about.can_be_downloaded else "by hand", "path": None}
+    return {"where": found.where, "path": str(found.path)}
+
+
+def _summarise(about: "DatasetInfo") -> dict[str, Any]:
+    """Return all that is known of a dataset for programs."""
+    own = ["name", "title", "kind", "address", "size", "sha256", "fingerprint", "terms", "citation"]
+    return {
+        **{name: getattr(about, name) for name in own},
+        **_locate(about),
+        "by_hand": about.by_hand or None,
+        "mirrors": [mirror.phrase for mirror in about.mirrors],
+        "note": about.note or None,
+        "expected": asdict(about.facts),
+    }
+
+
+def _read_copy(about: "DatasetInfo") -> dict[str, Any] | None:
+    """Read the copy on this machine, and return what it contains or why it cannot be used."""
+    from marginmf.datasets.cache import STORAGE, find_copy, reason
+
+    copy, form = find_copy(about), STORAGE[about.kind]
+    if copy is None:
+        return None
+    try:
+        table = copy.read()
+    except Exception as error:  # a damaged file can fail anywhere in zipfile, zlib or NumPy
+        return {"path": str(copy.path), "fault": reason(error)}
+    facts = form.facts(table)
+    same = None if about.fingerprint is None else form.fingerprint(table) == about.fingerprint
+    return {
+        "path": str(copy.path),
+        "words": facts.words(),
+        "facts": asdict(facts),
+        "fault": about.facts.difference(facts, about.title),
+        "same_values": same,
+    }
+
+
+def _describe(about: "DatasetInfo", found: dict[str, Any] | None) -> dict[str, str]:
+    from marginmf.cli.output import format_size
+
+    values = {
+        True: "; the same to the last value",
+        False: "; not all values are those of the copy known to marginmf",
+        None: "",
+    }
+    verdict = ""
+    if found is not None and found["fault"]:
+        verdict = f"not as expected. {found['fault']}"
+    elif found is not None:
+        verdict = f"{found['words']}; as expected{values[found['same_values']]}"
+    known = {
+        "name": f"{about.name} ({about.kind})",
+        "where": str(_locate(about)["where"]),
+        "file": "" if found is None else found["path"],
+        "address": about.address or "",
+        "by hand": about.by_hand,
+        "size": "" if about.size is None else f"{format_size(about.size)} ({about.size:,} bytes)",
+        "SHA-256": about.sha256 or "",
+        "mirrors": "; ".join(mirror.phrase for mirror in about.mirrors),
+        "expected": about.facts.words(),
+        "found": verdict,
+        "terms": about.terms,
+        "cite": about.citation,
+        "note": about.note,
+    }
+    return {name: text for name, text in known.items() if text}

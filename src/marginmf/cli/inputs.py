@@ -1,19 +1,28 @@
-"""What commands read: ratings, pairs and label sets, from a file or a dataset known by name."""
+"""What commands read: ratings, pairs, label sets and ids, from files or datasets known by name."""
 
+import csv
 import warnings
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
+from scipy.sparse import issparse
 
 from marginmf import datasets
+from marginmf._utils.ids import as_objects, shown
+from marginmf._utils.types import Array
 from marginmf.cli.options import DataOptions, LabelColumns, LabelDataOptions
 from marginmf.datasets import DatasetUnavailable, RatingsTable
+from marginmf.datasets.files.columns import is_column_name
+from marginmf.datasets.files.source import Source
+from marginmf.datasets.labels.columns import IfThere
 from marginmf.ratings import Ratings
 from marginmf.ratings.features import FeatureTable
+from marginmf.ratings.ids import IdIndex
 
 if TYPE_CHECKING:
     from marginmf.datasets import LabelsTable
@@ -23,6 +32,10 @@ Origin = Literal["movielens", "dataset", "synthetic", "file"]
 Table = TypeVar("Table")
 #: The dataset that the demo shows.
 DEMO = "ml-100k"
+#: Among more ids than this, close ones are looked for where the first letter is the same.
+MANY = 20_000
+#: A character that no id has, so that each line is one cell, with quotes around it or without.
+NO_SEPARATOR = "\x1f"
 
 
 @dataclass(frozen=True)
@@ -50,10 +63,8 @@ class RatingsInput:
         """Return one clause on how many ratings these are, by whom, of what."""
         table, levels = self.table, self.table.levels
         scale = f"ratings ({levels[0]:g} to {levels[-1]:g})" if len(levels) > 1 else "pairs"
-        return (
-            f"{len(table):,} {scale} of {table.n_items:,} items by {table.n_users:,} users"
-            f"{self.counted}"
-        )
+        by = f"items by {table.n_users:,} users{self.counted}"
+        return f"{len(table):,} {scale} of {table.n_items:,} {by}"
 
     def summary(self) -> dict[str, Any]:
         """Return the same for programs."""
@@ -76,15 +87,13 @@ class RatingsInput:
 def read_ratings_checked(options: DataOptions, progress: bool) -> tuple[RatingsInput, Ratings]:
     """Read ratings, and make sure that a model can learn from them.
 
-    Pairs that occur again are an error or made one here, before any split of the rows could
-    put one half of them into training and the other into the test.
+    Pairs that occur again are refused or merged here, before a split could put one half of them
+    into training and the other into the test.
     """
     source = add_features(read_source(options.file, options.columns, progress), options)
-    table = source.table
+    table, repeats = source.table, options.duplicates
     try:
-        data = Ratings.of(
-            table.pairs, table.ratings, duplicates=options.duplicates, **source.features
-        )
+        data = Ratings.of(table.pairs, table.ratings, duplicates=repeats, **source.features)
     except ValueError as error:
         if "duplicates=" not in str(error):
             raise
@@ -108,10 +117,9 @@ def read_pairs_checked(
         source, data = read_ratings_checked(options, progress)
         return replace(source, counted=f"; those from {level:g} count as taken"), data
     source = read_source(options.file, options.columns, progress, with_ratings=False)
-    table = source.table
-    ones = np.ones(len(table))
-    data = Ratings.of(table.pairs, ones, levels=(0, 1), duplicates="last")
-    table = _without_repeats(table, data)
+    pairs = source.table.pairs
+    data = Ratings.of(pairs, np.ones(len(pairs)), levels=(0, 1), duplicates="last")
+    table = _without_repeats(source.table, data)
     return replace(source, table=table, counted="; every row counts as taken"), data
 
 
@@ -122,16 +130,19 @@ def read_source(
 
     A file need not have ratings where those are not wanted.
     """
-    if Path(name).exists():
-        read = datasets.read_ratings if with_ratings else _read_pairs
-        table = read(name, **(columns or {}))
+    path = Path(name)
+    if path.exists() and with_ratings:
+        table = datasets.read_ratings(name, **(columns or {}))
+        return RatingsInput(table, "file", table.name)
+    if path.exists():
+        own = {side: column for side, column in (columns or {}).items() if side != "rating"}
+        users, items = datasets.read_pairs(name, **own).T
+        ones, source = np.ones(len(users)), f"read from {path}"
+        table = RatingsTable(path.name, users, items, ones, source=source)
         return RatingsInput(table, "file", table.name)
     known = name in datasets.dataset_names("ratings")
     if columns and known:
-        raise ValueError(
-            f"{name} is a dataset with columns of its own; --user, --item and --rating are for "
-            "files."
-        )
+        raise ValueError(f"{name} is a dataset; --user, --item and --rating are for files.")
     if columns:
         raise FileNotFoundError(_absent(name))
     table = _load_named(name, datasets.load_ratings, progress)
@@ -169,7 +180,14 @@ def add_features(source: RatingsInput, options: DataOptions) -> RatingsInput:
     for side in ("user", "item"):
         part, path = f"{side}_features", options.feature_files.get(side)
         if path is not None:
-            features[part] = _read_features(path, side, options.columns.get(side))
+            columns, column = datasets.read_features(path), options.columns.get(side)
+            try:
+                # The ids may have the name that they have in the file of ratings.
+                own = column if column in columns else None
+                features[part] = FeatureTable.of(columns, side, id=own)
+            except ValueError as error:
+                reason = str(error).partition(", or name it with")[0]
+                raise ValueError(f"{path}: {reason}") from None
             titles[part] = path.name
         elif options.features and getattr(table, part) is not None:
             features[part] = FeatureTable.of(getattr(table, part), side)
@@ -197,31 +215,26 @@ def read_label_rows(
 
     Columns with the name of a label of the model are not features.
     """
-    from marginmf.datasets.labels.columns import IfThere
-
     given = columns.reading()
+    names = getattr(model, "feature_names_in_", None)
+    wanted = None if names is None else tuple(map(str, names))
     # Labels of rows to predict need not be known, so they are not even looked at.
-    features = _feature_names(model)
-    known: dict[str, Any] = {"labels": [], "n_features": features or model.n_features_in_}
+    known: dict[str, Any] = {"labels": [], "n_features": wanted or model.n_features_in_}
     # In svmlight files both have numbers, and so do the columns of text with the same rows.
-    own = set(features or ())
+    own = set(wanted or ())
     unlike = () if "labels" in given else tuple(name for name in labels if name not in own)
     known["ignore"] = IfThere(unlike, given.pop("ignore", ()))
-    return _order_features(_read_labels(name, given, known), model)
+    return _order_features(_read_labels(name, given, known), wanted, model.n_features_in_)
 
 
 def describe_labels(table: "LabelsTable") -> str:
     """Return a sentence on how much there is to learn from."""
-    return (
-        f"{table.name}: {table.n_samples:,} rows, {table.n_features:,} features, "
-        f"{table.n_labels:,} labels, {table.cardinality:.3g} a row."
-    )
+    size = f"{table.n_samples:,} rows, {table.n_features:,} features, {table.n_labels:,} labels"
+    return f"{table.name}: {size}, {table.cardinality:.3g} a row."
 
 
 def summarise_labels(table: "LabelsTable") -> dict[str, Any]:
     """Return the same for programs."""
-    from scipy.sparse import issparse
-
     return {
         "name": table.name,
         "source": table.source,
@@ -233,27 +246,20 @@ def summarise_labels(table: "LabelsTable") -> dict[str, Any]:
     }
 
 
-def _feature_names(model: "LabelsEstimator") -> tuple[str, ...] | None:
-    names = getattr(model, "feature_names_in_", None)
-    return None if names is None else tuple(map(str, names))
-
-
-def _order_features(table: "LabelsTable", model: "LabelsEstimator") -> Any:
+def _order_features(table: "LabelsTable", wanted: Sequence[str] | None, n_features: int) -> Any:
     """Return features in the order of the model's, by their names where both have them."""
-    wanted = _feature_names(model)
     if wanted is None or table.feature_names is None:
-        if table.n_features != model.n_features_in_:
+        if table.n_features != n_features:
             raise ValueError(
                 f"{table.name} has {table.n_features:,} features, but the model has learned from "
-                f"{model.n_features_in_:,}; give the same columns as for the fit."
+                f"{n_features:,}; give the same columns as for the fit."
             )
         return table.X
     again = [name for name, count in Counter(wanted).items() if count > 1]
     if again:
         raise ValueError(
-            f"The model has learned from several features called {again[0]!r}, which cannot be "
-            f"found by name in {table.name}; give a file without names, its columns in the order "
-            f"of the fit."
+            f"The model has learned from several features called {again[0]!r}: give a file like "
+            f"{table.name} without names, its columns in the order of the fit."
         )
     positions = {name: position for position, name in enumerate(table.feature_names)}
     missing = [name for name in wanted if name not in positions]
@@ -265,22 +271,6 @@ def _order_features(table: "LabelsTable", model: "LabelsEstimator") -> Any:
         )
     order = [positions[name] for name in wanted]
     return table.X if order == list(range(table.n_features)) else table.X[:, order]
-
-
-def _read_pairs(name: str, *, rating: str | None = None, **columns: str) -> RatingsTable:
-    """Read a file of pairs as a table whose ratings are ones; others are not looked at."""
-    users, items = datasets.read_pairs(name, **columns).T
-    path = Path(name)
-    return RatingsTable(path.name, users, items, np.ones(len(users)), source=f"read from {path}")
-
-
-def _read_features(path: Path, side: Any, column: str | None) -> FeatureTable:
-    columns = datasets.read_features(path)
-    try:
-        # The ids may have the name that they have in the file of ratings.
-        return FeatureTable.of(columns, side, id=column if column in columns else None)
-    except ValueError as error:
-        raise ValueError(f"{path}: {str(error).partition(', or name it with')[0]}") from None
 
 
 def _read_labels(
@@ -297,13 +287,8 @@ def _without_repeats(table: RatingsTable, data: Ratings) -> RatingsTable:
     """Return a table of the pairs that ratings have once each."""
     if len(data) == len(table):
         return table
-    return replace(
-        table,
-        users=data.users.ids[data.rows],
-        items=data.items.ids[data.indices],
-        ratings=data.values,
-        timestamps=None,
-    )
+    users, items = data.users.ids[data.rows], data.items.ids[data.indices]
+    return replace(table, users=users, items=items, ratings=data.values, timestamps=None)
 
 
 def _load_named(name: str, load: Callable[..., Table], progress: bool) -> Table:
@@ -320,3 +305,92 @@ def _load_named(name: str, load: Callable[..., Table], progress: bool) -> Table:
 
 def _absent(name: str) -> str:
     return f"There is no file {name}; check the name and the folder (now in {Path.cwd()})."
+
+
+# Ids on the command line and in files are text; a model's own may be numbers or anything.
+
+
+def find_ids(index: IdIndex, texts: Sequence[str]) -> Array:
+    """Return the ids that are written like this, or say which text is no id.
+
+    >>> find_ids(IdIndex([7, 42], "user"), ["42"]).tolist()
+    [42]
+    """
+    written = _by_text(index, texts)
+    for text in texts:
+        if text not in written:
+            raise ValueError(_unknown(index, text))
+    found = [written[text] for text in texts]
+    return np.array(found, np.int64) if index.ids.dtype == np.int64 else as_objects(found)
+
+
+def convert_ids(index: IdIndex, ids: Array) -> Array:
+    """Return a column of ids in the type that the index has them in; others stay as they are.
+
+    A column of whole numbers is read as numbers, also where a name in another file made it text.
+
+    >>> convert_ids(IdIndex(["7", "x"], "item"), np.array([7, 8])).tolist()
+    ['7', 8]
+    """
+    if ids.dtype == np.int64 and index.ids.dtype == np.int64:
+        return ids
+    texts = {value: str(value) for value in set(ids.tolist())}
+    written = _by_text(index, list(texts.values()))
+    known = {value: written.get(text, value) for value, text in texts.items()}
+    return as_objects(known[value] for value in ids.tolist())
+
+
+def read_ids(path: Path, what: str) -> list[str]:
+    """Read the ids of users or items from a text file, one a line, each once.
+
+    A first line such as ``user`` or ``movieId`` is a header.
+    """
+    with Source(path, f"{what}s").open() as file:
+        data = file.read()
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        text = data.decode("utf-16", errors="replace")
+    elif b"\0" in data:
+        raise ValueError(f"{path} is not a text file; write one {what} id a line.")
+    else:
+        try:
+            text = data.decode("utf-8-sig")
+        except UnicodeDecodeError:
+            text = data.decode("latin-1")
+    lines = csv.reader(text.splitlines(), delimiter=NO_SEPARATOR)
+    found = [cells[0].strip() for cells in lines if cells and cells[0].strip()]
+    ids = found[1:] if found and is_column_name(found[0], what) else found
+    if not ids:
+        raise ValueError(f"{path} names no {what}; write one id a line.")
+    return list(dict.fromkeys(ids))
+
+
+def _by_text(index: IdIndex, texts: Sequence[str]) -> dict[str, Any]:
+    """Return, for those of the texts that an id is written as, that id."""
+    if index.ids.dtype == np.int64:
+        # The id 7 is written 7, and not 07 or +7; what is too long for int64 is no id.
+        numbers = {text: int(text) for text in set(texts) if _is_number(text)}
+        codes = index.encode(np.fromiter(numbers.values(), np.int64, len(numbers)))
+        return {text: numbers[text] for text, code in zip(numbers, codes, strict=True) if code >= 0}
+    wanted, ids = set(texts), index.ids.tolist()
+    written = {str(value): value for value in ids if str(value) in wanted}
+    # A text of exactly this spelling goes before a number that is written in the same way.
+    return written | {value: value for value in ids if isinstance(value, str) and value in wanted}
+
+
+def _is_number(text: str) -> bool:
+    digits = text.removeprefix("-")
+    return digits.isascii() and digits.isdigit() and len(digits) <= 18 and str(int(text)) == text
+
+
+def _unknown(index: IdIndex, text: str) -> str:
+    candidates = [str(value) for value in index.ids.tolist()]
+    if len(candidates) > MANY:
+        candidates = [one for one in candidates if one[:1] == text[:1]][:MANY]
+    close = get_close_matches(text, candidates, n=3, cutoff=0.5)
+    if close:
+        hint = f"close to it are {', '.join(close)}"
+    elif len(index):
+        hint = f"its {index.what}s are such as {shown(index.ids[0])}"
+    else:
+        hint = f"it knows no {index.what}s at all"
+    return f"The model does not know the {index.what} {text!r}; {hint}."

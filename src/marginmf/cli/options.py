@@ -42,15 +42,22 @@ ItemColumn = Annotated[str | None, Option("--item", metavar="COLUMN", help="The 
 Seed = Annotated[int, Option(min=0, help="Seed of everything that is random.")]
 Threads = Annotated[int | None, Option(min=1, help="Threads; by default all cores.")]
 ListLength = Annotated[int, Option("-n", min=1, help="The length of a list.")]
+Settings = Annotated[
+    list[str] | None,
+    Option(
+        "--set",
+        metavar="NAME=VALUE",
+        help="A parameter of the method, such as n_factors=50; may be repeated. als.reg=2 or "
+        "plst.reg=2 is for one method of several.",
+    ),
+]
 
 
 @dataclass(frozen=True)
 class ConsoleOptions:
     """What a command prints: tables or JSON on standard output, notes on standard error."""
 
-    as_json: Annotated[bool, Option("--json", help="Print one JSON object and nothing else.")] = (
-        False
-    )
+    as_json: Annotated[bool, Option("--json", help="Print one JSON object only.")] = False
     quiet: Annotated[bool, Option("--quiet", "-q", help="No progress bars and no notes.")] = False
 
     @property
@@ -65,20 +72,16 @@ class ConsoleOptions:
 
         return Console(quiet=self.as_json, highlight=False)
 
-    @property
-    def notes(self) -> "Console":
-        """Where notes and progress go."""
-        from rich.console import Console
-
-        return Console(stderr=True, quiet=self.quiet, highlight=False)
-
     def print(self, text: str) -> None:
         """Print text as it is, unless JSON is wanted."""
         self.out.print(text, markup=False, soft_wrap=True)
 
     def note(self, text: str, style: str | None = "yellow") -> None:
         """Print text on standard error, unless notes are not wanted."""
-        self.notes.print(text, style=style, markup=False, soft_wrap=True)
+        from rich.console import Console
+
+        notes = Console(stderr=True, quiet=self.quiet, highlight=False)
+        notes.print(text, style=style, markup=False, soft_wrap=True)
 
     def print_json(self, result: dict[str, Any]) -> None:
         """Print a result as JSON where that is wanted."""
@@ -112,7 +115,7 @@ class DataOptions(ColumnOptions):
     """A file of ratings, and how to read it."""
 
     file: Annotated[
-        str, Argument(metavar="FILE", help="Ratings, one a line; or a dataset, such as ml-100k.")
+        str, Argument(metavar="FILE", help="Ratings, one a line; or a dataset (ml-100k).")
     ]
     users_file: Annotated[
         Path | None, Option("--users", metavar="FILE", help="Features of users, one user a line.")
@@ -148,15 +151,7 @@ class ModelOptions:
         ),
     ] = None
     max_iter: Annotated[int | None, Option(min=1, help="The largest number of iterations.")] = None
-    settings: Annotated[
-        list[str] | None,
-        Option(
-            "--set",
-            metavar="NAME=VALUE",
-            help="Any other parameter of the method, such as loss=logistic; may be repeated. "
-            "als.bias=true is for one method of several.",
-        ),
-    ] = None
+    settings: Settings = None
     seed: Seed = 0
     threads: Threads = None
 
@@ -175,17 +170,11 @@ class LabelColumns:
     ] = None
     xml: Annotated[
         Path | None,
-        Option(
-            metavar="FILE",
-            help="The XML file that names the labels of an ARFF file, if it is not beside it.",
-        ),
+        Option(metavar="FILE", help="The XML file of an ARFF file's labels, if not beside it."),
     ] = None
     ignore: Annotated[
         str | None,
-        Option(
-            metavar="NAME,NAME,...",
-            help="Columns that are neither labels nor features; quote a name that has commas.",
-        ),
+        Option(metavar="NAME,NAME,...", help="Columns to leave out; quote names with commas."),
     ] = None
 
     def reading(self) -> dict[str, Any]:
@@ -205,8 +194,7 @@ class LabelDataOptions(LabelColumns):
         str,
         Argument(
             metavar="FILE",
-            help="ARFF (or a zip of it), svmlight, CSV, Parquet, Arrow, mat or npz; or a dataset, "
-            "such as yeast.",
+            help="ARFF, svmlight, CSV, Parquet, Arrow, mat or npz; or a dataset, such as yeast.",
         ),
     ]
 
@@ -215,15 +203,7 @@ class LabelDataOptions(LabelColumns):
 class LabelModelOptions:
     """The parameters of label methods; those that were not given keep the methods' defaults."""
 
-    settings: Annotated[
-        list[str] | None,
-        Option(
-            "--set",
-            metavar="NAME=VALUE",
-            help="A parameter of the method, such as n_factors=50; may be repeated. plst.reg=2 is "
-            "for one method of several.",
-        ),
-    ] = None
+    settings: Settings = None
     scale: Annotated[
         Literal["auto", "minmax", "none"],
         Option(
@@ -250,9 +230,7 @@ class DecisionOptions:
         Literal["accuracy", "micro-f1", "macro-f1", "hamming"],
         Option(help="The measure that thresholds are chosen for."),
     ] = "accuracy"
-    top1: Annotated[
-        bool, Option("--top1", help="A row that would get no label gets its best one.")
-    ] = False
+    top1: Annotated[bool, Option("--top1", help="Rows without a label get their best one.")] = False
 
     def parameters(self) -> dict[str, Any]:
         """Return them as the estimators call them.

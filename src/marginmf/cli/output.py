@@ -55,44 +55,42 @@ def check_destination(
     if path.exists() and not path.is_file() and not streams:
         raise ValueError(f"{path} is a pipe or a device; name a file for the {what}.")
     folder = path.resolve().parent
+    another = f"name another with {option}"
     if not folder.is_dir():
         raise FileNotFoundError(
-            f"There is no folder {folder} for the {what}; make it, or name another with {option}."
+            f"There is no folder {folder} for the {what}; make it or {another}."
         )
     if not os.access(folder, os.W_OK):
-        raise PermissionError(
-            f"The folder {folder} cannot be written to; name another with {option}."
-        )
+        raise PermissionError(f"The folder {folder} cannot be written to; {another}.")
     if path.exists() and not overwrite:
-        raise FileExistsError(
-            f"{path} is there already; name another file with {option}, or replace it with --force."
-        )
+        raise FileExistsError(f"{path} is there already; {another}, or replace it with --force.")
 
 
-def check_picture(path: Path | None, option: str = "--picture") -> None:
+def check_picture(path: Path | None) -> None:
     """Raise an error if a picture cannot be drawn into a file."""
     if path is not None:
         from marginmf.plots.style import require_matplotlib
 
-        check_destination(path, "picture", option, PICTURES)
+        check_destination(path, "picture", "--picture", PICTURES)
         require_matplotlib()
 
 
-def check_columns(path: Path | None, also: Sequence[str] = ()) -> None:
+def check_columns(path: Path | None, *read: str | Path | None, also: tuple[str, ...] = ()) -> None:
     """Raise an error if columns cannot be written to a file in the format of its name.
 
-    ``also`` are endings of formats that only this command writes; None is standard output.
+    ``read`` are files that it must not be, ``also`` endings of formats that only this command
+    writes; None is standard output.
     """
     if path is None:
         return
     from marginmf.datasets.files.arrow import require_pyarrow
     from marginmf.datasets.files.formats import BY_ENDING, FORMATS
 
+    refuse_same(path, *read)
     columnar = tuple(ending for ending, kind in BY_ENDING.items() if FORMATS[kind].columnar)
     text = tuple(ending for ending in BY_ENDING if ending not in columnar)
-    compressed = (f"{ending}.gz" for ending in text)
-    streams = not path.name.lower().endswith(tuple(also))
-    formats = (*text, *compressed, *columnar, *also)
+    formats = (*text, *(f"{ending}.gz" for ending in text), *columnar, *also)
+    streams = not path.name.lower().endswith(also)
     check_destination(path, "table", formats=formats, streams=streams)
     if path.name.lower().endswith(columnar):
         require_pyarrow(f"The table {path}")
@@ -108,12 +106,6 @@ def refuse_same(out: Path | None, *read: str | Path | None) -> None:
                 f"{out} is read by this command, which would replace it; name another file with "
                 "--out."
             )
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a text file."""
-    with atomic_write(path) as file:
-        file.write(text.encode())
 
 
 def save_figure(figure: Any, path: Path) -> None:
@@ -171,10 +163,17 @@ def show_lists(console: Console, batches: Iterable[Columns], n_owners: int) -> N
         return
     for batch in batches:
         what, *others = batch
+        order = sorted(others, key="rank".__ne__)
         for owner in dict.fromkeys(batch[what].tolist()):
             own = np.array([one == owner for one in batch[what].tolist()])
+            table = new_table(*order)
+            for column, name in zip(table.columns, order, strict=True):
+                column.justify = "left" if batch[name].dtype == object else "right"
+            for row in zip(*(batch[name][own].tolist() for name in order), strict=True):
+                cells = zip(order, row, strict=True)
+                table.add_row(*(NUMBERS.get(name, "{}").format(value) for name, value in cells))
             console.print(f"{what} {owner}", style="bold", markup=False)
-            console.print(_list_table({name: batch[name][own] for name in others}))
+            console.print(table)
 
 
 def new_table(*columns: str, numbers: int = 0) -> Table:
@@ -211,12 +210,12 @@ def to_json(value: Any, encoding: str | None = None) -> str:
     >>> print(to_json({"a": [1, float("nan")]}).replace(chr(10), ""))
     {  "a": [    1,    null  ]}
     """
-    encoding = getattr(sys.stdout, "encoding", None) if encoding is None else encoding
+    encoding = encoding or getattr(sys.stdout, "encoding", None) or "utf-8"
     plain = partial(json.dumps, _finite(value), indent=2, allow_nan=False, default=str)
-    text: str = plain(ensure_ascii=False)
+    text = plain(ensure_ascii=False)
     try:
-        text.encode(encoding or "utf-8")
-        kept = codecs.lookup(encoding or "utf-8").name.startswith("utf-8")
+        text.encode(encoding)
+        kept = codecs.lookup(encoding).name.startswith("utf-8")
     except (UnicodeEncodeError, LookupError):
         kept = False
     return text if kept else plain(ensure_ascii=True)
@@ -234,19 +233,9 @@ def format_size(n_bytes: int) -> str:
 
 
 def _finite(value: Any) -> Any:
+    """Return a value with null in place of numbers that JSON does not have."""
     if isinstance(value, dict):
         return {key: _finite(one) for key, one in value.items()}
     if isinstance(value, list | tuple):
         return [_finite(one) for one in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def _list_table(columns: Columns) -> Table:
-    order = ["rank", *(name for name in columns if name != "rank")]
-    table = new_table(*order)
-    for column, name in zip(table.columns, order, strict=True):
-        column.justify = "left" if columns[name].dtype == object else "right"
-    for row in zip(*(columns[name].tolist() for name in order), strict=True):
-        cells = zip(order, row, strict=True)
-        table.add_row(*(NUMBERS.get(name, "{}").format(value) for name, value in cells))
-    return table

@@ -1,4 +1,4 @@
-"""``marginmf predict`` and ``marginmf labels predict``: what a saved model expects."""
+"""``marginmf predict``, ``labels predict``, ``recommend`` and ``similar``: ask a saved model."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from marginmf.labels.base import LabelsEstimator
     from marginmf.ratings.estimator import RatingsEstimator
 
-#: Pairs, and scores of labels, that are in memory at a time.
-BATCH_PAIRS, BATCH_SCORES = 200_000, 1 << 22
-ARRAYS, SEPARATOR = ".npz", ";"
+#: Pairs, scores of labels, and users with their lists that are in memory at a time.
+BATCH_PAIRS, BATCH_SCORES, BATCH_USERS = 200_000, 1 << 22, 10_000
+ARRAYS, SEPARATOR, ALL_USERS = ".npz", ";", "all"
 #: How pairs that training did not see are answered.
 ANSWERS = {"fallback": "predicted from the frequencies of levels", "nan": "left empty"}
 
@@ -49,10 +49,9 @@ def predict(
     The pairs keep their order. Probabilities are columns p_1, p_2 and so on, by level.
     """
     from marginmf.cli.estimators import load_model
-    from marginmf.cli.output import check_columns, refuse_same, write_batches
+    from marginmf.cli.output import check_columns, write_batches
 
-    refuse_same(out, model, pairs)
-    check_columns(out)
+    check_columns(out, model, pairs)
     columns = options.given(user=user, item=item)
     found = _PairPredictions(load_model(model, "ratings"), pairs, columns, output, proba, unknown)
     if unknown == "raise":
@@ -87,11 +86,7 @@ def predict_labels(
     ] = False,
     top: Annotated[
         int | None,
-        Option(
-            min=1,
-            metavar="K",
-            help="The K best labels of each row instead, a line each, with their scores.",
-        ),
+        Option(min=1, metavar="K", help="The K best labels of each row instead, with scores."),
     ] = None,
     columns: options.LabelColumns,
     console: options.ConsoleOptions,
@@ -105,24 +100,19 @@ def predict_labels(
     """
     from marginmf.cli import estimators, inputs, output
 
-    output.check_columns(out, also=(ARRAYS,))
-    output.refuse_same(out, model, file, columns.xml)
+    output.check_columns(out, model, file, columns.xml, also=(ARRAYS,))
     in_arrays = out is not None and out.suffix.lower() == ARRAYS
     if in_arrays and (top is not None or form == "table"):
-        raise ValueError(
-            f"{out} holds labels as arrays, and their scores with --scores: leave --top and --as "
-            "out, or name a .csv file."
-        )
+        raise ValueError(f"{out} holds arrays: leave --top and --as out, or name a .csv file.")
     if top is not None and (scores or form == "table"):
         raise ValueError("--top has scores of its own: leave --scores and --as out.")
     fitted = estimators.load_model(model, "labels")
     names = tuple(map(str, fitted.classes_))
     X = inputs.read_label_rows(file, names, fitted, columns)
     found = _LabelPredictions(fitted, X, names, form, scores, top)
-    written: dict[str, Any]
     if out is not None and in_arrays:
         found.write_arrays(out)
-        written = {"out": str(out)}
+        written: dict[str, Any] = {"out": str(out)}
     elif console.as_json and out is None and top is None:
         written = {"out": None, "predictions": list(found.records())}
     else:
@@ -130,6 +120,116 @@ def predict_labels(
     console.print_json({"model": str(model), "n_rows": len(found), **written})
     if out is not None:
         console.print(f"The labels of {len(found):,} rows are in {out}.")
+
+
+@command("marginmf recommend m.marginmf --user 42 -n 5")
+def recommend(
+    *,
+    model: options.ModelFile,
+    user: Annotated[
+        list[str] | None, Option("--user", "-u", metavar="ID", help="A user; may be repeated.")
+    ] = None,
+    users: Annotated[
+        str | None, Option(metavar="FILE|all", help="A file of users, one id a line; or all users.")
+    ] = None,
+    n: options.ListLength = 10,
+    by: Annotated[
+        Literal["relevance", "expected", "chance"] | None,
+        Option(
+            help="Rank by the chance to take and to like an item (relevance), the expected rating, "
+            "or the chance to like it.",
+            show_default="relevance",
+        ),
+    ] = None,
+    level: Annotated[
+        float | None,
+        Option(help="The lowest rating of a liked item.", show_default="above the mean"),
+    ] = None,
+    include_seen: Annotated[
+        bool, Option("--include-seen", help="Also items that the user has rated.")
+    ] = False,
+    candidates: Annotated[
+        Path | None, Option(metavar="FILE", help="Choose among these items, one id a line.")
+    ] = None,
+    out: options.ColumnsOut = None,
+    console: options.ConsoleOptions,
+) -> None:
+    """Rank the items that users have not rated by how relevant they are.
+
+    Prints a table for each user, CSV for many users, or writes a file. The score is what items are
+    ranked by, take and like are the chances that it is the product of, and the rating is the level
+    that the model predicts.
+    """
+    from marginmf.cli import estimators, inputs, output
+
+    output.check_columns(out, model)
+    if not user and users is None:
+        raise ValueError("Name the users: --user ID, --users FILE or --users all.")
+    estimator = estimators.load_model(model, "lists")
+    index = estimator.users_
+    if users == ALL_USERS:
+        chosen = index.ids
+    else:
+        listed = [] if users is None else inputs.read_ids(Path(users), "user")
+        chosen = inputs.find_ids(index, list(dict.fromkeys([*(user or []), *listed])))
+    settings: dict[str, Any] = {"exclude_seen": not include_seen}
+    if candidates is not None:
+        named = inputs.read_ids(candidates, "item")
+        settings["candidates"] = inputs.find_ids(estimator.items_, named)
+    if not estimators.learns_from_pairs(estimator):
+        settings |= {"by": by or "relevance", "level": level}
+    elif by is not None or level is not None:
+        raise ValueError(
+            f"{model} holds a {type(estimator).__name__}, which ranks by its own scores: leave "
+            "--by and --level out."
+        )
+    batches = (
+        output.as_columns(estimator.recommend(chosen[start : start + BATCH_USERS], n, **settings))
+        for start in range(0, len(chosen), BATCH_USERS)
+    )
+    if out is None and not console.as_json:
+        output.show_lists(console.out, batches, len(chosen))
+        return
+    written = output.write_batches(batches, out, console.as_json, "recommendations")
+    console.print_json({"model": str(model), "n_users": len(chosen), "n": n, **written})
+    console.print(f"Lists for {len(chosen):,} users are in {out}.")
+
+
+@command("marginmf similar m.marginmf --item 50 -n 5")
+def similar(
+    *,
+    model: options.ModelFile,
+    item: Annotated[
+        list[str] | None,
+        Option("--item", "-i", metavar="ID", help="Items like this one; may be repeated."),
+    ] = None,
+    user: Annotated[
+        list[str] | None,
+        Option("--user", "-u", metavar="ID", help="Users like this one; may be repeated."),
+    ] = None,
+    n: options.ListLength = 10,
+    console: options.ConsoleOptions,
+) -> None:
+    """Rank items by their similarity to an item, or users by their similarity to a user.
+
+    The similarity is the cosine of the angle between what the model has learned of the two.
+    """
+    from marginmf.cli import estimators, inputs, output
+
+    if bool(item) == bool(user):
+        raise ValueError("Name what to look at: either --item ID or --user ID.")
+    estimator = estimators.load_model(model, "lists")
+    find = getattr(estimator, "similar_items" if item else "similar_users", None)
+    if find is None:
+        raise ValueError(
+            f"{model} holds a model of items alone ({type(estimator).__name__}): ask with --item."
+        )
+    index = estimator.items_ if item else estimator.users_
+    ids = inputs.find_ids(index, list(dict.fromkeys(item or user or [])))
+    columns = output.as_columns(find(ids, n))
+    console.print_json({"model": str(model), "n": n, "similar": output.records([columns])})
+    if not console.as_json:
+        output.show_lists(console.out, [columns], len(ids))
 
 
 @dataclass
@@ -168,15 +268,13 @@ class _PairPredictions:
                 user, item = written[row].tolist()
                 user_known = self.model.users_.encode(pairs[row : row + 1, 0])[0] >= 0
                 unseen = f"item {item}" if user_known else f"user {user}"
-                raise ValueError(
-                    f"{self.path}: the {unseen} of pair {before + row + 1:,} was not seen in "
-                    "training."
-                )
+                pair = f"pair {before + row + 1:,}"
+                raise ValueError(f"{self.path}: the {unseen} of {pair} was not seen in training.")
             before += len(pairs)
 
     def _pairs(self) -> "Iterator[tuple[Array, Array, Array]]":
         """Yield pairs as written, with ids as the model has them, and whether it has them."""
-        from marginmf.cli.ids import convert_ids
+        from marginmf.cli.inputs import convert_ids
         from marginmf.datasets import iterate_pairs
         from marginmf.datasets.table import as_pairs
 
@@ -213,10 +311,17 @@ class _LabelPredictions:
         from marginmf._utils.ids import as_objects
         from marginmf.datasets.labels.columns import distinct
 
-        for rows, X in self._row_batches():
-            numbers = np.arange(rows.start + 1, rows.stop + 1)
+        for first, X in self._row_batches():
+            numbers = np.arange(first, first + X.shape[0])
             if self.top is not None:
-                yield self._best(numbers, X)
+                scores, top = self.model.decision_function(X), min(self.top, len(self.names))
+                best = np.argsort(-scores, axis=1, kind="stable")[:, :top]
+                yield {
+                    "row": np.repeat(numbers, top),
+                    "rank": np.tile(np.arange(1, top + 1), len(numbers)),
+                    "label": as_objects(self.names[label] for label in best.ravel().tolist()),
+                    "score": np.take_along_axis(scores, best, axis=1).ravel(),
+                }
                 continue
             present = self._predict(X)
             columns: list[tuple[str, Array]] = [("row", numbers)]
@@ -237,14 +342,13 @@ class _LabelPredictions:
         from marginmf.datasets.labels.columns import distinct
 
         names = distinct(self.names)
-        for rows, X in self._row_batches():
+        for first, X in self._row_batches():
             scores = self.model.decision_function(X) if self.scores else None
             for index, present in enumerate(self._predict(X)):
-                record: dict[str, Any] = {"row": rows.start + index + 1}
-                if self.form == "names":
-                    record["labels"] = self._names_of(present)
-                else:
-                    record["labels"] = dict(zip(names, present.tolist(), strict=True))
+                named: Any = self._names_of(present)
+                if self.form == "table":
+                    named = dict(zip(names, present.tolist(), strict=True))
+                record = {"row": first + index, "labels": named}
                 if scores is not None:
                     record["scores"] = dict(zip(names, scores[index].tolist(), strict=True))
                 yield record
@@ -264,33 +368,15 @@ class _LabelPredictions:
         with atomic_write(path) as file:
             np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
 
-    def _row_batches(self) -> Iterator[tuple[slice, Any]]:
+    def _row_batches(self) -> Iterator[tuple[int, Any]]:
+        """Yield some rows at a time, and the number of the first of them."""
         step = max(1, BATCH_SCORES // max(1, len(self.names)))
         for start in range(0, len(self), step):
-            rows = slice(start, min(start + step, len(self)))
-            yield rows, self.X[rows]
+            yield start + 1, self.X[start : start + step]
 
     def _predict(self, X: Any) -> "Array":
-        import numpy as np
-
         found = self.model.predict(X)
-        return np.asarray(found.toarray() if hasattr(found, "toarray") else found)
+        return found.toarray() if hasattr(found, "toarray") else found
 
     def _names_of(self, present: "Array") -> list[str]:
         return [self.names[label] for label in present.nonzero()[0].tolist()]
-
-    def _best(self, numbers: "Array", X: Any) -> "dict[str, Array]":
-        """Return the labels with the highest scores of each row, a line each."""
-        import numpy as np
-
-        from marginmf._utils.ids import as_objects
-
-        scores = self.model.decision_function(X)
-        top = min(self.top or 1, len(self.names))
-        best = np.argsort(-scores, axis=1, kind="stable")[:, :top]
-        return {
-            "row": np.repeat(numbers, top),
-            "rank": np.tile(np.arange(1, top + 1), len(numbers)),
-            "label": as_objects(self.names[label] for label in best.ravel().tolist()),
-            "score": np.take_along_axis(scores, best, axis=1).ravel(),
-        }

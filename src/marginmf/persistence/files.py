@@ -19,13 +19,11 @@ from marginmf._utils.tensor_files import (
     read_tensors,
     write_tensor_file,
 )
-from marginmf.persistence.checks import check_model
-from marginmf.persistence.classes import class_named
-from marginmf.persistence.decoder import HeaderDecoder, ModelDecoder
-from marginmf.persistence.encoder import ModelEncoder
+from marginmf.persistence.classes import check_model, class_named
+from marginmf.persistence.codec import HeaderDecoder, ModelDecoder, ModelEncoder
 
 FORMAT = "marginmf model"
-#: Raised when files change so that an older marginmf could not read them rightly.
+#: Raised when files change so that an older marginmf could not read them.
 VERSION = 1
 
 
@@ -33,7 +31,7 @@ class ModelFileError(ValueError):
     """A file that is not a model, or is damaged, cut short, or malicious."""
 
 
-# --- what a model was learned from: in the header, so that no array must be read for it -----------
+# What a model was learned from is in the header, so that no array must be read for it.
 
 
 @dataclass(frozen=True)
@@ -78,9 +76,6 @@ class LabelCounts:
 AnyCounts = Counts | PairCounts | LabelCounts
 
 
-# --- models ---------------------------------------------------------------------------------------
-
-
 class Savable:
     """An estimator with the method `save`.
 
@@ -96,9 +91,9 @@ class Savable:
         """Write this fitted model to a file that `marginmf.load` reads.
 
         The file appears whole or not at all.  It holds everything that the model has learned,
-        ratings and rows included where predictions need them, and predictions of the loaded model
-        are the same to the last bit.  Not kept are ``callbacks``, which are about the fit and are
-        code; and a ``random_state`` that is a random generator, which becomes None.
+        ratings and rows included where predictions need them, and the loaded model predicts the
+        same to the last bit.  ``callbacks``, which are code, are not kept, and a ``random_state``
+        that is a random generator becomes None.
 
         Parameters
         ----------
@@ -110,14 +105,13 @@ class Savable:
         ValueError
             If the model is not fitted, or holds what a file cannot: a loss or a solver of your
             own, ids that are not text, numbers, booleans or tuples of these, or a classifier
-            inside that is not linear.  Nothing is written then.
+            that is not linear.  Nothing is written then.
 
         Examples
         --------
         >>> from tempfile import TemporaryDirectory
         >>> import marginmf
-        >>> pairs = [("ann", "x"), ("ann", "y"), ("bob", "x"), ("bob", "y")]
-        >>> model = marginmf.ratings.BiasOnly(reg=0.1).fit(pairs, [5, 3, 4, 2])
+        >>> model = marginmf.ratings.BiasOnly(reg=0.1).fit([("ann", "x"), ("bob", "x")], [5, 3])
         >>> with TemporaryDirectory() as folder:
         ...     model.save(f"{folder}/stars.marginmf")
         ...     marginmf.load(f"{folder}/stars.marginmf")
@@ -219,8 +213,7 @@ class ModelDescription:
     params : dict
         Its parameters; arrays are described in words.
     counts : Counts, PairCounts or LabelCounts
-        How many users, items, ratings and levels, or users, items and pairs, or labels, features
-        and rows, it was learned from.
+        What it was learned from.
     file_size : int
         In bytes.
     marginmf_version : str
@@ -240,8 +233,7 @@ class ModelDescription:
 def describe(path: str | os.PathLike[str]) -> ModelDescription:
     """Return what a model file holds, reading its header alone.
 
-    The header is checked as `load` does it; the arrays are not, so a description is no promise
-    that the file will load.
+    The arrays are not checked, so a file that can be described may still fail to load.
 
     Examples
     --------
@@ -277,11 +269,11 @@ def _read_description(file: BufferedReader, header: TensorHeader) -> ModelDescri
         raise InvalidFileError("its description of the model has too few parts, or too many")
     match document["model"]:
         case {"object": [str(name), dict(params), dict()]}:
-            kind: Any = class_named(name)
-            if kind is None or not issubclass(kind, Savable):
-                raise InvalidFileError(f"{name!r:.60} is not an estimator that this marginmf knows")
+            kind: Any = class_named(name) or object
         case _:
             raise InvalidFileError("it holds no model")
+    if not issubclass(kind, Savable):
+        raise InvalidFileError(f"{name!r:.60} is not an estimator that this marginmf knows")
     counts = _read_counts(document["counts"], kind._counts_type)
     return ModelDescription(name, params, counts, size, written_by, version)
 

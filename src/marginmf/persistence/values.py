@@ -7,6 +7,7 @@ millions of ids has a small header.
 """
 
 import struct
+from collections.abc import Iterable
 from math import isfinite
 from typing import Any
 
@@ -39,9 +40,6 @@ CSR_PARTS = ("data", "indices", "indptr")
 MOST_COLUMNS = 1 << 62
 #: Text may hold half a surrogate pair, which is no character but a possible file name.
 _ERRORS = "surrogatepass"
-
-
-# --- single values ------------------------------------------------------------------------------
 
 
 class NotAnAtomError(ValueError):
@@ -96,36 +94,26 @@ def read_tagged(tag: str, content: Any) -> Any:
             "model again, with ids that are text or numbers"
         )
     try:
-        if tag == "int":
-            return int(_text(content), 16)
-        if tag == "float":
-            return float(struct.unpack(">d", bytes.fromhex(content))[0])
-        return _read_scalar(*content)
-    except (TypeError, ValueError, struct.error):
-        raise InvalidFileError(f"{content!r:.60} is not of the type {tag!r}") from None
-
-
-def _read_scalar(name: Any, text: Any) -> Any:
-    if name == "str":  # as earlier versions wrote NumPy's text
-        return _text(text)
-    dtype, data = read_dtype(name), bytes.fromhex(text)
-    if len(data) != dtype.itemsize or dtype.kind == "U" or (dtype.kind == "b" and data[0] > 1):
-        raise ValueError
-    return np.frombuffer(data, dtype)[0]
-
-
-def _text(content: Any) -> str:
-    if not isinstance(content, str):
-        raise TypeError
-    return content
-
-
-# --- ids and names ------------------------------------------------------------------------------
+        match tag, content:
+            case "int", str():
+                return int(content, 16)
+            case "float", str():
+                return float(struct.unpack(">d", bytes.fromhex(content))[0])
+            case "numpy", ["str", str(text)]:  # as earlier versions wrote NumPy's text
+                return text
+            case "numpy", [name, str(text)]:
+                dtype, data = read_dtype(name), bytes.fromhex(text)
+                bad = dtype.kind == "U" or (dtype.kind == "b" and data[:1] > b"\1")
+                if len(data) == dtype.itemsize and not bad:
+                    return np.frombuffer(data, dtype)[0]
+    except (ValueError, struct.error):
+        pass
+    raise InvalidFileError(f"{content!r:.60} is not of the type {tag!r}")
 
 
 def ids_to_array(ids: Array, what: str) -> Array:
     """Return ids as an int64 array, or as the bytes of a JSON list; refuse uncommon types."""
-    return ids if ids.dtype == np.int64 else _to_bytes([_encode_id(one, what) for one in ids])
+    return ids if ids.dtype == np.int64 else _to_bytes(_encode_id(one, what) for one in ids)
 
 
 def ids_from_array(array: Array, what: str) -> Array:
@@ -156,7 +144,7 @@ def is_text(array: Any) -> bool:
 
 def text_to_array(array: Array) -> Array:
     """Return objects that are text as the bytes of a JSON list."""
-    return _to_bytes([encode_atom(value) for value in array.tolist()])
+    return _to_bytes(map(encode_atom, array.tolist()))
 
 
 def text_from_array(array: Array) -> Array:
@@ -194,8 +182,8 @@ def _is_id(value: Any, depth: int = 0) -> bool:
     return type(value) in (int, str, float, bool)
 
 
-def _to_bytes(nodes: list[Any]) -> Array:
-    return np.frombuffer(write_json(nodes).encode("utf-8", _ERRORS), np.uint8)
+def _to_bytes(nodes: Iterable[Any]) -> Array:
+    return np.frombuffer(write_json(list(nodes)).encode("utf-8", _ERRORS), np.uint8)
 
 
 def _read_list(array: Array, what: str) -> Array:
@@ -209,8 +197,6 @@ def _read_list(array: Array, what: str) -> Array:
     return as_objects(decode_atom(node) for node in nodes)
 
 
-# --- arrays -------------------------------------------------------------------------------------
-#
 # A tensor is an array in C order of one of twelve types.  What it takes to restore the original is
 # kept as a small note: its dtype, where that differs, and its order in memory.
 
@@ -295,9 +281,6 @@ def _restored(tensor: Array, dtype: np.dtype[Any]) -> Array:
     raise InvalidFileError(f"an array of type {dtype} does not fit its tensor")
 
 
-# --- sparse matrices ----------------------------------------------------------------------------
-
-
 def check_csr(shape: Any, data: Array, indices: Array, indptr: Array) -> None:
     """Raise `InvalidFileError` unless these are a matrix with sorted rows and no entry twice.
 
@@ -319,9 +302,7 @@ def check_csr(shape: Any, data: Array, indices: Array, indptr: Array) -> None:
     if not within(indices, n_columns):
         raise InvalidFileError("a sparse matrix has entries in columns that do not exist")
     if not are_sorted_in_rows(indices, indptr):
-        raise InvalidFileError(
-            "a sparse matrix has entries that are not in the order of the columns"
-        )
+        raise InvalidFileError("a sparse matrix has entries that are not in column order")
 
 
 def csr_from(shape: Any, data: Array, indices: Array, indptr: Array) -> csr_array:
