@@ -172,8 +172,7 @@ class ReferenceBackend(NumpyVectors):
 
     def scores(self, rows: IntArray, columns: IntArray, U: FloatArray, V: FloatArray) -> FloatArray:
         """Return ``U[rows[k]] . V[columns[k]]`` for every k."""
-        scores: FloatArray = np.einsum("kd,kd->k", U[rows], V[columns])
-        return scores
+        return np.einsum("kd,kd->k", U[rows], V[columns])
 
     def solve_rows(self, rows: Rows, spec: Real, given: FloatArray, ridge: float) -> FloatArray:
         """Return, for every row, the ridge regression of its targets on its columns' factors."""

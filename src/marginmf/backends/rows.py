@@ -65,8 +65,7 @@ class Coordinates(NamedTuple):
         direction = self.direction.astype(x.dtype)
         # Not a matrix product: the threads of BLAS would change the rounding.
         along: FloatArray = np.einsum("f,fp->p", direction, x)
-        stretched: FloatArray = x - np.outer(direction, x.dtype.type(1.0 - factor) * along)
-        return stretched
+        return x - np.outer(direction, x.dtype.type(1.0 - factor) * along)
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,8 +130,7 @@ class Rows:
         """
         lengths = np.diff(self.indptr)[which]
         shifts = self.indptr[which] - (np.cumsum(lengths) - lengths)
-        entries: IntArray = np.repeat(shifts, lengths) + np.arange(lengths.sum())
-        return entries
+        return np.repeat(shifts, lengths) + np.arange(lengths.sum())
 
     def take(self, which: IntArray) -> "Rows":
         """Return some of the rows, in the order given."""

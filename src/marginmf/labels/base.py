@@ -154,8 +154,7 @@ class LabelsEstimator(OrderedFit, Savable, ClassifierMixin, BaseEstimator):
         for rows, batch in self._batches(features):
             found = self._label_scores(batch)
             scores[rows] = found if self.targets_.vector else self._rule().excess(found)
-        shaped: FloatArray = self.targets_.scores(scores)
-        return shaped
+        return self.targets_.scores(scores)
 
     def predict(self, X: Any) -> Any:
         """Return the labels of every row, in the form that `fit` was given.

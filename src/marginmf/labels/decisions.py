@@ -215,8 +215,7 @@ class ThresholdSearch:
         return thresholds, float(values.max())
 
     def _f1_of_labels(self) -> Float64Array:
-        scores: Float64Array = 2 * self._right / np.maximum(self._predicted + self._present, 1.0)
-        return scores
+        return 2 * self._right / np.maximum(self._predicted + self._present, 1.0)
 
     def _middle_of_best(self, values: Float64Array) -> float:
         """Return the middle of the first run of candidates that are as good as the best."""

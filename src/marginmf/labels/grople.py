@@ -338,8 +338,7 @@ def affinities(gram: LabelGram) -> Float64Array | csr_array:
     scales = np.concatenate([_scales(squares) for _, squares in _distances(gram)])
     if n_labels <= MOST_CONNECTED:
         (_, squares), *_ = _distances(gram, n_labels)
-        kernel: Float64Array = np.exp(-squares / np.outer(scales, scales))
-        return kernel
+        return np.exp(-squares / np.outer(scales, scales))
     rows, columns, values = [], [], []
     for labels, squares in _distances(gram):
         near = np.argpartition(squares, N_NEIGHBOURS, axis=1)[:, : N_NEIGHBOURS + 1]

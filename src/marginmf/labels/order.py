@@ -95,8 +95,7 @@ def content_order(X: Any, Y: csr_array) -> Order:
 
 
 def _kinds(keys: Keys) -> IntArray:
-    kinds: IntArray = np.unique(keys, return_inverse=True)[1]
-    return kinds
+    return np.unique(keys, return_inverse=True)[1]
 
 
 def _hash_entries(values: Any, columns: IntArray) -> Keys:
@@ -112,15 +111,13 @@ def _mix(x: Keys) -> Keys:
     x = x + np.uint64(0x9E3779B97F4A7C15)
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    mixed: Keys = x ^ (x >> np.uint64(31))
-    return mixed
+    return x ^ (x >> np.uint64(31))
 
 
 def _sum_rows(hashes: Keys, indptr: IntArray) -> Keys:
     """Add up the hashes of each row; unsigned sums wrap round, so differences of them are exact."""
     running = np.concatenate([np.zeros(1, np.uint64), np.cumsum(hashes, dtype=np.uint64)])
-    sums: Keys = running[indptr[1:]] - running[indptr[:-1]]
-    return sums
+    return running[indptr[1:]] - running[indptr[:-1]]
 
 
 class Fold(NamedTuple):

@@ -73,8 +73,7 @@ class Targets:
 
     def class_of(self, scores: FloatArray) -> Array:
         """Return the class of every row, for vectors."""
-        found: Array = self.classes[self.codes_of(scores)]
-        return found
+        return self.classes[self.codes_of(scores)]
 
     def sets(self, blocks: Iterable[BoolArray]) -> Any:
         """Return label sets, given which labels are there, block by block."""

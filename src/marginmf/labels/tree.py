@@ -55,8 +55,7 @@ class Node:
         """Return ``x U V`` for every instance and label: positive means that it has the label."""
         embedded = embed(X, self.features, self.U[:-1])
         embedded += self.U[-1]
-        scores: FloatArray = embedded @ self.V
-        return scores
+        return embedded @ self.V
 
     def __repr__(self) -> str:
         return f"Node({self})"

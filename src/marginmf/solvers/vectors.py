@@ -53,10 +53,7 @@ class NumpyVectors:
         return [float(np.sum(np.multiply(a, b, dtype=np.float64))) for a in vectors]
 
     def combine(
-        self,
-        scales: Sequence[float],
-        vectors: Sequence[FloatArray],
-        out: FloatArray | None = None,
+        self, scales: Sequence[float], vectors: Sequence[FloatArray], out: FloatArray | None = None
     ) -> FloatArray:
         """Return the sum of vectors, each times a number; see `Vectors.combine`."""
         first = vectors[0]
@@ -128,3 +125,13 @@ def norm(vectors: Vectors, a: Vector) -> float:
 def copy(vectors: Vectors, a: Vector) -> Vector:
     """Return an equal vector that shares no memory with this one."""
     return vectors.combine((1.0,), (a,))
+
+
+def opening_length(vectors: Vectors, point: Vector, direction: Vector) -> float:
+    """Return a first step that moves the point by a tenth of its norm; from the origin, by one."""
+    return (0.1 * norm(vectors, point) or 1.0) / norm(vectors, direction)
+
+
+def downhill(vectors: Vectors, gradient: Vector) -> Vector:
+    """Return the direction of steepest descent."""
+    return vectors.combine((-1.0,), (gradient,))

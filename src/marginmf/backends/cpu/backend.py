@@ -13,12 +13,7 @@ from marginmf._utils.types import Array, FloatArray, IntArray
 from marginmf.backends.cpu import gradients, linear_algebra
 from marginmf.backends.cpu.gradients import RatingBlocks, over_blocks
 from marginmf.backends.cpu.losses import for_loss, make_proximal_rows
-from marginmf.backends.reference import (
-    HostLayout,
-    parameter_shapes,
-    row_losses,
-    threshold_shape,
-)
+from marginmf.backends.reference import HostLayout, parameter_shapes, row_losses, threshold_shape
 from marginmf.backends.rows import Coordinates, FeatureMatrices, Rows
 from marginmf.backends.specs import (
     Anchored,
@@ -172,8 +167,7 @@ class CpuBackend(NumpyVectors):
         labels: Array = spec.targets if isinstance(spec, Real) else rows.codes
         by_threshold = np.zeros_like(thresholds)
         losses = self._gradient(
-            *(spec, 0.0, blocks, labels, factors, given, thresholds, *sides[2:]),
-            by_threshold,
+            *(spec, 0.0, blocks, labels, factors, given, thresholds, *sides[2:]), by_threshold
         )
         return RowGradients(
             losses[: rows.n_rows], by_factors, by_threshold if thresholds.size else None
@@ -238,14 +232,10 @@ class CpuBackend(NumpyVectors):
         parts = np.empty((-(-len(b) // block), len(vectors)))
         arguments = (_addresses(vectors), b, block, parts)
         self._over_range(linear_algebra.dots, len(parts), block * len(vectors), *arguments)
-        totals: list[float] = parts.sum(axis=0).tolist()
-        return totals
+        return parts.sum(axis=0).tolist()
 
     def combine(
-        self,
-        scales: Sequence[float],
-        vectors: Sequence[FloatArray],
-        out: FloatArray | None = None,
+        self, scales: Sequence[float], vectors: Sequence[FloatArray], out: FloatArray | None = None
     ) -> FloatArray:
         """Return the sum of vectors, each times a number; at least one, in one pass."""
         out, block = np.empty_like(vectors[0]) if out is None else out, linear_algebra.BLOCK

@@ -317,8 +317,7 @@ class RatingBlocks:
     @cached_property
     def row_ends(self) -> IntArray:
         """How many entries the first rows have together, from no row to all of them."""
-        ends: IntArray = (self.indptr - self.indptr[:, :1]).sum(axis=0)
-        return ends
+        return (self.indptr - self.indptr[:, :1]).sum(axis=0)
 
     @cached_property
     def bands(self) -> IntArray:
@@ -330,10 +329,7 @@ class RatingBlocks:
 
 
 def over_blocks(
-    kernel: Callable[..., int],
-    blocks: RatingBlocks,
-    n_threads: int,
-    n_factors: int,
+    kernel: Callable[..., int], blocks: RatingBlocks, n_threads: int, n_factors: int
 ) -> None:
     """Call ``kernel(block, band, progress)`` for every block, several at a time."""
     n_blocks, n_bands = len(blocks.indptr), len(blocks.bands) - 1

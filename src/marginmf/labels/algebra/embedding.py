@@ -249,8 +249,7 @@ def fit_feature_map(
 
     def with_ridge(column: FloatArray) -> FloatArray:
         Z = scale * column
-        bent: FloatArray = scale * (normal.apply(Z) + Z.dtype.type(ridge) * Z)
-        return bent
+        return scale * (normal.apply(Z) + Z.dtype.type(ridge) * Z)
 
     objective = Composite(
         smooth,
@@ -278,8 +277,7 @@ def unrelatedness(inner: Float64Array) -> Float64Array:
     correlations = unit[:, None] * inner * unit
     np.fill_diagonal(correlations, 1.0)
     values, vectors = np.linalg.eigh(1.0 - correlations)
-    nearest: Float64Array = (vectors * np.maximum(values, 0.0)) @ vectors.T
-    return nearest
+    return (vectors * np.maximum(values, 0.0)) @ vectors.T
 
 
 def largest_eigenvalue(product: Any, n: int, dtype: Any) -> float:

@@ -80,8 +80,7 @@ def embed(X: Any, features: IntArray, weights: FloatArray) -> FloatArray:
     """
     if not issparse(X):
         used = X if len(features) == X.shape[1] else X[:, features]
-        product: FloatArray = used.astype(weights.dtype, copy=False) @ weights
-        return product
+        return used.astype(weights.dtype, copy=False) @ weights
     # Features without a weight point to a row of zeros after the others.
     columns = np.full(X.shape[1], len(weights), np.int32)
     columns[features] = np.arange(len(weights))
@@ -118,10 +117,7 @@ class Neighbours:
 
     n_neighbors: int = 5
 
-    _saved: ClassVar[dict[str, Any]] = {
-        "n_neighbors": int,
-        "stored_": Stored(("rows", "features")),
-    }
+    _saved: ClassVar[dict[str, Any]] = {"n_neighbors": int, "stored_": Stored(("rows", "features"))}
 
     def _flaws(self, lengths: Mapping[str, int]) -> Iterator[str]:
         if self.n_neighbors < 0 or self.stored_.shape[0] == 0:
@@ -172,8 +168,7 @@ def _origin(stored: FloatArray) -> FloatArray:
     means = stored.mean(axis=0, dtype=np.float64)
     variances = stored.var(axis=0, dtype=np.float64)
     far = np.square(means) > FAR_OFF * variances
-    origin: FloatArray = np.where(far, means, 0.0).astype(stored.dtype)
-    return origin
+    return np.where(far, means, 0.0).astype(stored.dtype)
 
 
 def _smallest(distances: FloatArray, n: int, norms: FloatArray) -> IntArray:
@@ -192,5 +187,4 @@ def _smallest(distances: FloatArray, n: int, norms: FloatArray) -> IntArray:
     values = np.where(values >= (limit - slack)[rows], limit[rows], values)
     order = np.lexsort([columns, values, rows])
     starts = np.searchsorted(rows, np.arange(len(squared)))
-    nearest: IntArray = columns[order[starts[:, None] + np.arange(n)]]
-    return nearest
+    return columns[order[starts[:, None] + np.arange(n)]]

@@ -48,8 +48,7 @@ class FormedNormal:
 
     def apply(self, Z: FloatArray) -> FloatArray:
         """Return ``X^T X Z``."""
-        product: FloatArray = self.matrix @ Z
-        return product
+        return self.matrix @ Z
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,8 +99,7 @@ class LabelGram:
     @cached_property
     def counts(self) -> Float64Array:
         """How many rows have each label."""
-        counts: Float64Array = self.together.diagonal()
-        return counts
+        return self.together.diagonal()
 
     @property
     def means(self) -> Float64Array:
@@ -325,5 +323,4 @@ def leading_eigenvectors(gram: Gram, n: int) -> Float64Array:
     rank = int(np.sum(values > ZERO * max(gram.trace, 0.0)))
     if rank == 0 or gram.trace <= 0.0:
         return np.zeros((n_labels, 1))
-    leading: Float64Array = vectors[:, :rank]
-    return leading
+    return vectors[:, :rank]

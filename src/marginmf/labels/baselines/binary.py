@@ -62,8 +62,7 @@ def fit_each(
     """Fit a copy of the estimator to each problem: features, and which rows have the label."""
     # In processes, because liblinear's random numbers are the same ones for all threads.
     work = (delayed(_fit_one)(estimator, X, rows) for X, rows in problems)
-    fitted: list[Any] = Parallel(n_jobs)(work)
-    return fitted
+    return Parallel(n_jobs)(work)
 
 
 def rows_of_each(Y: csr_array) -> list[IntArray]:

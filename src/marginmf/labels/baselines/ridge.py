@@ -141,8 +141,7 @@ class Ridge:
         product = Y.T @ X.astype(np.float64, copy=False)
         product = product.toarray() if issparse(product) else product
         product -= np.outer(counts(Y, axis=0), means)
-        transposed: Float64Array = product.T
-        return transposed
+        return product.T
 
 
 def _centred(Y: csr_array, M: Float64Array | None) -> Float64Array:
