@@ -30,11 +30,7 @@ COLUMNS = 512
 
 
 def label_loss(loss: str | TwoLevelLoss | RealLoss) -> TwoLevelLoss | RealLoss:
-    """Return the loss of that name, or the loss itself, if labels can have it; else explain.
-
-    >>> label_loss("squared").name
-    'squared'
-    """
+    """Return the loss of that name, or the loss itself, if labels can have it; else explain."""
     if not (isinstance(loss, RealLoss) or (isinstance(loss, str) and loss in REAL)):
         return two_level_loss(loss)
     found = real_loss(loss)
@@ -60,13 +56,6 @@ class LabelObjective:
     in float64.  Y has one stored entry for each label of an instance.  Neither the blocks nor the
     number of threads change the result.  The caller keeps BLAS to one thread
     (`marginmf.backends.threads.one_blas_thread`).
-
-    >>> from marginmf.losses import smooth_hinge
-    >>> X, Y = np.array([[0.0], [1.0]]), csr_array(np.array([[1.0, 0.0], [0.0, 1.0]]))
-    >>> objective = LabelObjective(X, Y, 1.0, 1, smooth_hinge)
-    >>> value, gradient = objective(np.zeros(objective.n_parameters))
-    >>> value, gradient.shape  # four margins of zero cost a half each
-    (2.0, (4,))
     """
 
     def __init__(

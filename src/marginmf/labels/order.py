@@ -19,7 +19,7 @@ from marginmf._utils.saved import Optional, Shaped, Stored, declared, flags, sav
 from marginmf._utils.types import Array, BoolArray, FloatArray, IntArray
 from marginmf.backends.threads import one_blas_thread
 from marginmf.checkpoints import OpenCheckpoint
-from marginmf.labels.algebra.features import take_rows, with_small_indices
+from marginmf.labels.algebra.matrices import take_rows, with_small_indices
 
 Keys = NDArray[np.uint64]
 
@@ -28,13 +28,7 @@ BLOCK = 2**20
 
 
 def row_keys(X: Any) -> Keys:
-    """Return a hash of every row: the sum, modulo 2^64, of the hashes of its nonzero entries.
-
-    >>> X = np.array([[0.0, 2.0], [1.0, 0.0], [0.0, 2.0]])
-    >>> keys = row_keys(X)
-    >>> bool(keys[0] == keys[2]), bool((keys == row_keys(csr_array(X))).all())
-    (True, True)
-    """
+    """Return a hash of every row: the sum, modulo 2^64, of the hashes of its nonzero entries."""
     if issparse(X):
         return _sum_rows(_hash_entries(X.data, X.indices), X.indptr)
     columns = np.arange(X.shape[1])
@@ -57,12 +51,6 @@ def canonical_order(X: Any, Y: csr_array) -> Order:
 
     Data sets hold rows with the same features and other labels: such rows are in the order of
     their labels, which are told apart by the rows that have them.
-
-    >>> X, Y = np.array([[1.0], [1.0], [2.0]]), csr_array([[0.0, 1.0], [1.0, 1.0], [1.0, 0.0]])
-    >>> rows = canonical_order(X, Y).rows
-    >>> others = canonical_order(X[::-1], csr_array(Y[::-1, ::-1])).rows
-    >>> bool((Y.toarray()[rows] == Y.toarray()[::-1][others]).all())
-    True
     """
     keys, columns = row_keys(X), Y.tocsc()
     of_labels = _sum_rows(_mix(keys)[columns.indices], columns.indptr)
@@ -76,12 +64,6 @@ def content_order(X: Any, Y: csr_array) -> Order:
 
     ``X[rows]`` and ``Y[rows][:, labels]`` are the same however rows and labels were shuffled; only
     what is equal may be exchanged.  ``kinds`` numbers the different labels in this order.
-
-    >>> X, Y = np.ones((3, 1)), csr_array([[1.0, 1.0, 0.0], [0.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
-    >>> ours, shuffled = content_order(X, Y), content_order(X[::-1], Y[::-1][:, [2, 0, 1]])
-    >>> one, other = Y[ours.rows][:, ours.labels], Y[::-1][shuffled.rows][:, [2, 0, 1]]
-    >>> bool((one != other[:, shuffled.labels]).nnz)
-    False
     """
     features, columns = row_keys(X), Y.tocsc()
     rows = features
@@ -128,11 +110,7 @@ class Fold(NamedTuple):
 
 
 def inner_folds(X: Any, Y: csr_array, n_folds: int) -> list[Fold]:
-    """Deal the rows out to folds in an order of their own; as many folds as there are rows at most.
-
-    >>> [fold.test.size for fold in inner_folds(np.eye(7), csr_array((7, 1)), 3)]
-    [3, 2, 2]
-    """
+    """Deal the rows out to folds, at most one for each row, in an order of their own."""
     order = canonical_order(X, Y).rows
     # Rows held out stay in this order, so that whatever is done batch by batch is the same too.
     parts = [order[k::n_folds] for k in range(min(n_folds, len(order)))]
@@ -143,12 +121,7 @@ def inner_folds(X: Any, Y: csr_array, n_folds: int) -> list[Fold]:
 @saved
 @dataclass(frozen=True, eq=False)
 class Varying:
-    """Which labels some rows have and some have not, and what the others always are.
-
-    >>> Y = csr_array([[1.0, 1.0, 0.0], [0.0, 1.0, 0.0]])
-    >>> Varying.of(Y).fill(np.array([[0.3]])).tolist()
-    [[0.3, 1.0, -1.0]]
-    """
+    """Which labels some rows have and some have not, and what the others always are."""
 
     varying: BoolArray
     always: BoolArray
@@ -178,13 +151,6 @@ class Seen:
     """How a method sees training data: rows and labels in an order of their own.
 
     ``labels`` has the label of each column that the method sees, which may not be all labels.
-
-    >>> X, Y = np.array([[1.0], [3.0], [2.0]]), csr_array([[0.0, 1.0], [1.0, 1.0], [0.0, 1.0]])
-    >>> from marginmf._utils.saved import floats
-    >>> seen = Seen.of(canonical_order(X, Y), Varying.of(Y))
-    >>> features, labels = seen.take(X, Y)
-    >>> labels.shape, seen.restore(np.array([7.0]), floats("labels")).tolist()
-    ((3, 1), [7.0, 0.0])
     """
 
     order: Order

@@ -16,7 +16,7 @@ from marginmf._utils.ids import is_missing
 from marginmf._utils.indicators import as_indicator, column_names
 from marginmf._utils.saved import Names, saved
 from marginmf._utils.types import Array, BoolArray, FloatArray, IntArray
-from marginmf.labels.algebra.features import with_small_indices
+from marginmf.labels.algebra.matrices import with_small_indices
 
 
 @saved
@@ -88,13 +88,7 @@ class Targets:
 
 
 def read_targets(y: Any, names: Any = None) -> tuple[csr_array, Targets]:
-    """Return the indicator of targets, a matrix or a vector of classes, and how to answer alike.
-
-    >>> indicator, targets = read_targets(np.array([[1, 0], [1, 1]]), ["rock", "jazz"])
-    >>> indicator.toarray(), targets.classes
-    (array([[1., 0.],
-           [1., 1.]]), array(['rock', 'jazz'], dtype='<U4'))
-    """
+    """Return the indicator of targets, a matrix or a vector of classes, and how to answer alike."""
     if issparse(y) or (np.ndim(y) == 2 and (np.shape(y)[1] != 1 or _is_binary(np.asarray(y)))):
         # Objects that are all 0 and 1 come back as whole numbers.
         dtype = np.dtype(np.int64) if y.dtype.kind == "O" else y.dtype
@@ -150,13 +144,7 @@ def as_features(X: Any, estimator: Any) -> Any:
 
 
 def check_none_missing(y: Any) -> None:
-    """Refuse a vector of classes in which one is missing, before anything tries to compare it.
-
-    >>> check_none_missing(["rock", None])
-    Traceback (most recent call last):
-    ...
-    ValueError: y has no value in row 1; leave out rows whose class is not known.
-    """
+    """Refuse a vector of classes in which one is missing, before anything tries to compare it."""
     if y is None or issparse(y):
         return
     try:
@@ -173,12 +161,7 @@ def check_none_missing(y: Any) -> None:
 
 
 def label_names(y: Any) -> list[str] | None:
-    """Return the column names of a data frame of labels, else None.
-
-    >>> import pandas as pd
-    >>> label_names(pd.DataFrame({"rock": [0, 1], "jazz": [1, 1]}))
-    ['rock', 'jazz']
-    """
+    """Return the column names of a data frame of labels, else None."""
     columns = column_names(y)
     return columns if columns and all(isinstance(name, str) for name in columns) else None
 

@@ -11,7 +11,7 @@ from sklearn.model_selection import ParameterGrid
 
 from marginmf._utils.saved import ListOf, Optional, floats, saved
 from marginmf._utils.types import Float64Array, FloatArray
-from marginmf.labels.algebra.features import fill_columns
+from marginmf.labels.algebra.matrices import fill_columns
 from marginmf.labels.base import RULE, LabelsEstimator
 from marginmf.labels.order import Fold
 
@@ -321,10 +321,6 @@ def scale_features(X: Any, offset: Float64Array, factor: Float64Array) -> Any:
     """Return ``X * factor + offset``, sparse if X is, always in double precision.
 
     Rounded to single precision, the same numbers would not be the same rows any more.
-
-    >>> X = csr_array([[0.0, 2.0], [4.0, 1.0]])
-    >>> scale_features(X, np.array([0.0, -1.0]), np.array([0.25, 1.0])).toarray().tolist()
-    [[0.0, 1.0], [1.0, 0.0]]
     """
     if not issparse(X):
         return X * factor + offset

@@ -19,7 +19,7 @@ from marginmf._utils.parameters import check_n_jobs, check_number
 from marginmf._utils.random import as_generator
 from marginmf._utils.saved import ListOf, Optional, floats, indices
 from marginmf._utils.types import Float64Array, FloatArray, IntArray
-from marginmf.labels.algebra.features import take_rows
+from marginmf.labels.algebra.matrices import take_rows
 from marginmf.labels.base import LabelsEstimator, LinearScores, affine, method
 from marginmf.labels.order import Seen
 from marginmf.labels.wrappers import check_classifier, score_flaws, scores_of, takes_sparse
@@ -33,7 +33,17 @@ ORDERS = ("frequency", "random")
 
 
 class OneEach(LabelsEstimator):
-    """An estimator with a binary classifier for each label; none given means the default one."""
+    """An estimator with a binary classifier for each label.
+
+    Parameters
+    ----------
+    estimator : classifier, optional
+        Any scikit-learn classifier of two classes that has ``decision_function`` or
+        ``predict_proba``; by default a `LinearSVC` with the hinge loss and ``C=1``.
+    n_jobs : int or None
+        How many labels are learned at a time, as in scikit-learn: None is one, -1 is as many as
+        there are processors.  The result does not depend on it.
+    """
 
     estimator: Any
     n_jobs: int | None
@@ -61,8 +71,7 @@ def fit_each(
 ) -> list[Any]:
     """Fit a copy of the estimator to each problem: features, and which rows have the label."""
     # In processes, because liblinear's random numbers are the same ones for all threads.
-    work = (delayed(_fit_one)(estimator, X, rows) for X, rows in problems)
-    return Parallel(n_jobs)(work)
+    return Parallel(n_jobs)(delayed(_fit_one)(estimator, X, rows) for X, rows in problems)
 
 
 def rows_of_each(Y: csr_array) -> list[IntArray]:
@@ -115,17 +124,6 @@ def _fit_one(estimator: Any, X: Any, rows: IntArray) -> Any:
 @dataclass(eq=False, repr=False)
 class BinaryRelevance(OneEach, LinearScores):
     """One binary classifier for each label, by default a linear support vector machine.
-
-    Parameters
-    ----------
-    estimator : classifier, optional
-        Any scikit-learn classifier of two classes that has ``decision_function`` or
-        ``predict_proba``; by default a `LinearSVC` with the hinge loss and ``C=1``.
-    n_jobs : int or None
-        How many labels are learned at a time, as in scikit-learn: None is one, -1 is as many as
-        there are processors.  The result does not depend on it.
-    decision, tune_for, top1_if_empty, cv
-        How scores become label sets; see `LabelsEstimator`.
 
     Attributes
     ----------
@@ -209,9 +207,6 @@ class ClassifierChains(OneEach):
 
     Parameters
     ----------
-    estimator : classifier, optional
-        Any scikit-learn classifier of two classes that has ``decision_function`` or
-        ``predict_proba``; by default a `LinearSVC` with the hinge loss and ``C=1``.
     order : {"frequency", "random"} or sequence of int
         The order of the labels in the chain.  Frequency: frequent labels, which are learned best,
         come first.  Or the numbers of the labels, each once.
@@ -219,11 +214,6 @@ class ClassifierChains(OneEach):
         How many chains; more than one need ``order="random"``.
     random_state : int, Generator or None
         Seeds random orders.
-    n_jobs : int or None
-        How many labels are learned at a time, as in scikit-learn: None is one, -1 is as many as
-        there are processors.  The result does not depend on it.
-    decision, tune_for, top1_if_empty, cv
-        How scores become label sets; see `LabelsEstimator`.
 
     Attributes
     ----------

@@ -1,9 +1,9 @@
-"""What GroPLE needs of the data: products of the centred features and labels with themselves.
+"""Rows and columns of X, dense or sparse alike, and products of centred features and labels.
 
 With X and Y centred inside, ``X^T X``, ``X^T Y`` and ``Y^T Y`` say all there is to know about a
 least-squares fit, however many rows there are.  Sparse features are never made dense, and
-``X^T X`` is formed only where that is cheaper than to multiply by X and by its transpose again
-and again.  Sums over rows are in float64.
+``X^T X`` is formed only where that is cheaper than to multiply by X and its transpose again and
+again.  Sums over rows are in float64.
 """
 
 from collections.abc import Iterator
@@ -18,8 +18,9 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 
 from marginmf._utils.types import Float64Array, FloatArray, IntArray
 from marginmf.backends.labels import mirror, sparse_times, upper_gram
-from marginmf.labels.algebra.features import FAR_OFF, fill_columns
 
+#: A mean whose square is this many times the mean square around it is taken off before products.
+FAR_OFF = 100.0
 #: The most bytes that ``X^T X`` may take.
 MOST_BYTES = 2**30
 #: About how many numbers a block of a matrix has.
@@ -37,6 +38,76 @@ SPARSE_DENSE, SPARSE_SPARSE, EACH_FORMED = 5, 60, 250
 
 #: Eigenvalues below this share of the largest are zero, but for rounding.
 ZERO = 1e-10
+
+
+def take_rows(X: Any, rows: IntArray) -> Any:
+    """Return some rows; sparse ones without zeros that are stored, and with small indices."""
+    X = X[rows]
+    if not issparse(X):
+        return X
+    X.eliminate_zeros()
+    return with_small_indices(X)
+
+
+def with_small_indices(X: csr_array) -> csr_array:
+    """Return the same matrix with 32-bit indices, wherever these are enough.
+
+    Much of scikit-learn takes no others, and kernels are compiled for each kind anew.
+    """
+    if X.indices.dtype == np.int32 or max(X.nnz, *X.shape) > np.iinfo(np.int32).max:
+        return X
+    indices, indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
+    return csr_array((X.data, indices, indptr), shape=X.shape)
+
+
+def fill_columns(values: FloatArray, columns: IntArray, width: int) -> csr_array:
+    """Return a sparse matrix of that width in which some columns are full.
+
+    >>> fill_columns(np.array([[1.0], [2.0]]), np.array([1]), 3).toarray().tolist()
+    [[0.0, 1.0, 0.0], [0.0, 2.0, 0.0]]
+    """
+    n, n_columns = values.shape
+    indptr = np.arange(0, values.size + 1, n_columns)
+    return csr_array((values.ravel(), np.tile(columns, n), indptr), shape=(n, width))
+
+
+def used_features(X: Any) -> tuple[IntArray, Any]:
+    """Return the features that are not zero for all instances, and X with those alone.
+
+    In a sparse X every stored entry counts as not zero (see `take_rows`).
+
+    >>> used_features(np.array([[0.0, 2.0], [0.0, 3.0]]))
+    (array([1]), array([[2.],
+           [3.]]))
+    """
+    if not issparse(X):
+        features = np.flatnonzero((X != 0).any(axis=0))
+        whole = len(features) == X.shape[1]
+        return features, X if whole else np.ascontiguousarray(X[:, features])
+    used = np.zeros(X.shape[1], bool)
+    used[X.indices] = True
+    features = np.flatnonzero(used)
+    columns = (np.cumsum(used) - 1).astype(X.indices.dtype)
+    shape = (X.shape[0], len(features))
+    return features, csr_array((X.data, columns[X.indices], X.indptr), shape=shape)
+
+
+def embed(X: Any, features: IntArray, weights: FloatArray) -> FloatArray:
+    """Return ``X[:, features] @ weights`` in the type of the weights.
+
+    >>> X, weights = np.array([[1.0, 2.0, 3.0]]), np.array([[10.0], [100.0]])
+    >>> embed(X, np.array([0, 2]), weights), embed(csr_array(X), np.array([0, 2]), weights)
+    (array([[310.]]), array([[310.]]))
+    """
+    if not issparse(X):
+        used = X if len(features) == X.shape[1] else X[:, features]
+        return used.astype(weights.dtype, copy=False) @ weights
+    # Features without a weight point to a row of zeros after the others.
+    columns = np.full(X.shape[1], len(weights), np.int32)
+    columns[features] = np.arange(len(weights))
+    padded = np.vstack([weights, np.zeros((1, weights.shape[1]), weights.dtype)])
+    shape = (X.shape[0], len(padded))
+    return sparse_times(csr_array((X.data, columns[X.indices], X.indptr), shape), padded)
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,9 +207,6 @@ def feature_moments(X: Any) -> tuple[Float64Array, Float64Array]:
     """Return the mean of every feature, and the sum of squares around it.
 
     A feature whose squares are no more than rounding is constant: its sum is exactly zero.
-
-    >>> feature_moments(csr_array([[1.0, 0.0], [1.0, 4.0]]))
-    (array([1., 2.]), array([0., 8.]))
     """
     n, width = X.shape
     if issparse(X):
@@ -211,13 +279,7 @@ def form_normal(X: Any, moments: tuple[Float64Array, Float64Array], dtype: Any) 
 
 
 def should_form(X: Any, dtype: Any, n_columns: int) -> bool:
-    """Return whether forming ``X^T X`` takes little enough memory, and less time than not to.
-
-    >>> should_form(np.zeros((1000, 10)), np.dtype(np.float32), 10)
-    True
-    >>> should_form(csr_array((6000, 47236)), np.dtype(np.float32), 100)
-    False
-    """
+    """Return whether forming ``X^T X`` takes little enough memory, and less time than not to."""
     n, width = X.shape
     if issparse(X):
         if width**2 * np.dtype(dtype).itemsize > MOST_BYTES:
