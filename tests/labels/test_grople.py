@@ -122,8 +122,8 @@ def test_the_best_basis_is_not_beaten_by_its_neighbours() -> None:
 def test_gradient_by_the_factors_is_the_slope() -> None:
     _, Y = data(1)
     whole = embedding(Y)
-    place = whole.with_best_basis(np.random.default_rng(1).normal(size=(4, 8)))
-    problem, h = FactorProblem.of(whole, place), 1e-5
+    here = whole.with_best_basis(np.random.default_rng(1).normal(size=(4, 8)))
+    problem, h = FactorProblem(whole, here), 1e-5
     gradient = problem.smooth(problem.start)[1]
     for entry in np.ndindex(4, 8):
         step = np.zeros((4, 8))

@@ -128,7 +128,9 @@ class LabelsEstimator(OrderedFit, Savable, ClassifierMixin, BaseEstimator):
         fitted.n_samples_fit_ = features.shape[0]
         data = fingerprint_arrays(features, indicator)
         with open_checkpoint(checkpoint, self, data) as fitted._checkpoint:
-            fitted._learn(features, indicator, fitted._needs_tuning(features))
+            # Classes need no thresholds, and their sign needs no tuning.
+            wants_tuning = not fitted.targets_.vector and fitted.decision != "sign"
+            fitted._learn(features, indicator, wants_tuning and features.shape[0] > 1)
         del fitted._checkpoint
         self.__dict__ = fitted.__dict__
         return self
@@ -152,7 +154,9 @@ class LabelsEstimator(OrderedFit, Savable, ClassifierMixin, BaseEstimator):
         scores = np.empty((features.shape[0], self.targets_.n_columns))
         for rows, batch in self._batches(features):
             found = self._label_scores(batch)
-            scores[rows] = found if self.targets_.vector else self._rule().excess(found)
+            if not self.targets_.vector:
+                found = DecisionRule(self.thresholds_).excess(found)
+            scores[rows] = found
         return self.targets_.scores(scores)
 
     def predict(self, X: Any) -> Any:
@@ -171,10 +175,8 @@ class LabelsEstimator(OrderedFit, Savable, ClassifierMixin, BaseEstimator):
         scores = (self._label_scores(batch) for _, batch in self._batches(self._features(X)))
         if self.targets_.vector:
             return np.concatenate([self.targets_.class_of(each) for each in scores])
-        return self.targets_.sets(map(self._rule(), scores))
-
-    def _rule(self) -> DecisionRule:
-        return DecisionRule(self.thresholds_, self.top1_if_empty)
+        rule = DecisionRule(self.thresholds_, self.top1_if_empty)
+        return self.targets_.sets(map(rule, scores))
 
     @abstractmethod
     def _check(self) -> None:
@@ -191,10 +193,6 @@ class LabelsEstimator(OrderedFit, Savable, ClassifierMixin, BaseEstimator):
         model._fit_in_order(X[folds[number].train], Y[folds[number].train])
         del model._checkpoint
         return model
-
-    def _needs_tuning(self, X: Any) -> bool:
-        """Whether thresholds have to be chosen: not for classes, nor by their sign."""
-        return not self.targets_.vector and self.decision != "sign" and X.shape[0] > 1
 
     def _learn(self, X: Any, Y: csr_array, tuned: bool) -> None:
         """Fit to all rows, with thresholds chosen by cross-validation or, if not tuned, of 0."""

@@ -1,7 +1,4 @@
-"""GroPLE: labels embedded so that groups stay together, and features mapped onto them.
-
-Groups come from the counts of how often labels occur together.
-"""
+"""GroPLE: labels embedded so that groups stay together, and features mapped onto them."""
 
 import threading
 import warnings
@@ -300,7 +297,7 @@ def given_groups(grouping: Any, n_labels: int | None) -> IntArray:
 
 
 def distinct_labels(gram: LabelGram) -> tuple[IntArray, IntArray]:
-    """Return the first of the labels that the same rows have, and each label's index among these."""
+    """Return the first of the labels that the same rows have, and where each label is in there."""
     counts, entries = gram.counts, gram.together.tocoo()
     # Columns are equal where as many rows have both as have either.
     same = (entries.data == counts[entries.row]) & (entries.data == counts[entries.col])
@@ -339,19 +336,19 @@ def affinities(gram: LabelGram) -> Float64Array | csr_array:
 def spectral_groups(gram: LabelGram, n_groups: int, random_state: Any) -> IntArray:
     """Cluster labels that are all different, given how often they occur together."""
     n_labels = len(gram.counts)
-    if n_groups <= 1 or n_groups >= n_labels:
-        return np.arange(n_labels) if n_groups >= n_labels else np.zeros(n_labels, np.int64)
+    if n_groups >= n_labels:
+        return np.arange(n_labels)
+    if n_groups <= 1:
+        return np.zeros(n_labels, np.int64)
     seed = int(as_generator(random_state).integers(2**31))
     clusterer = SpectralClustering(n_groups, affinity="precomputed", random_state=seed)
     return _cluster_quietly(clusterer, affinities(gram))
 
 
 def cluster_labels(gram: LabelGram, clusterer: Any) -> IntArray:
-    """Cluster labels with a clusterer that was given, which is not changed.
+    """Cluster labels with a copy of the clusterer that was given; see ``grouping`` of `GroPLE`.
 
-    One whose ``affinity`` is "precomputed" sees the heat kernel, one whose ``metric`` is, the
-    distances of the label columns.  Others see a table with a row for each label whose rows are as
-    far from each other as the label columns are, whatever the number of samples.
+    The rows that it sees are as far from each other as the columns of the labels.
     """
     fresh = clone(clusterer)
     params = fresh.get_params()

@@ -183,9 +183,8 @@ class MLCHMF(LabelsEstimator):
 
     def _fit(self, X: Any, Y: csr_array) -> None:
         n_samples, n_labels = Y.shape
-        self.vote_ = self.vote
-        if self.vote == "auto":
-            self.vote_ = "hard" if self.decision == "sign" else "soft"
+        auto = "hard" if self.decision == "sign" else "soft"
+        self.vote_ = auto if self.vote == "auto" else self.vote
         self.tolerance_ = float(self.tolerance)
         if self.tolerance_unit == "density":
             self.tolerance_ *= Y.nnz / (n_samples * n_labels)

@@ -28,11 +28,9 @@ _ROUNDING = 64 * float(np.finfo(np.float64).eps)
 class Neighbours:
     """Finds the stored instances with the smallest Euclidean distance.
 
-    Every distance is looked at, batch by batch, so that memory is bounded, sparse instances stay
-    sparse and give the same neighbours as dense ones, and the number of features does not matter.
-    Of equally distant instances those stored first are taken.
-
-    If fewer than ``n_neighbors`` are stored, all of them.
+    Every distance is looked at, batch by batch, so that memory is bounded, and sparse instances
+    stay sparse and give the same neighbours as dense ones.  Of equally distant instances those
+    stored first are taken; if fewer than ``n_neighbors`` are stored, all of them.
 
     >>> search = Neighbours(2).fit(np.array([[0.0], [3.0], [4.0]]))
     >>> search.kneighbors(np.array([[2.9], [0.0]]))
@@ -90,10 +88,7 @@ class Neighbours:
 
 
 def _origin(stored: FloatArray) -> FloatArray:
-    """Return where to put the origin of dense instances.
-
-    Distances do not depend on it, but their rounding does: features far from zero are moved there.
-    """
+    """Return where to put the origin of dense instances, on which the rounding depends."""
     means = stored.mean(axis=0, dtype=np.float64)
     variances = stored.var(axis=0, dtype=np.float64)
     far = np.square(means) > FAR_OFF * variances
@@ -101,10 +96,7 @@ def _origin(stored: FloatArray) -> FloatArray:
 
 
 def _smallest(distances: FloatArray, n: int, norms: FloatArray) -> IntArray:
-    """Return the columns of each row's n smallest values, of equal ones the first columns.
-
-    ``norms`` are the squared lengths of the rows' instances.
-    """
+    """Return the columns of each row's n smallest values, of equal ones the first columns."""
     squared = np.square(distances, dtype=np.float64)
     limit = np.partition(squared, n - 1, axis=1)[:, n - 1]
     # A neighbour is no longer than the way to the instance and from there to the neighbour.
@@ -193,10 +185,8 @@ class MLkNN(LabelsEstimator):
         n_neighbors = min(self.n_neighbors, Y.shape[0] - 1)
         self.neighbours_ = Neighbours(n_neighbors).fit(X)
         self.stored_labels_ = Y
-        counts = self._counts(self.neighbours_.kneighbors())
-        self.prior_, self.posterior_ = _probabilities(
-            self.stored_labels_, counts, n_neighbors, float(self.smoothing)
-        )
+        counts, smoothing = self._counts(self.neighbours_.kneighbors()), float(self.smoothing)
+        self.prior_, self.posterior_ = _probabilities(Y, counts, n_neighbors, smoothing)
 
     def _scores(self, X: Any) -> FloatArray:
         counts = self._counts(self.neighbours_.kneighbors(X)).tocoo()

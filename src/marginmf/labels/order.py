@@ -1,8 +1,7 @@
 """An order of rows and labels that depends on what they hold, not on where they stand.
 
-Methods that draw random numbers, cluster or make folds do so in this order, so that shuffling
-the rows or the labels of a data set changes nothing but the order of the answers.  Sparse and
-dense matrices, float32 and float64, give the same order for the same numbers.
+Methods draw random numbers, cluster and make folds in this order, so that shuffling rows or labels
+changes nothing but the order of the answers; nor does the form or the precision of the matrices.
 """
 
 from abc import ABC, abstractmethod
@@ -16,7 +15,7 @@ from scipy.sparse import csr_array, issparse
 
 from marginmf._utils.indicators import counts
 from marginmf._utils.saved import Optional, Shaped, Stored, declared, flags, saved
-from marginmf._utils.types import Array, BoolArray, FloatArray, IntArray
+from marginmf._utils.types import BoolArray, FloatArray, IntArray
 from marginmf.backends.threads import one_blas_thread
 from marginmf.checkpoints import OpenCheckpoint
 from marginmf.labels.algebra.matrices import take_rows, with_small_indices
@@ -56,7 +55,7 @@ def canonical_order(X: Any, Y: csr_array) -> Order:
     of_labels = _sum_rows(_mix(keys)[columns.indices], columns.indptr)
     labels = np.argsort(of_labels, kind="stable")
     rows = np.lexsort((_sum_rows(_mix(of_labels)[Y.indices], Y.indptr), keys))
-    return Order(rows, labels, _kinds(of_labels[labels]))
+    return Order(rows, labels, np.unique(of_labels[labels], return_inverse=True)[1])
 
 
 def content_order(X: Any, Y: csr_array) -> Order:
@@ -73,11 +72,8 @@ def content_order(X: Any, Y: csr_array) -> Order:
         labels = _mix(_sum_rows(_mix(rows)[columns.indices], columns.indptr))
         rows = _mix(features ^ _mix(_sum_rows(labels[Y.indices], Y.indptr)))
     order = np.argsort(labels, kind="stable")
-    return Order(np.argsort(rows, kind="stable"), order, _kinds(labels[order]))
-
-
-def _kinds(keys: Keys) -> IntArray:
-    return np.unique(keys, return_inverse=True)[1]
+    kinds = np.unique(labels[order], return_inverse=True)[1]
+    return Order(np.argsort(rows, kind="stable"), order, kinds)
 
 
 def _hash_entries(values: Any, columns: IntArray) -> Keys:
@@ -161,9 +157,8 @@ class Seen:
     def of(cls, order: Order, varying: Varying | None) -> Self:
         """Look at data in an order; at the labels that vary alone, if these are given."""
         labels = order.labels
-        return cls(
-            order, labels if varying is None else labels[varying.varying[labels]], len(labels)
-        )
+        seen = labels if varying is None else labels[varying.varying[labels]]
+        return cls(order, seen, len(labels))
 
     def take(self, X: Any, Y: csr_array) -> tuple[Any, csr_array]:
         """Return features and labels as the method sees them."""
@@ -181,29 +176,28 @@ class Seen:
     def restore(self, value: Any, wanted: Any) -> Any:
         """Return a learned attribute for the rows and labels as they were given.
 
-        Arrays that are declared to have an axis of labels, or to be indices into it, are put in
-        the order of all labels; labels that were not seen get zeros.  An object with a method
-        ``restore`` is asked itself.
+        Arrays that are declared to have an axis of labels, or indices into it, get the order of all
+        labels; labels that were not seen get zeros.  An object with ``restore`` is asked itself.
         """
         match wanted:
             case Optional(inner):
                 return value if value is None else self.restore(value, inner)
             case Shaped(_, axes, index):
                 value = self.labels[value] if index == "labels" else value
-                return self._spread(value, axes.index("labels")) if "labels" in axes else value
+                if "labels" not in axes:
+                    return value
+                axis = axes.index("labels")
+                shape = (*value.shape[:axis], self.n_labels, *value.shape[axis + 1 :])
+                spread = np.zeros(shape, value.dtype)
+                spread[(slice(None),) * axis + (self.labels,)] = value
+                return spread
             case Stored((_, "labels")):
                 shape = (value.shape[0], self.n_labels)
                 columns = self.labels[value.indices].astype(value.indices.dtype)
-                spread = csr_array((value.data, columns, value.indptr), shape=shape)
-                spread.sort_indices()
-                return spread
+                matrix = csr_array((value.data, columns, value.indptr), shape=shape)
+                matrix.sort_indices()
+                return matrix
         return value.restore(self) if hasattr(value, "restore") else value
-
-    def _spread(self, value: Array, axis: int) -> Array:
-        shape = (*value.shape[:axis], self.n_labels, *value.shape[axis + 1 :])
-        spread = np.zeros(shape, value.dtype)
-        spread[(slice(None),) * axis + (self.labels,)] = value
-        return spread
 
 
 class OrderedFit(ABC):
@@ -241,9 +235,8 @@ class OrderedFit(ABC):
         order, before = type(self)._order, dict(vars(self))
         with one_blas_thread():
             if order is None:
-                labels = np.arange(Y.shape[1])
-                given = Order(np.arange(Y.shape[0]), labels, labels)
-                self._seen = Seen.of(given, self._labels)
+                rows, labels = map(np.arange, Y.shape)
+                self._seen = Seen.of(Order(rows, labels, labels), self._labels)
                 self._fit(X, Y if self._labels is None else Y[:, self._seen.labels])
             else:
                 self._seen = Seen.of(order(X, Y), self._labels)

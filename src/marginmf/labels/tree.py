@@ -1,7 +1,4 @@
-"""The tree of embeddings that MLC-HMF learns: its nodes, how they vote, and how it grows.
-
-It grows as in Kumar's thesis, algorithm 5.1, corrected.
-"""
+"""MLC-HMF's tree of embeddings: nodes, votes, growth (Kumar's thesis, algorithm 5.1, corrected)."""
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -196,10 +193,7 @@ def vote(X: Any, voters: IntArray, tree: EmbeddingTree, kind: str) -> FloatArray
 
 @dataclass(frozen=True)
 class Growth:
-    """What decides how a tree grows; see the parameters of `MLCHMF`.
-
-    The tolerance is the share of all labels that may be wrong where a node keeps an instance.
-    """
+    """What decides how a tree grows; see `MLCHMF`.  The tolerance is a share of all labels."""
 
     n_factors: int
     reg: float
@@ -215,9 +209,9 @@ class Growth:
 class Branch(NamedTuple):
     """Instances that belong together.
 
-    ``position`` numbers the positions in a binary tree from 1, level by level: it seeds what is
-    random here, so that it does not depend on what happens elsewhere in the tree.  ``learned``
-    says that an embedding was learned from these very instances, and keeps none of them.
+    ``position`` in a binary tree, from 1 on and level by level, seeds what is random here, so that
+    it does not depend on the rest of the tree.  ``learned`` says that an embedding was learned from
+    these very instances, and keeps none of them.
     """
 
     position: int
@@ -317,13 +311,13 @@ class _Grower:
         objective = LabelObjective(
             X, take_rows(self.Y, part.rows), growth.reg, growth.n_factors, growth.loss, n_threads
         )
-        U = START_SCALE * rng.standard_normal((len(features) + 1, growth.n_factors))
-        V = START_SCALE * rng.standard_normal((growth.n_factors, int(self.kinds.max()) + 1))
+        first_U = START_SCALE * rng.standard_normal((len(features) + 1, growth.n_factors))
+        first_V = START_SCALE * rng.standard_normal((growth.n_factors, int(self.kinds.max()) + 1))
         result = self.checkpoint.minimise(
             name,
             growth.solver,
             objective,
-            objective.join(U, V[:, self.kinds]),
+            objective.join(first_U, first_V[:, self.kinds]),
             growth.stopping,
             self.callbacks(name),
             objective.vectors,
@@ -389,11 +383,10 @@ def divide(X: Any, splitter: Any, seed: int) -> list[IntArray]:
     libraries = _libraries() if splitter is None else ThreadpoolController()
     with libraries.limit(limits=1, user_api="openmp"):
         found = np.asarray(clusterer.fit_predict(_fastest_form(X) if splitter is None else X))
-    if len(np.unique(found)) > 2:
+    if (n_found := len(np.unique(found))) > 2:
         raise ValueError(
-            f"splitter={splitter!r} has divided {len(keys)} instances into "
-            f"{len(np.unique(found))} clusters, but it should find two: set it up for two, or "
-            "choose another one."
+            f"splitter={splitter!r} has divided {len(keys)} instances into {n_found} clusters, but "
+            "it should find two: set it up for two, or choose another one."
         )
     first = found == found[0]
     return [part for part in (np.flatnonzero(first), np.flatnonzero(~first)) if len(part)]

@@ -1,9 +1,8 @@
 """Rows and columns of X, dense or sparse alike, and products of centred features and labels.
 
-With X and Y centred inside, ``X^T X``, ``X^T Y`` and ``Y^T Y`` say all there is to know about a
-least-squares fit, however many rows there are.  Sparse features are never made dense, and
-``X^T X`` is formed only where that is cheaper than to multiply by X and its transpose again and
-again.  Sums over rows are in float64.
+``X^T X``, ``X^T Y`` and ``Y^T Y`` of centred X and Y are all that a least-squares fit needs,
+however many rows there are.  Sparse features are never made dense, and ``X^T X`` is formed only
+where that is cheaper than to multiply by X and its transpose.  Sums over rows are in float64.
 """
 
 from collections.abc import Iterator
@@ -50,10 +49,7 @@ def take_rows(X: Any, rows: IntArray) -> Any:
 
 
 def with_small_indices(X: csr_array) -> csr_array:
-    """Return the same matrix with 32-bit indices, wherever these are enough.
-
-    Much of scikit-learn takes no others, and kernels are compiled for each kind anew.
-    """
+    """Return the same matrix with 32-bit indices, if these are enough: scikit-learn wants them."""
     if X.indices.dtype == np.int32 or max(X.nnz, *X.shape) > np.iinfo(np.int32).max:
         return X
     indices, indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
@@ -61,11 +57,7 @@ def with_small_indices(X: csr_array) -> csr_array:
 
 
 def fill_columns(values: FloatArray, columns: IntArray, width: int) -> csr_array:
-    """Return a sparse matrix of that width in which some columns are full.
-
-    >>> fill_columns(np.array([[1.0], [2.0]]), np.array([1]), 3).toarray().tolist()
-    [[0.0, 1.0, 0.0], [0.0, 2.0, 0.0]]
-    """
+    """Return a sparse matrix of that width in which some columns are full."""
     n, n_columns = values.shape
     indptr = np.arange(0, values.size + 1, n_columns)
     return csr_array((values.ravel(), np.tile(columns, n), indptr), shape=(n, width))
@@ -75,10 +67,6 @@ def used_features(X: Any) -> tuple[IntArray, Any]:
     """Return the features that are not zero for all instances, and X with those alone.
 
     In a sparse X every stored entry counts as not zero (see `take_rows`).
-
-    >>> used_features(np.array([[0.0, 2.0], [0.0, 3.0]]))
-    (array([1]), array([[2.],
-           [3.]]))
     """
     if not issparse(X):
         features = np.flatnonzero((X != 0).any(axis=0))
@@ -93,12 +81,7 @@ def used_features(X: Any) -> tuple[IntArray, Any]:
 
 
 def embed(X: Any, features: IntArray, weights: FloatArray) -> FloatArray:
-    """Return ``X[:, features] @ weights`` in the type of the weights.
-
-    >>> X, weights = np.array([[1.0, 2.0, 3.0]]), np.array([[10.0], [100.0]])
-    >>> embed(X, np.array([0, 2]), weights), embed(csr_array(X), np.array([0, 2]), weights)
-    (array([[310.]]), array([[310.]]))
-    """
+    """Return ``X[:, features] @ weights`` in the type of the weights."""
     if not issparse(X):
         used = X if len(features) == X.shape[1] else X[:, features]
         return used.astype(weights.dtype, copy=False) @ weights
@@ -191,12 +174,9 @@ class LabelGram:
 
     def apply(self, M: Float64Array) -> Float64Array:
         """Return ``Y^T Y M`` of centred labels."""
-        product: Float64Array
         if len(self.counts) <= MOST_DENSE_LABELS:
-            product = self.matrix @ M
-        else:
-            product = self.together @ M - np.multiply.outer(self.counts, self.means @ M)
-        return product
+            return self.matrix @ M
+        return self.together @ M - np.multiply.outer(self.counts, self.means @ M)
 
     def take(self, order: IntArray) -> "LabelGram":
         """Return the same with labels in another order."""
@@ -257,11 +237,7 @@ def prepare_products(
 def normal_matrix(
     X: Any, moments: tuple[Float64Array, Float64Array], dtype: Any, n_columns: int
 ) -> Normal:
-    """Return ``X^T X`` of centred features, formed if that is cheaper.
-
-    It will be multiplied with matrices of that precision and number of columns.
-    """
-    dtype = np.dtype(dtype)
+    """Return ``X^T X``, centred, to multiply with matrices of that type and number of columns."""
     if should_form(X, dtype, n_columns):
         return form_normal(X, moments, dtype)
     means, diagonal = moments
@@ -274,26 +250,32 @@ def normal_matrix(
 def form_normal(X: Any, moments: tuple[Float64Array, Float64Array], dtype: Any) -> FormedNormal:
     """Return ``X^T X`` of centred features as a matrix."""
     means, diagonal = moments
-    formed = _form_sparse if issparse(X) else _form_dense
-    return FormedNormal(formed(X, means, dtype), diagonal)
+    width = X.shape[1]
+    if issparse(X):
+        matrix = np.empty((width, width), dtype)
+        for rows, products in upper_gram(X, max(1, BLOCK // max(1, width))):
+            products -= np.outer(X.shape[0] * means[rows], means)
+            matrix[rows] = products
+        mirror(matrix)
+        return FormedNormal(matrix, diagonal)
+    total = np.zeros((width, width))
+    for rows in row_blocks(X, width):
+        centred = rows - means
+        total += centred.T @ centred
+    return FormedNormal(total.astype(dtype, copy=False), diagonal)
 
 
 def should_form(X: Any, dtype: Any, n_columns: int) -> bool:
     """Return whether forming ``X^T X`` takes little enough memory, and less time than not to."""
     n, width = X.shape
+    size, uses = float(width) ** 2, APPLICATIONS * n_columns
     if issparse(X):
-        if width**2 * np.dtype(dtype).itemsize > MOST_BYTES:
-            return False
         lengths = np.diff(X.indptr).astype(np.float64)
-        forming = SPARSE_SPARSE * float(lengths @ lengths) + EACH_FORMED * float(width) ** 2
-        twice = 2.0 * SPARSE_DENSE * float(X.nnz)
+        forming = SPARSE_SPARSE * float(lengths @ lengths) + EACH_FORMED * size
+        itemsize, twice = np.dtype(dtype).itemsize, 2.0 * SPARSE_DENSE * float(X.nnz)
     else:
-        if width**2 * 8 > MOST_BYTES:
-            return False
-        forming, twice = 0.5 * n * float(width) ** 2, 2.0 * n * width
-    return (
-        forming + APPLICATIONS * n_columns * float(width) ** 2 <= APPLICATIONS * n_columns * twice
-    )
+        itemsize, forming, twice = 8, 0.5 * n * size, 2.0 * n * width
+    return size * itemsize <= MOST_BYTES and forming + uses * size <= uses * twice
 
 
 def cross_product(
@@ -325,24 +307,6 @@ def row_blocks(X: Any, width: int) -> Iterator[Any]:
         yield X[start : start + size]
 
 
-def _form_dense(X: FloatArray, means: Float64Array, dtype: Any) -> FloatArray:
-    total = np.zeros((X.shape[1], X.shape[1]))
-    for rows in row_blocks(X, X.shape[1]):
-        centred = rows - means
-        total += centred.T @ centred
-    return total.astype(dtype, copy=False)
-
-
-def _form_sparse(X: csr_array, means: Float64Array, dtype: Any) -> FloatArray:
-    width = X.shape[1]
-    matrix = np.empty((width, width), dtype)
-    for rows, products in upper_gram(X, max(1, BLOCK // max(1, width))):
-        products -= np.outer(X.shape[0] * means[rows], means)
-        matrix[rows] = products
-    mirror(matrix)
-    return matrix
-
-
 class Gram(Protocol):
     """A symmetric matrix with a row for each label, without negative eigenvalues."""
 
@@ -363,10 +327,7 @@ class Gram(Protocol):
 
 
 def leading_eigenvectors(gram: Gram, n: int) -> Float64Array:
-    """Return the eigenvectors of the largest eigenvalues that are not zero.
-
-    There is one column at least: of zeros, if all labels are constant.
-    """
+    """Return the eigenvectors of the largest eigenvalues; a column of zeros if all are zero."""
     n_labels = len(gram.counts)
     if n_labels <= MOST_DENSE_LABELS or n >= n_labels - 1:
         wanted = (max(0, n_labels - n), n_labels - 1)

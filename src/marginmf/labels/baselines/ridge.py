@@ -1,9 +1,8 @@
 """Ridge regression of labels on features, and of their principal directions (PLST, CPLST).
 
 With X and Y centred, the weights are ``B = (X^T X + reg I)^{-1} X^T Y``, or, which is the same,
-``X^T (X X^T + reg I)^{-1} Y``: a matrix as wide as the features or as long as the rows has to be
-factorised, the smaller of the two.  Where both are large, conjugate gradients need products with X
-alone.  Sparse features are never made dense.
+``X^T (X X^T + reg I)^{-1} Y``: the smaller of the two matrices is factorised.  Where both are
+large, conjugate gradients need products with X alone.  Sparse features are never made dense.
 """
 
 import warnings
@@ -48,10 +47,7 @@ Solve = Callable[[Float64Array], Float64Array]
 
 @dataclass(frozen=True, eq=False)
 class Ridge:
-    """The least squares of labels by features, with a penalty on the squared weights.
-
-    Without a penalty, the smallest of all the best weights.
-    """
+    """Ridge regression of labels on features; without a penalty, the smallest best weights."""
 
     X: Any
     reg: float
