@@ -1,8 +1,7 @@
 """What label methods need of a processor: plain functions over arrays, compiled inside.
 
-Label losses, sparse matrices times dense ones, Gram matrices, and counts of what every threshold
-would predict.  ``n_threads`` shares out rows; it does not change a result.  The compiled functions
-are in `marginmf.backends.cpu`, whose modules are imported when one is first needed.
+``n_threads`` shares out rows; it does not change a result.  The compiled functions are in
+`marginmf.backends.cpu`, whose modules are imported when one is first needed.
 """
 
 from collections.abc import Iterator

@@ -142,14 +142,12 @@ class _Moves:
         if not self.backtracks:
             return
         direction = downhill(self.vectors, here.gradient)
-        if not norm(self.vectors, direction):
-            self.lipschitz = 1.0
-            return
-        length = opening_length(self.vectors, here.point, direction)
-        _, gradient = self.objective(self._sum(here.point, length, direction))
-        change = self._sum(gradient, -1.0, here.gradient)
-        curvature = norm(self.vectors, change) / (length * norm(self.vectors, direction))
-        self.lipschitz = curvature or 1.0
+        size, self.lipschitz = norm(self.vectors, direction), 1.0
+        if size:
+            length = opening_length(self.vectors, here.point, direction)
+            _, gradient = self.objective(self._sum(here.point, length, direction))
+            change = self._sum(gradient, -1.0, here.gradient)
+            self.lipschitz = norm(self.vectors, change) / (length * size) or 1.0
 
     def extrapolate(self, here: Position, before: Position, momentum: float) -> Position:
         """Return where the momentum leads; its objective is not needed, and unknown."""

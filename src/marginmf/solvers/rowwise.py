@@ -146,10 +146,7 @@ class _Rows:
         return replace(self, **{f.name: getattr(self, f.name)[which] for f in fields(self)})
 
     def advance(self, problems: RowProblems, slot: int) -> None:
-        """Evaluate one step of every row: it is taken, or its length changes.
-
-        What a row learns from its step goes to that slot of its memory.
-        """
+        """Evaluate one step of every row, and learn from it in a slot of the memory."""
         point = self.point + _column(self.length, self.point) * self.direction
         # A step may go too far: what overflows there is refused like any value that is too high.
         with np.errstate(over="ignore", invalid="ignore"):
@@ -236,7 +233,6 @@ class _Rows:
 
 
 def _dot(a: FloatArray, b: FloatArray) -> Float64Array:
-    """Return the inner product of every row."""
     # Rows are short: sums in float64 would cost three times as much and change nothing.
     return np.einsum("ip,ip->i", a, b).astype(np.float64)
 

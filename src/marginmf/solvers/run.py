@@ -173,8 +173,7 @@ class EarlyStopping:
 class Paused:
     """A minimisation after an iteration: give it to `minimise` as the start to resume it.
 
-    ``history`` has the iterations so far; the last one led to the solver's state.  With early
-    stopping, ``errors`` has the error of every iteration, and ``best_point`` the smallest one.
+    With early stopping, ``errors`` has the error of every iteration in the history.
     """
 
     state: State

@@ -1,8 +1,4 @@
-"""The few operations that a solver needs of the vectors it moves.
-
-A NumPy array, an array on a GPU and a vector spread over many machines are three implementations
-of `Vectors`, and every solver is written once for all of them.
-"""
+"""The few operations that solvers need of vectors: NumPy arrays, or arrays on other devices."""
 
 import math
 from collections.abc import Sequence
@@ -43,8 +39,7 @@ class Vectors(Protocol):
 class NumpyVectors:
     """NumPy arrays of any shape.
 
-    >>> vectors = NumpyVectors()
-    >>> vectors.combine((1.0, 2.0), (np.array([1.0, 2.0]), np.array([1.0, 1.0])))
+    >>> NumpyVectors().combine((1.0, 2.0), (np.array([1.0, 2.0]), np.array([1.0, 1.0])))
     array([3., 4.])
     """
 
