@@ -482,8 +482,7 @@ def test_arguments_may_be_read_only() -> None:
         array.setflags(write=False)
     np.testing.assert_allclose(CPU.scores(rows.rows, columns, U, V), (U * V[::-1]).sum(axis=1))
     nothing = thresholds[:, :0]
-    specs = {
-        TwoLevel(SMOOTH): nothing,
+    specs = {  # a question for each kernel: two levels have that of thresholds
         Thresholds(SMOOTH): thresholds,
         Proximal(SMOOTH): nothing,
         Real(squared, targets): nothing,
@@ -492,7 +491,7 @@ def test_arguments_may_be_read_only() -> None:
     for spec, own in specs.items():
         arguments = (rows, spec, U, V, np.ascontiguousarray(own))
         assert_same(CPU.row_gradients(*arguments), REFERENCE.row_gradients(*arguments))
-    for spec in list(specs)[:-1]:
+    for spec in list(specs)[:2]:
         resident = CPU.place(rows, spec, REG, V.shape, V.dtype)
         at = resident.layout.join([U, V, specs[spec]])
         at.setflags(write=False)

@@ -73,10 +73,9 @@ class Real(Spec):
 
 @dataclass(frozen=True, eq=False)
 class Anchored(Spec):
-    """Scores against thresholds or prototypes that are given for each entry.
+    """Scores of an item against the given thresholds or prototypes of the users who rated it.
 
-    The rows are items, and the anchors are those of the users who rated them: what MMMF and
-    PMMMF ask of a new item while the users stay as they are.
+    That is what MMMF and PMMMF ask of a new item while the users stay as they are.
     """
 
     loss: ThresholdLoss | ProximalLoss

@@ -1,7 +1,6 @@
-"""Where is the minimum?  Solvers that know nothing of ratings, labels or where vectors live.
+"""Solvers, which know nothing of ratings, labels or where vectors live.
 
-A solver yields states, and each is written once against the few operations of `Vectors`.
-`minimise` is the loop that runs any of them.
+A solver yields states and needs the few operations of `Vectors`; `minimise` runs any of them.
 """
 
 from marginmf.penalties import Penalty

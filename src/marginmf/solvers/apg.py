@@ -1,7 +1,7 @@
 """Accelerated proximal gradient: for a smooth function plus a penalty with corners.
 
-Beck and Teboulle's FISTA with the adaptive restart of O'Donoghue and Candes: momentum is dropped
-as soon as it leads uphill, which makes the method linear where the objective is strongly convex.
+Beck and Teboulle's FISTA with the adaptive restart of O'Donoghue and Candes: momentum that leads
+uphill is dropped, which makes the method linear where the objective is strongly convex.
 """
 
 import math

@@ -188,9 +188,8 @@ class _Rows:
         """Choose a new direction where a step was taken, and another length where it was not."""
         np.copyto(self.direction, self._newton_direction(slot), where=taken[:, None])
         np.copyto(self.slope, _dot(self.direction, self.gradient), where=taken)
-        self.length = np.where(
-            np.isinf(self.longest), 2 * self.length, (self.shortest + self.longest) / 2
-        )
+        middle = (self.shortest + self.longest) / 2
+        self.length = np.where(np.isinf(self.longest), 2 * self.length, middle)
         self.length[~self.running] = 0.0
         self.tries += 1
         self._begin_search(taken)

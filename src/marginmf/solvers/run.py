@@ -26,8 +26,7 @@ Objective = Callable[[Any], tuple[float, Any]]
 class State:
     """A solver after an iteration: all it takes to resume as if it had never stopped.
 
-    The point is usable and never changes.  The solver may write over the other vectors in its next
-    step, unless `keep` was called before that.
+    The point never changes; the next step may write over the other vectors, unless they are kept.
     """
 
     #: Where the solver is (for a sampler, its sample), the objective there, its gradient's norm.
@@ -193,10 +192,7 @@ Save = Callable[[Paused], bool | None]
 
 @dataclass(frozen=True)
 class Result:
-    """The point that was found, how, why it stopped there, and how many gradients it took.
-
-    ``errors`` has an error on held-out data for every record, where one was measured.
-    """
+    """The point that was found, how, and why it stopped there; errors are on held-out data."""
 
     point: Any
     history: list[Record]
@@ -263,10 +259,8 @@ def minimise(
         monitor.callbacks = [*callbacks, watch]
 
     def pauses(state: State) -> bool:
-        if save is None:
-            return False
         watched = () if watch is None else (tuple(watch.errors), watch.best_point)
-        return bool(save(Paused(state, tuple(monitor.history), *watched)))
+        return save is not None and bool(save(Paused(state, tuple(monitor.history), *watched)))
 
     point, reason = start, None
     if isinstance(start, Paused):

@@ -67,9 +67,7 @@ class NumpyVectors:
 
 
 class BufferPool:
-    """Vectors whose sums are written over vectors that are no longer needed.
-
-    Vectors are large: allocating one, page by page, takes longer than filling it.
+    """Writes sums over vectors that are no longer needed: to allocate one takes longer.
 
     >>> pool = BufferPool(NumpyVectors())
     >>> old = np.array([1.0, 2.0])
