@@ -10,10 +10,21 @@ array([2., 0.])
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 
 from marginmf._utils.types import FloatArray
+
+
+class Penalty(Protocol):
+    """The part of an objective that has corners, as `marginmf.solvers.APG` needs it."""
+
+    def value(self, a: Any) -> float:
+        """Return the penalty at a point."""
+
+    def prox(self, a: Any, step: float) -> Any:
+        """Return a new point, which minimises ``penalty(p) + |p - a|^2 / (2 step)``."""
 
 
 @dataclass(frozen=True)
@@ -89,12 +100,8 @@ class L21:
         kept = np.maximum(norms - shrinkage, 0.0) / np.maximum(norms, np.maximum(shrinkage, 1e-300))
         if len(self.starts) > 1:
             kept = np.repeat(kept, np.diff([*self.starts, a.shape[1]]), axis=1)
-        shortened: FloatArray = (a * kept).astype(a.dtype, copy=False)
-        return shortened
+        return (a * kept).astype(a.dtype, copy=False)
 
     def _norms(self, a: FloatArray) -> FloatArray:
         """Return the norms as rows x groups."""
-        squares = np.square(a, dtype=np.float64)
-        sums = np.add.reduceat(squares, self.starts, axis=1)
-        norms: FloatArray = np.sqrt(sums)
-        return norms
+        return np.sqrt(np.add.reduceat(np.square(a, dtype=np.float64), self.starts, axis=1))

@@ -60,8 +60,7 @@ class ThresholdLoss:
     def value(self, scores: FloatArray, levels: IntArray, thresholds: FloatArray) -> FloatArray:
         """Return the loss of each score; ``thresholds`` has a row for each score."""
         sign, margin = self._margins(scores, levels, thresholds)
-        loss: FloatArray = np.sum(np.abs(sign) * self.base.value(margin), axis=1)
-        return loss
+        return np.sum(np.abs(sign) * self.base.value(margin), axis=1)
 
     def derivatives(
         self, scores: FloatArray, levels: IntArray, thresholds: FloatArray
@@ -91,8 +90,7 @@ class ProximalLoss:
         """Return the loss of each score; ``prototypes`` has a row for each score."""
         own, sign, distance = self._distances(scores, levels, prototypes)
         push = np.where(sign != 0, self.base.value(sign * distance), 0.0)
-        loss: FloatArray = own**2 + push.sum(axis=1)
-        return loss
+        return own**2 + push.sum(axis=1)
 
     def derivatives(
         self, scores: FloatArray, levels: IntArray, prototypes: FloatArray

@@ -10,7 +10,7 @@ from sklearn.cluster import KMeans
 from sklearn.model_selection import KFold
 
 from marginmf.labels import GroPLE
-from marginmf.labels.algebra import grams
+from marginmf.labels.algebra import matrices
 from marginmf.labels.algebra.embedding import (
     Factorisation,
     FactorProblem,
@@ -20,7 +20,7 @@ from marginmf.labels.algebra.embedding import (
     leading_eigenvectors,
     unrelatedness,
 )
-from marginmf.labels.algebra.grams import LabelGram, feature_moments, normal_matrix
+from marginmf.labels.algebra.matrices import LabelGram, feature_moments, normal_matrix
 from marginmf.solvers import Stopping, StopReason
 
 patient = settings(deadline=None, max_examples=8)
@@ -122,8 +122,8 @@ def test_the_best_basis_is_not_beaten_by_its_neighbours() -> None:
 def test_gradient_by_the_factors_is_the_slope() -> None:
     _, Y = data(1)
     whole = embedding(Y)
-    place = whole.with_best_basis(np.random.default_rng(1).normal(size=(4, 8)))
-    problem, h = FactorProblem.of(whole, place), 1e-5
+    here = whole.with_best_basis(np.random.default_rng(1).normal(size=(4, 8)))
+    problem, h = FactorProblem(whole, here), 1e-5
     gradient = problem.smooth(problem.start)[1]
     for entry in np.ndindex(4, 8):
         step = np.zeros((4, 8))
@@ -172,7 +172,7 @@ def test_the_objective_of_the_labels_never_rises(seed: int, l2: float) -> None:
 
 @pytest.mark.parametrize("many", [False, True])
 def test_eigenvectors_of_few_and_of_many_labels(many: bool, monkeypatch) -> None:
-    monkeypatch.setattr("marginmf.labels.algebra.grams.MOST_DENSE_LABELS", 4 if many else 100)
+    monkeypatch.setattr("marginmf.labels.algebra.matrices.MOST_DENSE_LABELS", 4 if many else 100)
     _, Y = data(5, n_labels=12)
     Y[:, 3] = Y[:, 4] = Y[:, 5]
     Y[:, 0] = 0
@@ -186,7 +186,7 @@ def test_eigenvectors_of_few_and_of_many_labels(many: bool, monkeypatch) -> None
 @pytest.mark.parametrize("formed", [False, True])
 @pytest.mark.parametrize(("alpha", "beta"), [(0.0, 2.0), (3.0, 0.5), (1.0, 0.0)])
 def test_map_agrees_with_the_oracle(alpha, beta, formed, monkeypatch) -> None:
-    monkeypatch.setattr(grams, "should_form", lambda *_: formed)
+    monkeypatch.setattr(matrices, "should_form", lambda *_: formed)
     X, Y = data(6)
     X[:, 4] = 2.0
     place: Factorisation = embedding(Y).minimise(5, EXACT).point

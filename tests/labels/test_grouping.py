@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 from sklearn.cluster import DBSCAN, AgglomerativeClustering, KMeans, SpectralClustering
 
 from marginmf.labels import grople
-from marginmf.labels.algebra.grams import LabelGram
+from marginmf.labels.algebra.matrices import LabelGram
 from marginmf.labels.grople import (
     affinities,
     check_grouping,

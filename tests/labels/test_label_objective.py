@@ -56,8 +56,8 @@ def test_value_and_gradient_follow_the_formula(loss, sparse) -> None:
     value, gradient, objective = evaluate(csr_array(X) if sparse else X, Y, U, V, 0.7, loss)
     expected, by_U, by_V = oracle(X, Y, U, V, 0.7, loss)
     assert value == pytest.approx(expected, rel=1e-12)
-    np.testing.assert_allclose(objective.split(gradient).U, by_U, rtol=1e-10, atol=1e-10)
-    np.testing.assert_allclose(objective.split(gradient).V, by_V, rtol=1e-10, atol=1e-10)
+    for found, by in zip(objective.split(gradient), (by_U, by_V), strict=True):
+        np.testing.assert_allclose(found, by, rtol=1e-10, atol=1e-10)
 
 
 @pytest.mark.parametrize("loss", SMOOTH, ids=lambda loss: loss.name)

@@ -11,7 +11,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import minmax_scale
 
 from marginmf.labels import MLCHMF, DecisionTuned
-from marginmf.labels.algebra.features import Neighbours
+from marginmf.labels.neighbours import Neighbours
 from marginmf.labels.tree import vote
 from marginmf.losses import TWO_LEVEL
 from marginmf.solvers import LBFGS, SOLVERS

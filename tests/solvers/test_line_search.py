@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from marginmf.solvers.line_search import SUFFICIENT_FALL, Backtracking, Step, StrongWolfe, Walk
+from marginmf.solvers.descent import SUFFICIENT_FALL, Backtracking, Step, StrongWolfe, Walk
 
 # Value and slope of smooth functions that fall at 0 and have a minimum further on.
 SMOOTH = {

@@ -21,7 +21,7 @@ from marginmf.solvers import (
     get_solver,
     minimise,
 )
-from marginmf.solvers.line_search import Step, StrongWolfe, Walk
+from marginmf.solvers.descent import Step, StrongWolfe, Walk
 
 TO_THE_END = Stopping(max_iter=20_000, tol=0.0, gradient_tol=1e-7)
 names = pytest.mark.parametrize("name", SOLVERS)

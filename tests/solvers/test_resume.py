@@ -22,8 +22,8 @@ from marginmf.solvers import (
     StopReason,
     minimise,
 )
-from marginmf.solvers.descent import Directions, downhill
-from marginmf.solvers.line_search import Step
+from marginmf.solvers.descent import Directions, Step
+from marginmf.solvers.vectors import downhill
 
 SHAPE = np.geomspace(1.0, 300.0, 15)
 START = np.linspace(-2, 3, 15)

@@ -1,8 +1,7 @@
 """What label methods need of a processor: plain functions over arrays, compiled inside.
 
-Label losses, sparse matrices times dense ones, Gram matrices, and counts of what every threshold
-would predict.  ``n_threads`` shares out rows; it does not change a result.  The compiled functions
-are in `marginmf.backends.cpu`, whose modules are imported when one is first needed.
+``n_threads`` shares out rows; it does not change a result.  The compiled functions are in
+`marginmf.backends.cpu`, whose modules are imported when one is first needed.
 """
 
 from collections.abc import Iterator
@@ -38,11 +37,6 @@ def label_losses(
 
     Row ``i`` has the labels ``indices[indptr[i]:indptr[i + 1]]``, whose target is 1; the target of
     the others is -1.  Scores are in C order; ``indptr`` may be a part of a longer one.
-
-    >>> from marginmf.losses import squared
-    >>> scores = np.array([[0.5, 0.5]])
-    >>> label_losses(np.array([0, 1]), np.array([1]), scores, squared), scores
-    (array([2.5]), array([[ 3., -1.]]))
     """
     from marginmf.backends.cpu.losses import for_label_loss
 
@@ -56,12 +50,7 @@ def label_losses(
 def sparse_times(
     X: csr_array, dense: FloatArray, out: FloatArray | None = None, n_threads: int = 1
 ) -> FloatArray:
-    """Return ``X @ dense`` in the type of ``dense``, written over ``out`` where that is given.
-
-    >>> sparse_times(csr_array([[0.0, 2.0], [1.0, 0.0]]), np.array([[1.0], [3.0]]))
-    array([[6.],
-           [1.]])
-    """
+    """Return ``X @ dense`` in the type of ``dense``, written over ``out`` where that is given."""
     from marginmf.backends.cpu.linear_algebra import add_sparse_product
 
     dense = np.ascontiguousarray(dense)
@@ -78,11 +67,6 @@ def upper_gram(
     """Yield ``X^T X``, n rows at a time, zero to the left of its diagonal.
 
     Sums are in float64.  The rows are in memory that is used again for the next ones.
-
-    >>> [(_, product)] = upper_gram(csr_array([[1.0, 2.0], [0.0, 3.0]]), 2)
-    >>> product
-    array([[ 1.,  2.],
-           [ 0., 13.]])
     """
     from marginmf.backends.cpu.linear_algebra import gram_rows
 
@@ -108,14 +92,7 @@ def upper_gram(
 
 
 def mirror(matrix: FloatArray) -> None:
-    """Copy what is above the diagonal of a square matrix to where it belongs below.
-
-    >>> matrix = np.array([[1.0, 2.0], [0.0, 3.0]])
-    >>> mirror(matrix)
-    >>> matrix
-    array([[1., 2.],
-           [2., 3.]])
-    """
+    """Copy what is above the diagonal of a square matrix to where it belongs below."""
     for start in range(0, len(matrix), TILE):
         rows = slice(start, start + TILE)
         for first in range(0, start, TILE):
@@ -144,10 +121,6 @@ def count_above(
     score above exactly k candidates, and how many of those have the label; and ``overlap``: for
     each candidate the sum over rows of the Jaccard index of their labels and those above it (0 for
     two empty sets).
-
-    >>> scores, present = np.array([[0.2, 0.8]]), np.array([[True, True]])
-    >>> count_above(scores, present, False, np.array([0.0, 0.5]), np.array([0, 1]), 2.0)[2]
-    array([1. , 0.5])
     """
     from marginmf.backends.cpu import ranking
 

@@ -1,7 +1,6 @@
-"""Lists of the best items: a small interface of its own, which is all that serving needs.
+"""Lists of the best items, which are all that serving needs.
 
-The work is done in blocks, a row for each user and a column for each item; a caller with
-several threads gives each of them rows of its own.
+Blocks have a row for each user and a column for each item; threads work on rows of their own.
 """
 
 from typing import NamedTuple
@@ -25,12 +24,8 @@ class Best(NamedTuple):
     @classmethod
     def none_yet(cls, n_rows: int, n: int, dtype: DTypeLike) -> "Best":
         """Return an empty list of n columns for every row."""
-        shape = (n_rows, n)
-        return cls(
-            np.full(shape, -1, np.int32),
-            np.full(shape, -np.inf, dtype),
-            np.full(shape, -np.inf, dtype),
-        )
+        scores, ties = np.full((2, n_rows, n), -np.inf, dtype)
+        return cls(np.full((n_rows, n), -1, np.int32), scores, ties)
 
     def rows(self, start: int, stop: int) -> "Best":
         """Return a view of some rows."""

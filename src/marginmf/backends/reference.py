@@ -54,10 +54,8 @@ class HostLayout:
 
     def split(self, vector: FloatArray) -> list[FloatArray]:
         """Return the matrices as views of a vector, without their padding."""
-        return [
-            padded[:, :width]
-            for padded, (_, width) in zip(self.padded(vector), self.shapes, strict=True)
-        ]
+        parts = zip(self.padded(vector), self.shapes, strict=True)
+        return [padded[:, :width] for padded, (_, width) in parts]
 
     def with_thresholds(self, shape: tuple[int, int]) -> "HostLayout":
         """Return the layout of parameters with other thresholds: the third part, not padded."""
@@ -67,14 +65,11 @@ class HostLayout:
 
     def padded(self, vector: FloatArray) -> list[FloatArray]:
         """Return the matrices as views of a vector, with their padding."""
-        sizes = [
-            height * width for (height, _), width in zip(self.shapes, self.widths, strict=True)
-        ]
-        ends = np.cumsum([0, *sizes])
-        return [
-            vector[ends[k] : ends[k + 1]].reshape(self.shapes[k][0], self.widths[k])
-            for k in range(len(sizes))
-        ]
+        padded, end = [], 0
+        for (height, _), width in zip(self.shapes, self.widths, strict=True):
+            start, end = end, end + height * width
+            padded.append(vector[start:end].reshape(height, width))
+        return padded
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,8 +167,7 @@ class ReferenceBackend(NumpyVectors):
 
     def scores(self, rows: IntArray, columns: IntArray, U: FloatArray, V: FloatArray) -> FloatArray:
         """Return ``U[rows[k]] . V[columns[k]]`` for every k."""
-        scores: FloatArray = np.einsum("kd,kd->k", U[rows], V[columns])
-        return scores
+        return np.einsum("kd,kd->k", U[rows], V[columns])
 
     def solve_rows(self, rows: Rows, spec: Real, given: FloatArray, ridge: float) -> FloatArray:
         """Return, for every row, the ridge regression of its targets on its columns' factors."""

@@ -65,8 +65,7 @@ class Coordinates(NamedTuple):
         direction = self.direction.astype(x.dtype)
         # Not a matrix product: the threads of BLAS would change the rounding.
         along: FloatArray = np.einsum("f,fp->p", direction, x)
-        stretched: FloatArray = x - np.outer(direction, x.dtype.type(1.0 - factor) * along)
-        return stretched
+        return x - np.outer(direction, x.dtype.type(1.0 - factor) * along)
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,16 +122,10 @@ class Rows:
         return np.repeat(np.arange(self.n_rows, dtype=np.int32), np.diff(self.indptr))
 
     def entries_of(self, which: IntArray) -> IntArray:
-        """Return the indices of some rows' entries, row after row.
-
-        >>> rows = Rows(np.array([1.0, 2.0]), np.array([0, 2, 3]), np.arange(3), np.zeros(3, int))
-        >>> rows.entries_of(np.array([1, 0]))
-        array([2, 0, 1])
-        """
+        """Return the indices of some rows' entries, row after row."""
         lengths = np.diff(self.indptr)[which]
         shifts = self.indptr[which] - (np.cumsum(lengths) - lengths)
-        entries: IntArray = np.repeat(shifts, lengths) + np.arange(lengths.sum())
-        return entries
+        return np.repeat(shifts, lengths) + np.arange(lengths.sum())
 
     def take(self, which: IntArray) -> "Rows":
         """Return some of the rows, in the order given."""

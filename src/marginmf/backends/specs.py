@@ -1,12 +1,9 @@
 """What backends are asked, and what they must be able to do.
 
 A method says *what* it minimises with a `Spec`, the loss of a row's scores as plain data; a
-`Backend` knows *how*.  A row is a user, and its entries are the user's ratings, unless items are
-learned while the users stay: then it is an item.
-
-Everything that knows where memory is lives behind `Backend`: cache blocks of a processor, arrays on
-a device, shards on the workers of a cluster.  Solvers see opaque vectors and the operations of
-`marginmf.solvers.Vectors`; estimators see host arrays.
+`Backend` knows *how*, and where memory is.  A row is a user, unless items are learned while the
+users stay.  Solvers see opaque vectors and the operations of `marginmf.solvers.Vectors`; estimators
+see host arrays.
 """
 
 from collections.abc import Sequence
@@ -45,11 +42,7 @@ class TwoLevel(Spec):
 
 @dataclass(frozen=True)
 class Thresholds(Spec):
-    """Scores against learned thresholds of each row (MMMF).
-
-    ``reach`` is how many thresholds away from its level a rating counts; see
-    `marginmf.thresholds`.
-    """
+    """Scores against learned thresholds of each row (MMMF); see `marginmf.thresholds`."""
 
     loss: TwoLevelLoss
     reach: float = np.inf
@@ -80,10 +73,9 @@ class Real(Spec):
 
 @dataclass(frozen=True, eq=False)
 class Anchored(Spec):
-    """Scores against thresholds or prototypes that are given for each entry.
+    """Scores of an item against the given thresholds or prototypes of the users who rated it.
 
-    The rows are items, and the anchors are those of the users who rated them: what MMMF and
-    PMMMF ask of a new item while the users stay as they are.
+    That is what MMMF and PMMMF ask of a new item while the users stay as they are.
     """
 
     loss: ThresholdLoss | ProximalLoss

@@ -1,9 +1,8 @@
 """Split a kernel over threads, so that the answer is the same for any number of them.
 
-Kernels are compiled without the interpreter lock and work on a range of rows whose results
-nobody else writes.  A plain thread pool therefore runs them side by side, and there is one
-compiled version of each: no parallel twin, no threading layer to choose, no trouble when
-several Python threads fit models at once.
+Kernels are compiled without the interpreter lock and work on a range of rows whose results nobody
+else writes, so a plain thread pool runs them side by side: no parallel twins, no threading layer to
+choose, no trouble when several Python threads fit models at once.
 """
 
 import os
@@ -126,11 +125,6 @@ class _OneBlasThread:
 #: ``with one_blas_thread():`` around work that our own threads share out: more threads in each of
 #: them would only get in each other's way.
 one_blas_thread = _OneBlasThread()
-
-
-def useful(n_threads: int, work: int) -> int:
-    """Return how many of the threads are worth waking for this much work."""
-    return n_threads if work > SMALLEST_TASK else 1
 
 
 def _n_parts(work: int, n_threads: int) -> int:

@@ -5,16 +5,11 @@ own, decorated with `marginmf.labels.base.method`.
 """
 
 from marginmf.labels.base import METHODS
-from marginmf.labels.baselines import (
-    CPLST,
-    PLST,
-    BinaryRelevance,
-    ClassifierChains,
-    MLkNN,
-    RidgeEmbedding,
-)
+from marginmf.labels.baselines.binary import BinaryRelevance, ClassifierChains
+from marginmf.labels.baselines.ridge import CPLST, PLST, RidgeEmbedding
 from marginmf.labels.grople import GroPLE
 from marginmf.labels.mlchmf import MLCHMF
+from marginmf.labels.neighbours import MLkNN
 from marginmf.labels.tree import EmbeddingTree
 from marginmf.labels.wrappers import DecisionTuned, Scaled
 

@@ -33,7 +33,7 @@ from marginmf.labels.targets import (
 )
 from marginmf.persistence import LabelCounts, Savable
 
-#: What the decision rule is made of.
+#: The parameters of the decision rule.
 RULE = ("decision", "tune_for", "top1_if_empty", "cv")
 #: What features may be; `as_features` has a sentence of its own for numbers that are not finite.
 ACCEPTED: dict[str, Any] = {
@@ -118,8 +118,7 @@ class LabelsEstimator(OrderedFit, Savable, ClassifierMixin, BaseEstimator):
         """
         # In a copy, so that a fit that fails or is interrupted changes nothing.
         fitted = unfitted(self, ("_labels",))
-        fitted._check_decision()
-        fitted._check()
+        fitted._check_loaded()
         names = label_names(y)
         check_none_missing(y)
         features, y = validate_data(fitted, X, y, multi_output=True, **ACCEPTED)
@@ -129,7 +128,9 @@ class LabelsEstimator(OrderedFit, Savable, ClassifierMixin, BaseEstimator):
         fitted.n_samples_fit_ = features.shape[0]
         data = fingerprint_arrays(features, indicator)
         with open_checkpoint(checkpoint, self, data) as fitted._checkpoint:
-            fitted._learn(features, indicator, fitted._needs_tuning(features))
+            # Classes need no thresholds, and their sign needs no tuning.
+            wants_tuning = not fitted.targets_.vector and fitted.decision != "sign"
+            fitted._learn(features, indicator, wants_tuning and features.shape[0] > 1)
         del fitted._checkpoint
         self.__dict__ = fitted.__dict__
         return self
@@ -153,9 +154,10 @@ class LabelsEstimator(OrderedFit, Savable, ClassifierMixin, BaseEstimator):
         scores = np.empty((features.shape[0], self.targets_.n_columns))
         for rows, batch in self._batches(features):
             found = self._label_scores(batch)
-            scores[rows] = found if self.targets_.vector else self._rule().excess(found)
-        shaped: FloatArray = self.targets_.scores(scores)
-        return shaped
+            if not self.targets_.vector:
+                found = DecisionRule(self.thresholds_).excess(found)
+            scores[rows] = found
+        return self.targets_.scores(scores)
 
     def predict(self, X: Any) -> Any:
         """Return the labels of every row, in the form that `fit` was given.
@@ -170,17 +172,11 @@ class LabelsEstimator(OrderedFit, Savable, ClassifierMixin, BaseEstimator):
             Ones and zeros; sparse if the labels in `fit` were.  For a vector, the class of every
             row.
         """
-        features = self._features(X)
+        scores = (self._label_scores(batch) for _, batch in self._batches(self._features(X)))
         if self.targets_.vector:
-            classes = [
-                self.targets_.class_of(self._label_scores(x)) for _, x in self._batches(features)
-            ]
-            return np.concatenate(classes)
-        rule = self._rule()
-        return self.targets_.sets(rule(self._label_scores(x)) for _, x in self._batches(features))
-
-    def _rule(self) -> DecisionRule:
-        return DecisionRule(self.thresholds_, self.top1_if_empty)
+            return np.concatenate([self.targets_.class_of(each) for each in scores])
+        rule = DecisionRule(self.thresholds_, self.top1_if_empty)
+        return self.targets_.sets(map(rule, scores))
 
     @abstractmethod
     def _check(self) -> None:
@@ -198,18 +194,12 @@ class LabelsEstimator(OrderedFit, Savable, ClassifierMixin, BaseEstimator):
         del model._checkpoint
         return model
 
-    def _needs_tuning(self, X: Any) -> bool:
-        """Whether thresholds have to be chosen: not for classes, nor by their sign."""
-        return not self.targets_.vector and self.decision != "sign" and X.shape[0] > 1
-
     def _learn(self, X: Any, Y: csr_array, tuned: bool) -> None:
         """Fit to all rows, with thresholds chosen by cross-validation or, if not tuned, of 0."""
         self._set_thresholds(self._choose_thresholds(X, Y)[0] if tuned else np.zeros(Y.shape[1]), Y)
         self._fit_in_order(X, Y)
 
-    def _learn_inside(
-        self, inside: "LabelsEstimator", X: Any, Y: csr_array, tuned: bool
-    ) -> "LabelsEstimator":
+    def _learn_inside(self, inside: Any, X: Any, Y: csr_array, tuned: bool) -> Any:
         """Return an estimator that is a part of this one, fitted to what is checked already."""
         inside.set_params(**{name: getattr(self, name) for name in RULE})
         inside._check()
@@ -261,24 +251,20 @@ class LabelsEstimator(OrderedFit, Savable, ClassifierMixin, BaseEstimator):
             yield ".thresholds_ has a number that is no threshold"
 
     def _learned_from(self) -> LabelCounts:
-        counted = (len(self.classes_), self.n_features_in_, self.n_samples_fit_)
         thresholds = np.asarray(getattr(self, "thresholds_", ()), np.float64)
         finite = thresholds[np.isfinite(thresholds)]
-        if len(finite) == 0:
-            return LabelCounts(*counted)
-        return LabelCounts(*counted, float(finite.min()), float(finite.max()))
+        extremes = (float(finite.min()), float(finite.max())) if len(finite) else ()
+        return LabelCounts(len(self.classes_), self.n_features_in_, self.n_samples_fit_, *extremes)
 
     def _check_loaded(self) -> None:
-        self._check_decision()
-        self._check()
-
-    def _check_decision(self) -> None:
+        """Refuse parameters that cannot be used, in a fit and in a loaded model."""
         check_choice(self, "decision", DECISIONS)
         check_choice(self, "tune_for", MEASURES)
         if not isinstance(self.top1_if_empty, bool | np.bool_):
             raise ValueError(f"top1_if_empty={self.top1_if_empty!r} must be True or False.")
         if not isinstance(self.cv, Integral) or self.cv < 2:
             raise ValueError(f"cv={self.cv!r} must be a whole number >= 2: how many folds.")
+        self._check()
 
     def _features(self, X: Any) -> Any:
         check_is_fitted(self)
@@ -314,19 +300,22 @@ def batches(rows: IntArray, n_labels: int) -> Iterator[IntArray]:
 
 
 def affine(X: Any, weights: Float64Array, intercept: Float64Array) -> Float64Array:
-    """Return ``X @ weights + intercept``, dense whether X is sparse or not.
-
-    >>> import numpy as np
-    >>> affine(np.array([[1.0, 0.0]]), np.array([[2.0], [3.0]]), np.array([0.5]))
-    array([[2.5]])
-    """
+    """Return ``X @ weights + intercept``, dense whether X is sparse or not."""
     product: Float64Array = X @ weights
     product += intercept
     return product
 
 
 class LinearScores(LabelsEstimator):
-    """A label estimator whose scores are ``X @ coef_.T + intercept_``."""
+    """A label estimator whose scores are ``X @ coef_.T + intercept_``.
+
+    Attributes
+    ----------
+    coef_ : array of shape (n_labels, n_features)
+        The weights of the features.
+    intercept_ : array of shape (n_labels,)
+        What is added.
+    """
 
     _saved: ClassVar[dict[str, Any]] = {
         "coef_": floats("labels", "features"),
@@ -340,10 +329,16 @@ class LinearScores(LabelsEstimator):
 
 
 class LabelSpaceTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelsEstimator):
-    """A label estimator that maps centred features to factors, and factors to labels.
+    """A label estimator that maps centred features to factors, and factors to labels of 0 and 1.
 
-    Subclasses learn ``feature_map_`` (n_features, n_components), ``label_factors_``
-    (n_components, n_labels), ``feature_means_`` and ``label_means_``, for labels of 0 and 1.
+    Attributes
+    ----------
+    feature_map_ : array of shape (n_features, n_components)
+        The map from centred features to the factors.
+    label_factors_ : array of shape (n_components, n_labels)
+        The factors of every label.
+    feature_means_, label_means_ : array
+        What features and labels were centred with.
     """
 
     #: Centred labels that do not vary cost nothing, and their means are their scores.
@@ -362,13 +357,7 @@ class LabelSpaceTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, L
     def transform(self, X: Any) -> Float64Array:
         """Embed rows: map their features into the space of the labels' factors.
 
-        Parameters
-        ----------
-        X : matrix of shape (n_samples, n_features)
-
-        Returns
-        -------
-        array of shape (n_samples, n_components)
+        From an X of shape (n_samples, n_features) to an array of shape (n_samples, n_components).
         """
         return self._embedded(self._features(X))
 
@@ -376,7 +365,7 @@ class LabelSpaceTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, L
         return affine(X, self.feature_map_, -(self.feature_means_ @ self.feature_map_))
 
     def _scores(self, X: Any) -> FloatArray:
-        # Labels are 0 or 1 inside: rather there is above one half.
+        # Labels are 0 or 1 inside: a score above one half means that a label is there.
         return affine(self._embedded(X), self.label_factors_, self.label_means_ - 0.5)
 
     @property

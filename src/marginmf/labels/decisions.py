@@ -1,4 +1,4 @@
-"""Which labels are these scores?  Decision rules, one part that every label method shares.
+"""Decision rules, which turn the scores of every label method into label sets.
 
 A rule is a threshold for every label, and whether a row that would get no label gets its best
 one.  Thresholds are chosen on scores that a model gave to rows it had not seen; the search sees
@@ -84,7 +84,7 @@ def candidate_thresholds(scores: FloatArray, present: BoolArray) -> Float64Array
 
 def _candidates(batches: Sequence[tuple[FloatArray, BoolArray]]) -> Float64Array:
     """Return the same of several batches, which need not be put together for it."""
-    right = np.concatenate([scores[present] for scores, present in batches]).astype(np.float64)
+    right = np.concatenate([*(scores[present] for scores, present in batches), np.zeros(0)])
     if right.size == 0:
         return np.zeros(1)
     quantiles = np.quantile(right, np.linspace(0.0, 1.0, N_QUANTILES))
@@ -108,8 +108,8 @@ def _lowest(batches: Sequence[tuple[FloatArray, BoolArray]], least: float) -> fl
 class ThresholdSearch:
     """Counts, for every candidate, what each measure needs; then names the best thresholds.
 
-    Unless candidates (ascending) are given, the first rows are kept as they are, until there are
-    enough of them to say which thresholds are worth trying.
+    Unless candidates (ascending) are given, the first rows are kept until they are enough to say
+    which thresholds are worth trying.
     """
 
     def __init__(
@@ -122,15 +122,9 @@ class ThresholdSearch:
         self.n_labels, self.n_threads = n_labels, n_threads
         self.top1_if_empty = top1_if_empty
         self._kept: list[tuple[FloatArray, BoolArray]] = []
-        self._n_kept = 0
         self._n_rows = 0
         if candidates is not None:
             self._begin(candidates)
-
-    @property
-    def begun(self) -> bool:
-        """Whether the candidates are chosen."""
-        return hasattr(self, "candidates")
 
     def _begin(self, candidates: Float64Array) -> None:
         self.candidates = candidates
@@ -151,18 +145,15 @@ class ThresholdSearch:
 
     def add(self, scores: FloatArray, present: BoolArray) -> None:
         """Count rows whose scores and labels are given."""
-        if self.begun:
+        if hasattr(self, "candidates"):
             self._count(scores, present)
             return
         self._kept.append((scores, present))
-        self._n_kept += scores.size
-        if self._n_kept >= MOST_KEPT:
+        if sum(kept.size for kept, _ in self._kept) >= MOST_KEPT:
             self._count_kept()
 
     def _count_kept(self) -> None:
         """Choose the candidates, and count what was kept until then."""
-        if not self._kept:
-            self._kept = [(np.zeros((0, self.n_labels)), np.zeros((0, self.n_labels), bool))]
         self._begin(_candidates(self._kept))
         for batch in self._kept:
             self._count(*batch)
@@ -183,31 +174,25 @@ class ThresholdSearch:
 
     def value(self, measure: str) -> Float64Array:
         """Return a measure under every candidate, larger is better."""
-        if not self.begun:
+        if not hasattr(self, "candidates"):
             self._count_kept()
-        values: Float64Array
         if measure == "accuracy":
-            values = self._jaccard / max(self._n_rows, 1)
-        elif measure == "hamming":
-            values = (2 * self._right - self._predicted).sum(axis=1) - self._present.sum()
-        elif measure == "micro_f1":
+            return self._jaccard / max(self._n_rows, 1)
+        if measure == "hamming":
+            return (2 * self._right - self._predicted).sum(axis=1) - self._present.sum()
+        if measure == "micro_f1":
             total = self._predicted.sum(axis=1) + self._present.sum()
-            values = 2 * self._right.sum(axis=1) / np.maximum(total, 1.0)
-        else:
-            values = self._f1_of_labels().mean(axis=1)
-        return values
+            return 2 * self._right.sum(axis=1) / np.maximum(total, 1.0)
+        return self._f1_of_labels().mean(axis=1)
 
     def best(self, decision: str, measure: str) -> tuple[Float64Array, float]:
         """Return a threshold for every label, and the value of the best common one."""
         values = self.value(measure)
         common = self._middle_of_best(values)
-        n_labels = len(self._present)
-        thresholds = np.full(n_labels, common)
+        thresholds = np.full(self.n_labels, common)
         if decision == "per_label":
-            if measure == "hamming":
-                own_values = 2 * self._right - self._predicted
-            else:
-                own_values = self._f1_of_labels()
+            hamming = 2 * self._right - self._predicted
+            own_values = hamming if measure == "hamming" else self._f1_of_labels()
             for label in np.flatnonzero(self._present):
                 own = self._middle_of_best(own_values[:, label])
                 # A label with few positives says little about its own threshold: meet halfway.
@@ -215,8 +200,7 @@ class ThresholdSearch:
         return thresholds, float(values.max())
 
     def _f1_of_labels(self) -> Float64Array:
-        scores: Float64Array = 2 * self._right / np.maximum(self._predicted + self._present, 1.0)
-        return scores
+        return 2 * self._right / np.maximum(self._predicted + self._present, 1.0)
 
     def _middle_of_best(self, values: Float64Array) -> float:
         """Return the middle of the first run of candidates that are as good as the best."""

@@ -1,7 +1,4 @@
-"""GroPLE: labels embedded so that groups stay together, and features mapped onto them.
-
-Groups come from the counts of how often labels occur together.
-"""
+"""GroPLE: labels embedded so that groups stay together, and features mapped onto them."""
 
 import threading
 import warnings
@@ -26,7 +23,7 @@ from marginmf._utils.saved import HISTORY
 from marginmf._utils.types import Float64Array, IntArray
 from marginmf.checkpoints import OpenCheckpoint
 from marginmf.labels.algebra.embedding import Factorisation, LabelEmbedding, fit_feature_map
-from marginmf.labels.algebra.grams import (
+from marginmf.labels.algebra.matrices import (
     BLOCK,
     LabelGram,
     cross_product,
@@ -36,7 +33,7 @@ from marginmf.labels.algebra.grams import (
 )
 from marginmf.labels.base import LabelsEstimator, LabelSpaceTransformer, method
 from marginmf.labels.order import Fold
-from marginmf.progress import Report, progress_bar
+from marginmf.progress import progress_bar
 from marginmf.solvers import Callback, Result, Stopping
 
 #: Of sparse features the constant ones are left out where less than this share varies.
@@ -104,19 +101,11 @@ class GroPLE(LabelSpaceTransformer):
     callbacks : sequence of callable
         Called with a `marginmf.solvers.Progress` after every iteration of both stages, also on the
         folds; returning True stops that stage.
-    decision, tune_for, top1_if_empty, cv
-        How scores become label sets; see `LabelsEstimator`.
 
     Attributes
     ----------
     label_groups_ : array of shape (n_labels,)
         The group of every label, from the largest group on.
-    label_factors_ : array of shape (n_components, n_labels)
-        V: the factors of every label.
-    feature_map_ : array of shape (n_features, n_components)
-        Z: the map from centred features to the embedding.
-    feature_means_, label_means_ : array
-        What features and labels were centred with.
     history_ : list of list of Record
         For the labels' stage and the features' stage, the objective after every iteration.
     n_iter_ : int
@@ -185,8 +174,14 @@ class GroPLE(LabelSpaceTransformer):
             starts = np.flatnonzero(np.diff(groups[by_group], prepend=groups.min() - 1))
             # Other groups, which a clusterer without a seed may find, are another problem.
             checkpoint = self._checkpoint.scope(f"groups {crc32(groups.tobytes()):08x}")
-            labels = self._embed_labels(gram.take(by_group), starts, report, checkpoint)
-            features = self._map_features(X, Y[:, by_group], labels.point, report, checkpoint)
+            problem = LabelEmbedding(
+                gram.take(by_group), starts.tolist(), float(self.reg_basis), float(self.reg_group)
+            )
+            stopping = Stopping(max_iter=self.max_iter, tol=self.tol)
+            labels = problem.minimise(self.n_factors, stopping, report("labels"), checkpoint)
+            features = self._map_features(
+                X, Y[:, by_group], labels.point, report("features"), checkpoint
+            )
         self.label_groups_ = groups
         self.label_factors_ = np.empty_like(labels.point.factors)
         self.label_factors_[:, by_group] = labels.point.factors
@@ -202,21 +197,12 @@ class GroPLE(LabelSpaceTransformer):
         given = given_groups(self.grouping, self._seen.n_labels)
         return given[self._seen.labels].astype(np.int64)
 
-    def _embed_labels(
-        self, gram: LabelGram, starts: IntArray, report: Report, checkpoint: OpenCheckpoint
-    ) -> Result:
-        problem = LabelEmbedding(
-            gram, tuple(starts.tolist()), float(self.reg_basis), float(self.reg_group)
-        )
-        stopping = Stopping(max_iter=self.max_iter, tol=self.tol)
-        return problem.minimise(self.n_factors, stopping, report("labels"), checkpoint)
-
     def _map_features(
         self,
         X: Any,
         Y: csr_array,
         labels: Factorisation,
-        report: Report,
+        callbacks: Sequence[Callback],
         checkpoint: OpenCheckpoint,
     ) -> Result:
         self.feature_means_, squares = feature_moments(X)
@@ -237,7 +223,7 @@ class GroPLE(LabelSpaceTransformer):
             float(self.reg_corr),
             float(self.reg_sparse),
             Stopping(self.max_iter, -np.inf, 0.0, step_tol=self.tol),
-            report("features"),
+            callbacks,
             dtype,
             checkpoint,
         )
@@ -245,9 +231,8 @@ class GroPLE(LabelSpaceTransformer):
         return result
 
     def _check(self) -> None:
-        check_number(self, "n_factors", int, 1)
-        check_number(self, "n_groups", int, 1)
-        check_number(self, "max_iter", int, 1)
+        for name in ("n_factors", "n_groups", "max_iter"):
+            check_number(self, name, int, 1)
         for name in ("reg_basis", "reg_group", "reg_corr", "reg_sparse", "tol"):
             check_number(self, name, float, 0)
         check_n_jobs(self)
@@ -263,21 +248,20 @@ def group_labels(gram: LabelGram, n_groups: int, grouping: Any, random_state: An
 
     Groups of a clustering are numbered from the largest to the smallest, and among equals by their
     first label; labels that no row tells apart are in one group.
-
-    >>> Y = csr_array(np.repeat(np.eye(2), 3, axis=1))  # labels 0-2, and 3-5, always go together
-    >>> group_labels(LabelGram.of(Y), 2, "spectral", 0)
-    array([0, 0, 0, 1, 1, 1])
     """
-    n_labels = len(gram.counts)
     if not is_clusterer(grouping) and not isinstance(grouping, str):
-        return given_groups(grouping, n_labels)
+        return given_groups(grouping, len(gram.counts))
     firsts, index = distinct_labels(gram)
     distinct = gram.take(firsts)
     if isinstance(grouping, str):
         found = spectral_groups(distinct, min(n_groups, len(firsts)), random_state)
     else:
         found = cluster_labels(distinct, grouping)
-    return _number_groups(found[index])
+    # Numbered from the largest group to the smallest.
+    _, first_labels, codes, sizes = np.unique(
+        found[index], return_index=True, return_inverse=True, return_counts=True
+    )
+    return np.argsort(np.lexsort((first_labels, -sizes)))[codes]
 
 
 def check_grouping(grouping: Any) -> None:
@@ -313,11 +297,7 @@ def given_groups(grouping: Any, n_labels: int | None) -> IntArray:
 
 
 def distinct_labels(gram: LabelGram) -> tuple[IntArray, IntArray]:
-    """Return the first of all labels that the same rows have, and for each label its index there.
-
-    >>> distinct_labels(LabelGram.of(csr_array([[1.0, 1.0, 0.0], [0.0, 0.0, 1.0]])))
-    (array([0, 2]), array([0, 0, 1]))
-    """
+    """Return the first of the labels that the same rows have, and where each label is in there."""
     counts, entries = gram.counts, gram.together.tocoo()
     # Columns are equal where as many rows have both as have either.
     same = (entries.data == counts[entries.row]) & (entries.data == counts[entries.col])
@@ -338,8 +318,7 @@ def affinities(gram: LabelGram) -> Float64Array | csr_array:
     scales = np.concatenate([_scales(squares) for _, squares in _distances(gram)])
     if n_labels <= MOST_CONNECTED:
         (_, squares), *_ = _distances(gram, n_labels)
-        kernel: Float64Array = np.exp(-squares / np.outer(scales, scales))
-        return kernel
+        return np.exp(-squares / np.outer(scales, scales))
     rows, columns, values = [], [], []
     for labels, squares in _distances(gram):
         near = np.argpartition(squares, N_NEIGHBOURS, axis=1)[:, : N_NEIGHBOURS + 1]
@@ -357,19 +336,19 @@ def affinities(gram: LabelGram) -> Float64Array | csr_array:
 def spectral_groups(gram: LabelGram, n_groups: int, random_state: Any) -> IntArray:
     """Cluster labels that are all different, given how often they occur together."""
     n_labels = len(gram.counts)
-    if n_groups <= 1 or n_groups >= n_labels:
-        return np.arange(n_labels) if n_groups >= n_labels else np.zeros(n_labels, np.int64)
+    if n_groups >= n_labels:
+        return np.arange(n_labels)
+    if n_groups <= 1:
+        return np.zeros(n_labels, np.int64)
     seed = int(as_generator(random_state).integers(2**31))
     clusterer = SpectralClustering(n_groups, affinity="precomputed", random_state=seed)
     return _cluster_quietly(clusterer, affinities(gram))
 
 
 def cluster_labels(gram: LabelGram, clusterer: Any) -> IntArray:
-    """Cluster labels with a clusterer that was given, which is not changed.
+    """Cluster labels with a copy of the clusterer that was given; see ``grouping`` of `GroPLE`.
 
-    One whose ``affinity`` is "precomputed" sees the heat kernel, one whose ``metric`` is, the
-    distances of the label columns.  Others see a table with a row for each label whose rows are as
-    far from each other as the label columns are, whatever the number of samples.
+    The rows that it sees are as far from each other as the columns of the labels.
     """
     fresh = clone(clusterer)
     params = fresh.get_params()
@@ -415,13 +394,3 @@ def _scales(squares: Float64Array) -> Float64Array:
         others = np.where(squares[equal] > 0, squares[equal], np.inf).min(axis=1)
         scales[equal] = np.where(np.isfinite(others), others, 1.0)
     return np.sqrt(scales)
-
-
-def _number_groups(groups: IntArray) -> IntArray:
-    """Give groups numbers from the largest to the smallest, and among equals by first label."""
-    _, firsts, codes, sizes = np.unique(
-        groups, return_index=True, return_inverse=True, return_counts=True
-    )
-    rank = np.empty(len(sizes), np.int64)
-    rank[np.lexsort((firsts, -sizes))] = np.arange(len(sizes))
-    return rank[codes]

@@ -17,12 +17,12 @@ from marginmf._utils.parameters import (
 from marginmf._utils.random import as_generator
 from marginmf._utils.saved import Optional, counts, within
 from marginmf._utils.types import FloatArray, IntArray
-from marginmf.labels.algebra.features import Neighbours, take_rows
+from marginmf.labels.algebra.matrices import take_rows
 from marginmf.labels.base import LabelsEstimator, method
-from marginmf.labels.growing import Growth, check_splitter, grow
+from marginmf.labels.neighbours import Neighbours
 from marginmf.labels.objective import label_loss
 from marginmf.labels.order import content_order
-from marginmf.labels.tree import VOTES, vote
+from marginmf.labels.tree import VOTES, Growth, check_splitter, grow, vote
 from marginmf.losses import RealLoss, TwoLevelLoss
 from marginmf.progress import progress_bar
 from marginmf.solvers import Callback, Solver, Stopping, get_solver
@@ -42,7 +42,7 @@ class MLCHMF(LabelsEstimator):
     ``U`` are a few factors, and those times ``V`` a score for every label, with a large margin.
     The half keeps the instances that its embedding gets right up to a tolerance; the others are
     divided again, and so on.  A new instance asks the embeddings that keep its nearest
-    neighbours.
+    neighbours.  The thesis has ``decision="sign"``.
 
     Parameters
     ----------
@@ -89,8 +89,6 @@ class MLCHMF(LabelsEstimator):
     callbacks : sequence of callable
         Called with a `marginmf.solvers.Progress` after every iteration at every node; returning
         True stops at that node.
-    decision, tune_for, top1_if_empty, cv
-        How scores become label sets; see `LabelsEstimator`.  The thesis has ``decision="sign"``.
 
     Attributes
     ----------
@@ -171,13 +169,9 @@ class MLCHMF(LabelsEstimator):
             check_number(self, "n_factors", int, 1)
         for name in ("reg", "tolerance", "tol"):
             check_number(self, name, float, 0)
-        for name, least in {
-            "max_depth": 0,
-            "min_samples": 1,
-            "n_neighbors": 1,
-            "max_iter": 1,
-        }.items():
-            check_number(self, name, int, least)
+        check_number(self, "max_depth", int, 0)
+        for name in ("min_samples", "n_neighbors", "max_iter"):
+            check_number(self, name, int, 1)
         check_choice(self, "tolerance_unit", UNITS)
         check_choice(self, "vote", ("auto", *VOTES))
         check_n_jobs(self)
@@ -189,9 +183,8 @@ class MLCHMF(LabelsEstimator):
 
     def _fit(self, X: Any, Y: csr_array) -> None:
         n_samples, n_labels = Y.shape
-        self.vote_ = self.vote
-        if self.vote == "auto":
-            self.vote_ = "hard" if self.decision == "sign" else "soft"
+        auto = "hard" if self.decision == "sign" else "soft"
+        self.vote_ = auto if self.vote == "auto" else self.vote
         self.tolerance_ = float(self.tolerance)
         if self.tolerance_unit == "density":
             self.tolerance_ *= Y.nnz / (n_samples * n_labels)
@@ -220,16 +213,12 @@ class MLCHMF(LabelsEstimator):
                 self._checkpoint,
             )
         self.n_iter_ = sum(node.n_iter for node in self.tree_)
-        self._store_kept(X)
-
-    def _store_kept(self, X: Any) -> None:
-        """Keep the instances that new ones are compared with, and the node of each of them."""
+        # The instances that new ones are compared with, and the node of each of them.
         self.neighbours_: Neighbours | None = None
         self.keepers_: IntArray = np.zeros(0, np.int64)
         if len(self.tree_) > 1:
-            self.keepers_ = np.repeat(
-                np.arange(len(self.tree_)), [len(node.kept) for node in self.tree_]
-            )
+            n_kept = [len(node.kept) for node in self.tree_]
+            self.keepers_ = np.repeat(np.arange(len(n_kept)), n_kept)
             self.neighbours_ = Neighbours(self.n_neighbors).fit(take_rows(X, self.tree_.kept))
 
     def _scores(self, X: Any) -> FloatArray:

@@ -9,7 +9,7 @@ the derivatives of the loss by the scores EV, the gradient is ``X^T G V^T + reg 
 """
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array, issparse
@@ -30,11 +30,7 @@ COLUMNS = 512
 
 
 def label_loss(loss: str | TwoLevelLoss | RealLoss) -> TwoLevelLoss | RealLoss:
-    """Return the loss of that name, or the loss itself, if labels can have it; else explain.
-
-    >>> label_loss("squared").name
-    'squared'
-    """
+    """Return the loss of that name, or the loss itself, if labels can have it; else explain."""
     if not (isinstance(loss, RealLoss) or (isinstance(loss, str) and loss in REAL)):
         return two_level_loss(loss)
     found = real_loss(loss)
@@ -46,27 +42,12 @@ def label_loss(loss: str | TwoLevelLoss | RealLoss) -> TwoLevelLoss | RealLoss:
     return found
 
 
-class FactorViews(NamedTuple):
-    """Views of one parameter vector: features to factors (intercept last), factors to labels."""
-
-    U: FloatArray
-    V: FloatArray
-
-
 class LabelObjective:
     """The objective of one embedding, as a function of one flat parameter vector.
 
-    The parameters are of the type of X, float32 or float64; sums over instances and labels are made
-    in float64.  Y has one stored entry for each label of an instance.  Neither the blocks nor the
-    number of threads change the result.  The caller keeps BLAS to one thread
-    (`marginmf.backends.threads.one_blas_thread`).
-
-    >>> from marginmf.losses import smooth_hinge
-    >>> X, Y = np.array([[0.0], [1.0]]), csr_array(np.array([[1.0, 0.0], [0.0, 1.0]]))
-    >>> objective = LabelObjective(X, Y, 1.0, 1, smooth_hinge)
-    >>> value, gradient = objective(np.zeros(objective.n_parameters))
-    >>> value, gradient.shape  # four margins of zero cost a half each
-    (2.0, (4,))
+    The parameters are of the type of X; sums over instances and labels are in float64.  Y has one
+    stored entry for each label of an instance.  The number of threads does not change the result.
+    The caller keeps BLAS to one thread (`marginmf.backends.threads.one_blas_thread`).
     """
 
     def __init__(
@@ -103,11 +84,11 @@ class LabelObjective:
         """Return one parameter vector."""
         return np.concatenate([np.ravel(U), np.ravel(V)]).astype(self.dtype)
 
-    def split(self, point: FloatArray) -> FactorViews:
-        """Return the parameter vector's parts, as views of it."""
+    def split(self, point: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return U (features to factors, the intercept last) and V as views of a vector."""
         first, second = self._shapes
-        cut = first[0] * first[1]
-        return FactorViews(point[:cut].reshape(first), point[cut:].reshape(second))
+        end = first[0] * first[1]
+        return point[:end].reshape(first), point[end:].reshape(second)
 
     def __call__(self, point: FloatArray) -> tuple[float, FloatArray]:
         """Return the value and the gradient at a point."""
@@ -158,29 +139,28 @@ class LabelObjective:
 
     def _embed(self, U: FloatArray) -> FloatArray:
         """Return XU, with the intercept."""
-        X, embedded = self.X, np.empty((self.X.shape[0], U.shape[1]), self.dtype)
-        if issparse(X):
-            sparse_times(X, U, embedded, self.n_threads)
+        embedded = np.empty((self.X.shape[0], U.shape[1]), self.dtype)
+
+        def work(start: int, stop: int) -> None:
+            np.dot(self.X[start:stop], U[:-1], out=embedded[start:stop])
+
+        if issparse(self.X):
+            sparse_times(self.X, U, embedded, self.n_threads)
         else:
-
-            def work(start: int, stop: int) -> None:
-                np.dot(X[start:stop], U[:-1], out=embedded[start:stop])
-
             run(work, self._parts, self.n_threads)
         embedded += U[-1]
         return embedded
 
     def _sum_over_instances(self, by_embedded: FloatArray, by_U: FloatArray) -> None:
         """Fill the gradient by U with ``X^T by_embedded``; the constant feature is one."""
-        X, Xt = self.X, self._transposed
-        if Xt is not None:
-            sparse_times(Xt, by_embedded, by_U[:-1], self.n_threads)
+
+        def work(start: int, stop: int) -> None:
+            np.dot(self.X[:, start:stop].T, by_embedded, out=by_U[start:stop])
+
+        if self._transposed is not None:
+            sparse_times(self._transposed, by_embedded, by_U[:-1], self.n_threads)
         else:
-
-            def work(start: int, stop: int) -> None:
-                np.dot(X[:, start:stop].T, by_embedded, out=by_U[start:stop])
-
-            run(work, _bounds(X.shape[1], COLUMNS), self.n_threads)
+            run(work, _bounds(self.X.shape[1], COLUMNS), self.n_threads)
         by_U[-1] = by_embedded.sum(axis=0, dtype=np.float64)
 
 

@@ -1,8 +1,7 @@
 """An order of rows and labels that depends on what they hold, not on where they stand.
 
-Methods that draw random numbers, cluster or make folds do so in this order, so that shuffling
-the rows or the labels of a data set changes nothing but the order of the answers.  Sparse and
-dense matrices, float32 and float64, give the same order for the same numbers.
+Methods draw random numbers, cluster and make folds in this order, so that shuffling rows or labels
+changes nothing but the order of the answers; nor does the form or the precision of the matrices.
 """
 
 from abc import ABC, abstractmethod
@@ -16,10 +15,10 @@ from scipy.sparse import csr_array, issparse
 
 from marginmf._utils.indicators import counts
 from marginmf._utils.saved import Optional, Shaped, Stored, declared, flags, saved
-from marginmf._utils.types import Array, BoolArray, FloatArray, IntArray
+from marginmf._utils.types import BoolArray, FloatArray, IntArray
 from marginmf.backends.threads import one_blas_thread
 from marginmf.checkpoints import OpenCheckpoint
-from marginmf.labels.algebra.features import take_rows, with_small_indices
+from marginmf.labels.algebra.matrices import take_rows, with_small_indices
 
 Keys = NDArray[np.uint64]
 
@@ -28,13 +27,7 @@ BLOCK = 2**20
 
 
 def row_keys(X: Any) -> Keys:
-    """Return a hash of every row: the sum, modulo 2^64, of the hashes of its nonzero entries.
-
-    >>> X = np.array([[0.0, 2.0], [1.0, 0.0], [0.0, 2.0]])
-    >>> keys = row_keys(X)
-    >>> bool(keys[0] == keys[2]), bool((keys == row_keys(csr_array(X))).all())
-    (True, True)
-    """
+    """Return a hash of every row: the sum, modulo 2^64, of the hashes of its nonzero entries."""
     if issparse(X):
         return _sum_rows(_hash_entries(X.data, X.indices), X.indptr)
     columns = np.arange(X.shape[1])
@@ -57,18 +50,12 @@ def canonical_order(X: Any, Y: csr_array) -> Order:
 
     Data sets hold rows with the same features and other labels: such rows are in the order of
     their labels, which are told apart by the rows that have them.
-
-    >>> X, Y = np.array([[1.0], [1.0], [2.0]]), csr_array([[0.0, 1.0], [1.0, 1.0], [1.0, 0.0]])
-    >>> rows = canonical_order(X, Y).rows
-    >>> others = canonical_order(X[::-1], csr_array(Y[::-1, ::-1])).rows
-    >>> bool((Y.toarray()[rows] == Y.toarray()[::-1][others]).all())
-    True
     """
     keys, columns = row_keys(X), Y.tocsc()
     of_labels = _sum_rows(_mix(keys)[columns.indices], columns.indptr)
     labels = np.argsort(of_labels, kind="stable")
     rows = np.lexsort((_sum_rows(_mix(of_labels)[Y.indices], Y.indptr), keys))
-    return Order(rows, labels, _kinds(of_labels[labels]))
+    return Order(rows, labels, np.unique(of_labels[labels], return_inverse=True)[1])
 
 
 def content_order(X: Any, Y: csr_array) -> Order:
@@ -76,12 +63,6 @@ def content_order(X: Any, Y: csr_array) -> Order:
 
     ``X[rows]`` and ``Y[rows][:, labels]`` are the same however rows and labels were shuffled; only
     what is equal may be exchanged.  ``kinds`` numbers the different labels in this order.
-
-    >>> X, Y = np.ones((3, 1)), csr_array([[1.0, 1.0, 0.0], [0.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
-    >>> ours, shuffled = content_order(X, Y), content_order(X[::-1], Y[::-1][:, [2, 0, 1]])
-    >>> one, other = Y[ours.rows][:, ours.labels], Y[::-1][shuffled.rows][:, [2, 0, 1]]
-    >>> bool((one != other[:, shuffled.labels]).nnz)
-    False
     """
     features, columns = row_keys(X), Y.tocsc()
     rows = features
@@ -91,12 +72,8 @@ def content_order(X: Any, Y: csr_array) -> Order:
         labels = _mix(_sum_rows(_mix(rows)[columns.indices], columns.indptr))
         rows = _mix(features ^ _mix(_sum_rows(labels[Y.indices], Y.indptr)))
     order = np.argsort(labels, kind="stable")
-    return Order(np.argsort(rows, kind="stable"), order, _kinds(labels[order]))
-
-
-def _kinds(keys: Keys) -> IntArray:
-    kinds: IntArray = np.unique(keys, return_inverse=True)[1]
-    return kinds
+    kinds = np.unique(labels[order], return_inverse=True)[1]
+    return Order(np.argsort(rows, kind="stable"), order, kinds)
 
 
 def _hash_entries(values: Any, columns: IntArray) -> Keys:
@@ -112,15 +89,13 @@ def _mix(x: Keys) -> Keys:
     x = x + np.uint64(0x9E3779B97F4A7C15)
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    mixed: Keys = x ^ (x >> np.uint64(31))
-    return mixed
+    return x ^ (x >> np.uint64(31))
 
 
 def _sum_rows(hashes: Keys, indptr: IntArray) -> Keys:
     """Add up the hashes of each row; unsigned sums wrap round, so differences of them are exact."""
     running = np.concatenate([np.zeros(1, np.uint64), np.cumsum(hashes, dtype=np.uint64)])
-    sums: Keys = running[indptr[1:]] - running[indptr[:-1]]
-    return sums
+    return running[indptr[1:]] - running[indptr[:-1]]
 
 
 class Fold(NamedTuple):
@@ -131,11 +106,7 @@ class Fold(NamedTuple):
 
 
 def inner_folds(X: Any, Y: csr_array, n_folds: int) -> list[Fold]:
-    """Deal the rows out to folds in an order of their own; as many folds as there are rows at most.
-
-    >>> [fold.test.size for fold in inner_folds(np.eye(7), csr_array((7, 1)), 3)]
-    [3, 2, 2]
-    """
+    """Deal the rows out to folds, at most one for each row, in an order of their own."""
     order = canonical_order(X, Y).rows
     # Rows held out stay in this order, so that whatever is done batch by batch is the same too.
     parts = [order[k::n_folds] for k in range(min(n_folds, len(order)))]
@@ -146,12 +117,7 @@ def inner_folds(X: Any, Y: csr_array, n_folds: int) -> list[Fold]:
 @saved
 @dataclass(frozen=True, eq=False)
 class Varying:
-    """Which labels some rows have and some have not, and what the others always are.
-
-    >>> Y = csr_array([[1.0, 1.0, 0.0], [0.0, 1.0, 0.0]])
-    >>> Varying.of(Y).fill(np.array([[0.3]])).tolist()
-    [[0.3, 1.0, -1.0]]
-    """
+    """Which labels some rows have and some have not, and what the others always are."""
 
     varying: BoolArray
     always: BoolArray
@@ -181,13 +147,6 @@ class Seen:
     """How a method sees training data: rows and labels in an order of their own.
 
     ``labels`` has the label of each column that the method sees, which may not be all labels.
-
-    >>> X, Y = np.array([[1.0], [3.0], [2.0]]), csr_array([[0.0, 1.0], [1.0, 1.0], [0.0, 1.0]])
-    >>> from marginmf._utils.saved import floats
-    >>> seen = Seen.of(canonical_order(X, Y), Varying.of(Y))
-    >>> features, labels = seen.take(X, Y)
-    >>> labels.shape, seen.restore(np.array([7.0]), floats("labels")).tolist()
-    ((3, 1), [7.0, 0.0])
     """
 
     order: Order
@@ -198,9 +157,8 @@ class Seen:
     def of(cls, order: Order, varying: Varying | None) -> Self:
         """Look at data in an order; at the labels that vary alone, if these are given."""
         labels = order.labels
-        return cls(
-            order, labels if varying is None else labels[varying.varying[labels]], len(labels)
-        )
+        seen = labels if varying is None else labels[varying.varying[labels]]
+        return cls(order, seen, len(labels))
 
     def take(self, X: Any, Y: csr_array) -> tuple[Any, csr_array]:
         """Return features and labels as the method sees them."""
@@ -218,29 +176,28 @@ class Seen:
     def restore(self, value: Any, wanted: Any) -> Any:
         """Return a learned attribute for the rows and labels as they were given.
 
-        Arrays that are declared to have an axis of labels, or to be indices into it, are put in
-        the order of all labels; labels that were not seen get zeros.  An object with a method
-        ``restore`` is asked itself.
+        Arrays that are declared to have an axis of labels, or indices into it, get the order of all
+        labels; labels that were not seen get zeros.  An object with ``restore`` is asked itself.
         """
         match wanted:
             case Optional(inner):
                 return value if value is None else self.restore(value, inner)
             case Shaped(_, axes, index):
                 value = self.labels[value] if index == "labels" else value
-                return self._spread(value, axes.index("labels")) if "labels" in axes else value
+                if "labels" not in axes:
+                    return value
+                axis = axes.index("labels")
+                shape = (*value.shape[:axis], self.n_labels, *value.shape[axis + 1 :])
+                spread = np.zeros(shape, value.dtype)
+                spread[(slice(None),) * axis + (self.labels,)] = value
+                return spread
             case Stored((_, "labels")):
                 shape = (value.shape[0], self.n_labels)
                 columns = self.labels[value.indices].astype(value.indices.dtype)
-                spread = csr_array((value.data, columns, value.indptr), shape=shape)
-                spread.sort_indices()
-                return spread
+                matrix = csr_array((value.data, columns, value.indptr), shape=shape)
+                matrix.sort_indices()
+                return matrix
         return value.restore(self) if hasattr(value, "restore") else value
-
-    def _spread(self, value: Array, axis: int) -> Array:
-        shape = (*value.shape[:axis], self.n_labels, *value.shape[axis + 1 :])
-        spread = np.zeros(shape, value.dtype)
-        spread[(slice(None),) * axis + (self.labels,)] = value
-        return spread
 
 
 class OrderedFit(ABC):
@@ -278,9 +235,8 @@ class OrderedFit(ABC):
         order, before = type(self)._order, dict(vars(self))
         with one_blas_thread():
             if order is None:
-                labels = np.arange(Y.shape[1])
-                given = Order(np.arange(Y.shape[0]), labels, labels)
-                self._seen = Seen.of(given, self._labels)
+                rows, labels = map(np.arange, Y.shape)
+                self._seen = Seen.of(Order(rows, labels, labels), self._labels)
                 self._fit(X, Y if self._labels is None else Y[:, self._seen.labels])
             else:
                 self._seen = Seen.of(order(X, Y), self._labels)

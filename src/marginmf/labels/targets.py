@@ -1,7 +1,7 @@
-"""What a classifier is asked to learn, read from whatever users have, and given back alike.
+"""What a classifier is asked to learn, read from any form, and answers given back in that form.
 
-Inside, there is one form: an indicator matrix with a column for each label.  A vector of classes
-becomes one column for two classes, and a column for each class if there are more.
+Inside is an indicator matrix with a column for each label.  A vector of classes becomes one column
+for two classes, and a column for each class if there are more.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,7 +16,7 @@ from marginmf._utils.ids import is_missing
 from marginmf._utils.indicators import as_indicator, column_names
 from marginmf._utils.saved import Names, saved
 from marginmf._utils.types import Array, BoolArray, FloatArray, IntArray
-from marginmf.labels.algebra.features import with_small_indices
+from marginmf.labels.algebra.matrices import with_small_indices
 
 
 @saved
@@ -52,9 +52,7 @@ class Targets:
     @property
     def n_columns(self) -> int:
         """How many columns the indicator has."""
-        if self.vector and len(self.classes) <= 2:
-            return 1
-        return len(self.classes)
+        return 1 if self.vector and len(self.classes) <= 2 else len(self.classes)
 
     def scores(self, scores: FloatArray) -> FloatArray:
         """Return scores as scikit-learn wants them: a vector for two classes."""
@@ -62,19 +60,15 @@ class Targets:
 
     def codes_of(self, scores: FloatArray) -> IntArray:
         """Return the index of every row's class, for vectors."""
-        codes: IntArray
         if len(self.classes) == 1:
-            codes = np.zeros(len(scores), np.int64)
-        elif self.n_columns == 1:
-            codes = (scores[:, 0] > 0).astype(np.int64)
-        else:
-            codes = np.argmax(scores, axis=1)
-        return codes
+            return np.zeros(len(scores), np.int64)
+        if self.n_columns == 1:
+            return (scores[:, 0] > 0).astype(np.int64)
+        return np.argmax(scores, axis=1)
 
     def class_of(self, scores: FloatArray) -> Array:
         """Return the class of every row, for vectors."""
-        found: Array = self.classes[self.codes_of(scores)]
-        return found
+        return self.classes[self.codes_of(scores)]
 
     def sets(self, blocks: Iterable[BoolArray]) -> Any:
         """Return label sets, given which labels are there, block by block."""
@@ -89,13 +83,7 @@ class Targets:
 
 
 def read_targets(y: Any, names: Any = None) -> tuple[csr_array, Targets]:
-    """Return the indicator of targets, a matrix or a vector of classes, and how to answer alike.
-
-    >>> indicator, targets = read_targets(np.array([[1, 0], [1, 1]]), ["rock", "jazz"])
-    >>> indicator.toarray(), targets.classes
-    (array([[1., 0.],
-           [1., 1.]]), array(['rock', 'jazz'], dtype='<U4'))
-    """
+    """Return the indicator of targets, a matrix or a vector of classes, and how to answer alike."""
     if issparse(y) or (np.ndim(y) == 2 and (np.shape(y)[1] != 1 or _is_binary(np.asarray(y)))):
         # Objects that are all 0 and 1 come back as whole numbers.
         dtype = np.dtype(np.int64) if y.dtype.kind == "O" else y.dtype
@@ -117,17 +105,12 @@ def read_targets(y: Any, names: Any = None) -> tuple[csr_array, Targets]:
     targets = Targets(classes, True, False, classes.dtype)
     if targets.n_columns == 1:
         return csr_array((codes == 1).astype(np.float64)[:, None]), targets
-    rows = np.arange(len(y))
-    shape = (len(y), len(classes))
-    return csr_array((np.ones(len(y)), (rows, codes)), shape=shape), targets
+    cells = (np.arange(len(y)), codes)
+    return csr_array((np.ones(len(y)), cells), shape=(len(y), len(classes))), targets
 
 
 def _is_binary(y: Array) -> bool:
-    if y.dtype.kind == "b":
-        return True
-    if y.dtype.kind not in "iufO":
-        return False
-    return bool(((y == 0) | (y == 1)).all())
+    return y.dtype.kind in "biufO" and bool(((y == 0) | (y == 1)).all())
 
 
 #: Larger values are refused: their squares, summed over rows and features, would overflow.
@@ -135,29 +118,20 @@ LARGEST = 1e100
 
 
 def as_features(X: Any, estimator: Any) -> Any:
-    """Return a dense C-ordered array or a `csr_array` in order; refuse what is not finite.
-
-    What was given is not changed.
-    """
+    """Return a dense array or a `csr_array` in order, never changed in place; refuse NaN."""
     if not issparse(X):
-        _check_finite(X, lambda flat: (flat // X.shape[1], flat % X.shape[1]), estimator)
+        _check_finite(X, X, estimator)
         return X
     features = csr_array(X)
     if not features.has_canonical_format:
         features = features.copy()
         features.sum_duplicates()
-    _check_finite(features.data, lambda flat: _cell(features, flat), estimator)
+    _check_finite(features, features.data, estimator)
     return with_small_indices(features)
 
 
 def check_none_missing(y: Any) -> None:
-    """Refuse a vector of classes in which one is missing, before anything tries to compare it.
-
-    >>> check_none_missing(["rock", None])
-    Traceback (most recent call last):
-    ...
-    ValueError: y has no value in row 1; leave out rows whose class is not known.
-    """
+    """Refuse a vector of classes in which one is missing, before anything tries to compare it."""
     if y is None or issparse(y):
         return
     try:
@@ -174,17 +148,12 @@ def check_none_missing(y: Any) -> None:
 
 
 def label_names(y: Any) -> list[str] | None:
-    """Return the column names of a data frame of labels, else None.
-
-    >>> import pandas as pd
-    >>> label_names(pd.DataFrame({"rock": [0, 1], "jazz": [1, 1]}))
-    ['rock', 'jazz']
-    """
+    """Return the column names of a data frame of labels, else None."""
     columns = column_names(y)
     return columns if columns and all(isinstance(name, str) for name in columns) else None
 
 
-def _check_finite(values: Array, cell_of: Any, estimator: Any) -> None:
+def _check_finite(X: Any, values: Array, estimator: Any) -> None:
     if values.size == 0:
         return
     least, greatest = float(values.min()), float(values.max())
@@ -195,18 +164,16 @@ def _check_finite(values: Array, cell_of: Any, estimator: Any) -> None:
             f"X has values as large as {max(-least, greatest):.3g}, whose squares cannot be added "
             "up; scale the features (sklearn.preprocessing.MaxAbsScaler, or marginmf's Scaled)."
         )
-    wrong = np.flatnonzero(~np.isfinite(values.ravel()))
-    row, column = cell_of(int(wrong[0]))
+    flat = int(np.argmin(np.isfinite(values)))
+    row, column = divmod(flat, X.shape[1])
+    if issparse(X):
+        row = int(np.searchsorted(X.indptr, flat, side="right")) - 1
+        column = int(X.indices[flat])
     names = getattr(estimator, "feature_names_in_", None)
     shown = f"column {column}" if names is None else f"column {str(names[column])!r}"
-    found = values.ravel()[wrong[0]]
+    found = values.ravel()[flat]
     value = "NaN" if np.isnan(found) else str(found)
     raise ValueError(
         f"X has {value} in row {row}, {shown}; {type(estimator).__name__} needs finite numbers: "
         "fill the gaps (sklearn.impute.SimpleImputer) or leave those rows out."
     )
-
-
-def _cell(features: csr_array, flat: int) -> tuple[int, int]:
-    row = int(np.searchsorted(features.indptr, flat, side="right")) - 1
-    return row, int(features.indices[flat])

@@ -1,15 +1,37 @@
-"""The tree of embeddings that MLC-HMF learns, and how its nodes vote."""
+"""MLC-HMF's tree of embeddings: nodes, votes, growth (Kumar's thesis, algorithm 5.1, corrected)."""
 
-from collections.abc import Iterator, Mapping
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from functools import cache
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
+from scipy.sparse import issparse
+from sklearn.base import clone
+from sklearn.cluster import KMeans
+from threadpoolctl import ThreadpoolController
 
 from marginmf._utils.saved import ListOf, counts, floats, indices, saved, within
 from marginmf._utils.types import FloatArray, IntArray
-from marginmf.labels.algebra.features import embed
-from marginmf.labels.order import Seen
+from marginmf.checkpoints import OpenCheckpoint
+from marginmf.labels.algebra.matrices import embed, take_rows, used_features
+from marginmf.labels.objective import LabelObjective
+from marginmf.labels.order import Seen, row_keys
+from marginmf.losses import RealLoss, TwoLevelLoss
+from marginmf.solvers import Callback, Solver, Stopping
+
+#: How embeddings vote; see `vote`.
+VOTES = ("hard", "soft")
+#: The standard deviation of the random start: zero is a saddle point of the objective, and far
+#: from it the losses are flat.
+START_SCALE = 0.1
+#: What clusterers and mixtures call the number of clusters.
+COUNTS = ("n_clusters", "n_components")
+#: Up to this many numbers, to divide them is a matter of overhead alone.
+FEW = 2**16
+#: Random starts of k-means, of which the best is taken.
+N_STARTS = 5
 
 
 @saved
@@ -53,10 +75,7 @@ class Node:
 
     def scores(self, X: Any) -> FloatArray:
         """Return ``x U V`` for every instance and label: positive means that it has the label."""
-        embedded = embed(X, self.features, self.U[:-1])
-        embedded += self.U[-1]
-        scores: FloatArray = embedded @ self.V
-        return scores
+        return (embed(X, self.features, self.U[:-1]) + self.U[-1]) @ self.V
 
     def __repr__(self) -> str:
         return f"Node({self})"
@@ -148,10 +167,6 @@ class EmbeddingTree:
             yield from self._lines(node.index, margin + ("   " if last else "│  "))
 
 
-#: How embeddings vote; see `vote`.
-VOTES = ("hard", "soft")
-
-
 def vote(X: Any, voters: IntArray, tree: EmbeddingTree, kind: str) -> FloatArray:
     """Return a score for every instance and label, between -1 and 1.
 
@@ -174,3 +189,231 @@ def vote(X: Any, voters: IntArray, tree: EmbeddingTree, kind: str) -> FloatArray
             clipped *= (n_voters + 1) / (n_voters + 2)
         totals[rows] += weights * clipped
     return totals
+
+
+@dataclass(frozen=True)
+class Growth:
+    """What decides how a tree grows; see `MLCHMF`.  The tolerance is a share of all labels."""
+
+    n_factors: int
+    reg: float
+    tolerance: float
+    max_depth: int
+    min_samples: int
+    splitter: Any
+    loss: TwoLevelLoss | RealLoss
+    solver: Solver
+    stopping: Stopping
+
+
+class Branch(NamedTuple):
+    """Instances that belong together.
+
+    ``position`` in a binary tree, from 1 on and level by level, seeds what is random here, so that
+    it does not depend on the rest of the tree.  ``learned`` says that an embedding was learned from
+    these very instances, and keeps none of them.
+    """
+
+    position: int
+    depth: int
+    parent: int
+    rows: IntArray
+    learned: bool = False
+
+
+def grow(
+    X: Any,
+    Y: Any,
+    kinds: IntArray,
+    growth: Growth,
+    seed: int,
+    n_threads: int = 1,
+    callbacks: Callable[[str], Sequence[Callback]] = lambda name: (),
+    checkpoint: OpenCheckpoint | None = None,
+) -> EmbeddingTree:
+    """Return the tree of embeddings of these instances.
+
+    Instances and labels come in the order of their content (`content_order`); labels of the same
+    kind, which belong to the same instances, start alike.  Nodes are learned side by side, and
+    threads left over help inside the nodes; the number of threads makes no difference.
+    """
+    grower = _Grower(
+        X, Y, kinds, growth, seed, n_threads, callbacks, checkpoint or OpenCheckpoint()
+    )
+    whole = Branch(1, 0, -1, np.arange(X.shape[0]))
+    nodes = grower.grow_levels(whole) if growth.max_depth > 0 else []
+    if not any(len(node.kept) for node in nodes):
+        # Nothing to predict with: one embedding of everything, which keeps all it was learned from.
+        root = grower.learn_node(whole, 0, n_threads, "root")
+        nodes = [replace(root, kept=whole.rows)]
+    return EmbeddingTree(nodes, X.shape[0])
+
+
+@dataclass
+class _Grower:
+    """Grows the levels of a tree."""
+
+    X: Any
+    Y: Any
+    kinds: IntArray
+    growth: Growth
+    seed: int
+    n_threads: int
+    callbacks: Callable[[str], Sequence[Callback]]
+    checkpoint: OpenCheckpoint
+
+    def grow_levels(self, whole: Branch) -> list[Node]:
+        """Return the nodes, one level after the other."""
+        growth = self.growth
+        nodes: list[Node] = []
+        undivided = [whole]
+        while undivided:
+            halves = self._side_by_side(self._divide_branch, undivided)
+            parts = [part for both in halves for part in both]
+            level = self._learn_nodes(parts, len(nodes))
+            nodes += level
+            undivided = [
+                part._replace(
+                    parent=node.index,
+                    rows=np.setdiff1d(part.rows, node.kept, assume_unique=True),
+                    learned=node.residue == node.size,
+                )
+                for part, node in zip(parts, level, strict=True)
+                if part.depth < growth.max_depth and node.residue >= growth.min_samples
+            ]
+        return nodes
+
+    def _learn_nodes(self, parts: Sequence[Branch], first: int) -> list[Node]:
+        """Return a node for each part, numbered from the first index on."""
+        n_threads = max(1, self.n_threads // max(1, len(parts)))
+
+        def learn(k: int) -> Node:
+            return self.learn_node(parts[k], first + k, n_threads, f"node {first + k}")
+
+        return self._side_by_side(learn, range(len(parts)))
+
+    def _divide_branch(self, part: Branch) -> list[Branch]:
+        """Return the one or two parts of a part that are large enough to learn from."""
+        seed = int(np.random.default_rng([self.seed, part.position, 0]).integers(2**31))
+        clusters = divide(take_rows(self.X, part.rows), self.growth.splitter, seed)
+        if len(clusters) == 1 and part.learned:
+            return []  # once more would not help
+        children = [
+            Branch(2 * part.position + side, part.depth + 1, part.parent, part.rows[cluster])
+            for side, cluster in enumerate(clusters)
+        ]
+        return [child for child in children if len(child.rows) >= self.growth.min_samples]
+
+    def learn_node(self, part: Branch, index: int, n_threads: int, name: str) -> Node:
+        """Learn an embedding of some instances, and find those that it gets right."""
+        growth, rng = self.growth, np.random.default_rng([self.seed, part.position, 1])
+        features, X = used_features(take_rows(self.X, part.rows))
+        objective = LabelObjective(
+            X, take_rows(self.Y, part.rows), growth.reg, growth.n_factors, growth.loss, n_threads
+        )
+        first_U = START_SCALE * rng.standard_normal((len(features) + 1, growth.n_factors))
+        first_V = START_SCALE * rng.standard_normal((growth.n_factors, int(self.kinds.max()) + 1))
+        result = self.checkpoint.minimise(
+            name,
+            growth.solver,
+            objective,
+            objective.join(first_U, first_V[:, self.kinds]),
+            growth.stopping,
+            self.callbacks(name),
+            objective.vectors,
+        )
+        # Rounding aside: a tolerance of 0.02 and 50 labels are one wrong label.
+        most_errors = np.floor(growth.tolerance * self.Y.shape[1] + 1e-9)
+        U, V = objective.split(result.point)
+        return Node(
+            index=index,
+            depth=part.depth,
+            parent=part.parent,
+            size=len(part.rows),
+            kept=part.rows[objective.n_errors(result.point) <= most_errors],
+            objective=result.objective,
+            n_iter=result.n_iter,
+            features=features,
+            U=U.copy(),
+            V=V.copy(),
+        )
+
+    def _side_by_side(self, work: Callable[[Any], Any], parts: Sequence[Any]) -> list[Any]:
+        if self.n_threads == 1:
+            return [work(part) for part in parts]
+        return self.checkpoint.side_by_side(work, parts, self.n_threads)
+
+
+def check_splitter(splitter: Any) -> None:
+    """Raise ValueError unless this can divide instances in two."""
+    if splitter is None:
+        return
+    if isinstance(splitter, type) or not hasattr(splitter, "fit_predict"):
+        raise ValueError(
+            f"splitter={splitter!r} cannot divide instances: give a clusterer with fit_predict, "
+            "such as KMeans(2), or None."
+        )
+    if not hasattr(splitter, "get_params"):
+        raise ValueError(
+            f"splitter={splitter!r} cannot be copied for every node: it needs scikit-learn's "
+            "get_params and set_params, as a BaseEstimator has them."
+        )
+    params, defaults = splitter.get_params(deep=False), inspect.signature(type(splitter)).parameters
+    for name in [name for name in COUNTS if name in params]:
+        # A clusterer's own default counts as not set.
+        if params[name] not in (2, None, defaults[name].default):
+            raise ValueError(
+                f"splitter={splitter!r} has {name}={params[name]!r}, but instances are divided in "
+                f"two: give {name}=2."
+            )
+
+
+def divide(X: Any, splitter: Any, seed: int) -> list[IntArray]:
+    """Return the indices of the instances of each of two clusters, or of one if all are alike.
+
+    The cluster of the first instance comes first.  The splitter stays as it is; the seed is for
+    one whose ``random_state`` is None.
+    """
+    keys = row_keys(X)
+    if (keys == keys[0]).all():
+        return [np.arange(len(keys))]
+    clusterer = _make_clusterer(splitter, seed)
+    # Sums that several threads share come out otherwise rounded.  For OpenMP this limits the
+    # calling thread alone, so that trees that grow side by side do not disturb one another.
+    libraries = _libraries() if splitter is None else ThreadpoolController()
+    with libraries.limit(limits=1, user_api="openmp"):
+        found = np.asarray(clusterer.fit_predict(_fastest_form(X) if splitter is None else X))
+    if (n_found := len(np.unique(found))) > 2:
+        raise ValueError(
+            f"splitter={splitter!r} has divided {len(keys)} instances into {n_found} clusters, but "
+            "it should find two: set it up for two, or choose another one."
+        )
+    first = found == found[0]
+    return [part for part in (np.flatnonzero(first), np.flatnonzero(~first)) if len(part)]
+
+
+def _fastest_form(X: Any) -> Any:
+    """Return the same instances in the form that k-means divides soonest."""
+    # It adds up in float64, and converts a part of float32 features again for every start; and of
+    # few instances, SciPy's handling of sparse ones takes longer than the arithmetic.
+    if not issparse(X):
+        return X.astype(np.float64, copy=False) if X.size <= FEW else X
+    if X.shape[0] * X.shape[1] <= FEW:
+        X = X.toarray()
+    return X.astype(np.float64, copy=False)
+
+
+# To find the libraries that k-means runs on takes as long as to divide.
+_libraries = cache(ThreadpoolController)
+
+
+def _make_clusterer(splitter: Any, seed: int) -> Any:
+    """Return a clusterer of two clusters that is not shared, with a seed of its own."""
+    if splitter is None:
+        return KMeans(2, n_init=N_STARTS, random_state=seed)
+    clusterer = clone(splitter)
+    params = clusterer.get_params(deep=False)
+    wanted: dict[str, Any] = {name: 2 for name in COUNTS if name in params}
+    if params.get("random_state", 0) is None:
+        wanted["random_state"] = seed
+    return clusterer.set_params(**wanted)

@@ -11,7 +11,7 @@ from sklearn.model_selection import ParameterGrid
 
 from marginmf._utils.saved import ListOf, Optional, floats, saved
 from marginmf._utils.types import Float64Array, FloatArray
-from marginmf.labels.algebra.features import fill_columns
+from marginmf.labels.algebra.matrices import fill_columns
 from marginmf.labels.base import RULE, LabelsEstimator
 from marginmf.labels.order import Fold
 
@@ -71,8 +71,9 @@ class DecisionTuned(LabelsEstimator):
 
     def _flaws(self, lengths: Mapping[str, int]) -> Iterator[str]:
         yield from super()._flaws(lengths)
-        n_varying = 0 if self._labels is None else int(self._labels.varying.sum())
-        if n_varying > 0:  # else there was nothing to learn, and it is never asked
+        # Where no label varies there was nothing to learn, and it is never asked.
+        if self._labels is not None and self._labels.varying.any():
+            n_varying = int(self._labels.varying.sum())
             yield from score_flaws(self.estimator_, ".estimator_", n_varying)
 
     def _check(self) -> None:
@@ -82,13 +83,12 @@ class DecisionTuned(LabelsEstimator):
         candidates = list(ParameterGrid(self.param_grid))
         if not candidates:
             raise ValueError(f"param_grid={self.param_grid!r} has no candidates.")
-        inside = isinstance(self.estimator, LabelsEstimator)
-        for name in sorted({name for candidate in candidates for name in candidate}):
-            if inside and name in RULE:
-                raise ValueError(
-                    f"param_grid has {name!r}, which is a parameter of DecisionTuned itself: the "
-                    "rule of the estimator inside is not used."
-                )
+        unused = sorted(set(RULE).intersection(name for each in candidates for name in each))
+        if unused and isinstance(self.estimator, LabelsEstimator):
+            raise ValueError(
+                f"param_grid has {unused[0]!r}, which is a parameter of DecisionTuned itself: the "
+                "rule of the estimator inside is not used."
+            )
 
     def _learn(self, X: Any, Y: csr_array, tuned: bool) -> None:
         self.best_params_: dict[str, Any] = {}
@@ -127,8 +127,7 @@ class DecisionTuned(LabelsEstimator):
             # Its thresholds would be chosen twice; scores are all that is wanted of it.
             self._learn_inside(self.estimator_, X, Y, False)
         else:
-            # int64, because scikit-learn's LabelBinarizer goes wrong on small integers when there
-            # are more labels than they can count.
+            # int64: scikit-learn's LabelBinarizer fails where small integers cannot count labels.
             indicator = Y.toarray().astype(np.int64)
             # One label is an ordinary vector of two classes: many refuse a column.
             tags = getattr(self.estimator_, "__sklearn_tags__", None)
@@ -277,13 +276,12 @@ class Scaled(LabelsEstimator):
 
     def _learn(self, X: Any, Y: csr_array, tuned: bool) -> None:
         # The estimator inside chooses the thresholds, because it may choose more with them.
-        inside = clone(self.estimator)
-        self.estimator_ = self._learn_inside(inside, self._learn_scale(X), Y, tuned)
+        self._fit(X, Y, tuned)
         self._set_thresholds(self.estimator_.thresholds_, Y)
 
-    def _fit(self, X: Any, Y: csr_array) -> None:
+    def _fit(self, X: Any, Y: csr_array, tuned: bool = False) -> None:
         inside = clone(self.estimator)
-        self.estimator_ = self._learn_inside(inside, self._learn_scale(X), Y, False)
+        self.estimator_ = self._learn_inside(inside, self._learn_scale(X), Y, tuned)
 
     def _fit_each(self, X: Any, Y: csr_array, folds: list[Fold]) -> Iterator[LabelsEstimator]:
         # One scale for all folds, so that the estimator inside may share work among them.
@@ -300,7 +298,10 @@ class Scaled(LabelsEstimator):
 
     def _learn_scale(self, X: Any) -> Any:
         """Keep the scale of some features, and return them scaled."""
-        least, greatest = (_extreme(X, kind) for kind in ("min", "max"))
+        least, greatest = (
+            np.ravel(each.toarray() if issparse(each) else each).astype(np.float64)
+            for each in (X.min(axis=0), X.max(axis=0))
+        )
         span = greatest - least
         # A difference that is lost in the rounding of its terms is none.
         constant = span <= 4 * np.finfo(np.float64).eps * np.maximum(abs(least), abs(greatest))
@@ -310,10 +311,10 @@ class Scaled(LabelsEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        inner = getattr(self.estimator, "__sklearn_tags__", None)
-        if inner is not None:
-            tags.input_tags.sparse = inner().input_tags.sparse
-            tags.non_deterministic = inner().non_deterministic
+        if hasattr(self.estimator, "__sklearn_tags__"):
+            inner = self.estimator.__sklearn_tags__()
+            tags.input_tags.sparse = inner.input_tags.sparse
+            tags.non_deterministic = inner.non_deterministic
         return tags
 
 
@@ -321,10 +322,6 @@ def scale_features(X: Any, offset: Float64Array, factor: Float64Array) -> Any:
     """Return ``X * factor + offset``, sparse if X is, always in double precision.
 
     Rounded to single precision, the same numbers would not be the same rows any more.
-
-    >>> X = csr_array([[0.0, 2.0], [4.0, 1.0]])
-    >>> scale_features(X, np.array([0.0, -1.0]), np.array([0.25, 1.0])).toarray().tolist()
-    [[0.0, 1.0], [1.0, 0.0]]
     """
     if not issparse(X):
         return X * factor + offset
@@ -334,9 +331,3 @@ def scale_features(X: Any, offset: Float64Array, factor: Float64Array) -> Any:
         return stretched
     everywhere = np.broadcast_to(offset[moved], (X.shape[0], len(moved)))
     return csr_array(stretched + fill_columns(everywhere, moved, X.shape[1]))
-
-
-def _extreme(X: Any, kind: str) -> Float64Array:
-    extreme = getattr(X, kind)(axis=0)
-    found: Float64Array = np.asarray(extreme.toarray() if issparse(extreme) else extreme, float)
-    return found.ravel()

@@ -1,12 +1,10 @@
-"""Where is the minimum?  Solvers that know nothing of ratings, labels or where vectors live.
+"""Solvers, which know nothing of ratings, labels or where vectors live.
 
-A solver yields states, and each is written once against the few operations of `Vectors`.
-`minimise` is the loop that runs any of them.
+A solver yields states and needs the few operations of `Vectors`; `minimise` runs any of them.
 """
 
-from collections.abc import Mapping
-
-from marginmf.solvers.apg import APG, Composite, Penalty
+from marginmf.penalties import Penalty
+from marginmf.solvers.apg import APG, Composite
 from marginmf.solvers.descent import LBFGS, ConjugateGradient, Descent, GradientDescent
 from marginmf.solvers.rowwise import minimise_rows
 from marginmf.solvers.run import (
@@ -60,11 +58,7 @@ __all__ = [
 ]
 
 #: Every solver by the name that estimators take as ``solver="..."``.
-SOLVERS: Mapping[str, type[Descent]] = {
-    "lbfgs": LBFGS,
-    "cg": ConjugateGradient,
-    "gd": GradientDescent,
-}
+SOLVERS = {"lbfgs": LBFGS, "cg": ConjugateGradient, "gd": GradientDescent}
 
 
 def get_solver(solver: str | Solver) -> Solver:

@@ -1,37 +1,24 @@
 """Accelerated proximal gradient: for a smooth function plus a penalty with corners.
 
-Beck and Teboulle's FISTA with the adaptive restart of O'Donoghue and Candes: momentum is dropped
-as soon as it leads uphill, which makes the method linear where the objective is strongly convex.
+Beck and Teboulle's FISTA with the adaptive restart of O'Donoghue and Candes: momentum that leads
+uphill is dropped, which makes the method linear where the objective is strongly convex.
 """
 
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple
 
-from marginmf.solvers.descent import downhill, opening_length
+from marginmf.penalties import Penalty
 from marginmf.solvers.run import Counted, Objective, State
-from marginmf.solvers.vectors import Vector, Vectors, copy, dot, norm
-
-Restart = Literal["function", "gradient"]
-
-
-class Penalty(Protocol):
-    """The part of an objective that has corners; see `marginmf.penalties`."""
-
-    def value(self, a: Any) -> float:
-        """Return the penalty at a point."""
-
-    def prox(self, a: Any, step: float) -> Any:
-        """Return a new point, which minimises ``penalty(p) + |p - a|^2 / (2 step)``."""
+from marginmf.solvers.vectors import Vector, Vectors, copy, dot, downhill, norm, opening_length
 
 
 @dataclass(frozen=True)
 class Composite:
     """The objective of `APG`: a smooth function plus a penalty.
 
-    ``lipschitz`` is the largest curvature of the smooth part, whose inverse is the length of steps;
-    by default it is found by backtracking.
+    ``lipschitz``, the largest curvature of the smooth part, is by default found by backtracking.
     """
 
     smooth: Objective
@@ -40,8 +27,7 @@ class Composite:
 
     def __call__(self, point: Vector) -> tuple[float, Vector]:
         """Return the value and the gradient of the smooth part."""
-        value, gradient = self.smooth(point)
-        return value, gradient
+        return self.smooth(point)
 
 
 class Position(NamedTuple):
@@ -86,7 +72,7 @@ class APG:
     array([2., 0.])
     """
 
-    restart: Restart | None = "function"
+    restart: Literal["function", "gradient"] | None = "function"
     affine: bool = False
 
     def steps(self, objective: Any, start: Any, vectors: Vectors) -> Iterator[State]:
@@ -96,8 +82,21 @@ class APG:
                 f"restart={self.restart!r} is not known. Choose 'function', 'gradient' or None."
             )
         counted = Counted.of(objective, start)
-        moves = _Moves(counted, vectors, self.affine, counted.lipschitz)
+        moves = _Moves(counted, vectors, self.affine)
         weight = last_weight = 1.0  # b_t and b_{t-1} in Kumar's thesis
+
+        def state(length: float, share: float) -> State:
+            # None of its vectors is ever written over.
+            return State(
+                here.point,
+                here.objective,
+                moves.lipschitz * length,
+                counted.n_evaluations,
+                share,
+                {"gradient": [here.gradient], "before": [before.point, before.gradient]},
+                {"weights and curvature": [weight, last_weight, moves.lipschitz]},
+            )
+
         if isinstance(start, State):
             (gradient,) = start.vectors["gradient"]
             last_point, last_gradient = start.vectors["before"]
@@ -107,16 +106,13 @@ class APG:
         else:
             here = before = moves.position(copy(vectors, start))
             moves.guess_curvature(here)
-            length = moves.length(here, moves.prox(here))
-            yield moves.state(here, before, length, math.inf, weight, last_weight)
+            yield state(moves.length(here, moves.prox(here)), math.inf)
         while True:
             ahead = moves.extrapolate(here, before, (last_weight - 1.0) / weight)
             new = moves.take(ahead)
             if self.restart == "function" and not new.objective <= here.objective:
                 if ahead is not here:
-                    weight = 1.0
-                    ahead = here
-                    new = moves.take(here)
+                    weight, ahead, new = 1.0, here, moves.take(here)
                 if not new.objective <= here.objective:
                     return
             elif self.restart == "gradient" and moves.turns_back(ahead, new, here):
@@ -125,39 +121,17 @@ class APG:
             before, here = here, new
             length, size = moves.length(ahead, new.point), norm(vectors, new.point)
             share = length / size if size else math.inf if length else 0.0
-            yield moves.state(here, before, length, share, weight, last_weight)
+            yield state(length, share)
 
 
 class _Moves:
     """Proximal gradient steps of one minimisation, with the curvature known or found on the way."""
 
-    def __init__(
-        self, objective: Counted, vectors: Vectors, affine: bool, lipschitz: float | None
-    ) -> None:
+    def __init__(self, objective: Counted, vectors: Vectors, affine: bool) -> None:
         self.objective, self.vectors, self.affine = objective, vectors, affine
         self.penalty: Penalty = objective.penalty
-        self.backtracks = lipschitz is None
-        self.lipschitz = 0.0 if lipschitz is None else float(lipschitz)
-
-    def state(
-        self,
-        here: Position,
-        before: Position,
-        length: float,
-        share: float,
-        weight: float,
-        last_weight: float,
-    ) -> State:
-        """Return a state; none of its vectors is ever written over."""
-        return State(
-            here.point,
-            here.objective,
-            self.lipschitz * length,
-            self.objective.n_evaluations,
-            share,
-            {"gradient": [here.gradient], "before": [before.point, before.gradient]},
-            {"weights and curvature": [weight, last_weight, self.lipschitz]},
-        )
+        self.backtracks = objective.lipschitz is None
+        self.lipschitz = float(objective.lipschitz or 0.0)
 
     def position(self, point: Vector) -> Position:
         value, gradient = self.objective(point)
@@ -168,25 +142,23 @@ class _Moves:
         if not self.backtracks:
             return
         direction = downhill(self.vectors, here.gradient)
-        if not norm(self.vectors, direction):
-            self.lipschitz = 1.0
-            return
-        length = opening_length(self.vectors, here.point, direction)
-        _, gradient = self.objective(self._sum(here.point, length, direction))
-        change = self._sum(gradient, -1.0, here.gradient)
-        curvature = norm(self.vectors, change) / (length * norm(self.vectors, direction))
-        self.lipschitz = curvature or 1.0
+        size, self.lipschitz = norm(self.vectors, direction), 1.0
+        if size:
+            length = opening_length(self.vectors, here.point, direction)
+            _, gradient = self.objective(self._sum(here.point, length, direction))
+            change = self._sum(gradient, -1.0, here.gradient)
+            self.lipschitz = norm(self.vectors, change) / (length * size) or 1.0
 
     def extrapolate(self, here: Position, before: Position, momentum: float) -> Position:
         """Return where the momentum leads; its objective is not needed, and unknown."""
         if momentum == 0.0:
             return here
-        point = self._ahead(here.point, before.point, momentum)
+        scales = (1.0, momentum, -momentum)
+        point = self.vectors.combine(scales, (here.point, here.point, before.point))
         if self.affine:
-            gradient = self._ahead(here.gradient, before.gradient, momentum)
-        else:
-            _, gradient = self.objective(point)
-        return Position(point, gradient, math.nan)
+            gradients = (here.gradient, here.gradient, before.gradient)
+            return Position(point, self.vectors.combine(scales, gradients), math.nan)
+        return Position(point, self.objective(point)[1], math.nan)
 
     def prox(self, start: Position) -> Vector:
         step = 1.0 / self.lipschitz if self.lipschitz else 1.0  # a constant has no curvature
@@ -215,9 +187,6 @@ class _Moves:
         """Return whether the step from ahead points against the way from here to its end."""
         step = self._sum(ahead.point, -1.0, new.point)
         return dot(self.vectors, step, self._sum(new.point, -1.0, here.point)) > 0.0
-
-    def _ahead(self, here: Vector, before: Vector, momentum: float) -> Vector:
-        return self.vectors.combine((1.0, momentum, -momentum), (here, here, before))
 
     def _sum(self, a: Vector, scale: float, b: Vector) -> Vector:
         """Return ``a + scale b`` as a new vector."""

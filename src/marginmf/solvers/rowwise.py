@@ -1,9 +1,8 @@
 """Many small convex problems side by side, each at its own pace.
 
-Row ``i`` of a matrix of points is a problem of its own.  All rows are evaluated together, which
-is what compiled kernels do best, and nothing else is shared: every row has its own L-BFGS memory,
-line search and end.  So the answer for a row does not depend on the rows beside it, and easy rows
-do not wait for hard ones.
+All rows are evaluated together, which is what compiled kernels do best, and nothing else is shared:
+every row has its own L-BFGS memory, line search and end.  So the answer for a row does not depend
+on the rows beside it, and easy rows do not wait for hard ones.
 """
 
 from dataclasses import dataclass, fields, replace
@@ -30,7 +29,7 @@ SHARE_DONE = 0.25
 
 
 class RowProblems(Protocol):
-    """Problems that can be evaluated together."""
+    """Problems that are evaluated together."""
 
     def __call__(self, points: FloatArray) -> tuple[Float64Array, FloatArray]:
         """Return the value of every row, and the gradient by every row."""
@@ -131,17 +130,14 @@ class _Rows:
             gradient=gradient,
             target=tol * _norm(gradient),
             direction=np.zeros_like(start),
-            slope=np.zeros(n),
-            length=np.ones(n),
-            shortest=np.zeros(n),
-            longest=np.full(n, np.inf),
             tries=np.zeros(n, int),
             steps=np.zeros((n, MEMORY, n_parameters), start.dtype),
             changes=np.zeros((n, MEMORY, n_parameters), start.dtype),
             weights=np.zeros((n, MEMORY)),
-            scale=np.ones(n),
+            # Filled in by `_forget`.
+            **{name: np.zeros(n) for name in ("slope", "length", "shortest", "longest", "scale")},
         )
-        rows._stop_where_done()
+        rows.running = _norm(gradient) > rows.target
         rows._forget(rows.running)
         return rows
 
@@ -150,10 +146,7 @@ class _Rows:
         return replace(self, **{f.name: getattr(self, f.name)[which] for f in fields(self)})
 
     def advance(self, problems: RowProblems, slot: int) -> None:
-        """Evaluate one step of every row: it is taken, or its length changes.
-
-        What a row learns from its step goes to that slot of its memory.
-        """
+        """Evaluate one step of every row, and learn from it in a slot of the memory."""
         point = self.point + _column(self.length, self.point) * self.direction
         # A step may go too far: what overflows there is refused like any value that is too high.
         with np.errstate(over="ignore", invalid="ignore"):
@@ -174,16 +167,13 @@ class _Rows:
         np.copyto(self.point, point, where=taken[:, None])
         np.copyto(self.gradient, gradient, where=taken[:, None])
         np.copyto(self.value, value, where=taken)
-        self._stop_where_done()
+        self.running &= _norm(self.gradient) > self.target
         self._aim(taken, slot)
 
     def stop_where_level(self) -> None:
         """Stop the rows whose value has hardly fallen since the last call."""
         self.running &= self.earlier - self.value > LEAST_FALL * np.abs(self.value)
         self.earlier = self.value.copy()
-
-    def _stop_where_done(self) -> None:
-        self.running &= _norm(self.gradient) > self.target
 
     def _learn(self, taken: Array, step: FloatArray, change: FloatArray, slot: int) -> None:
         """Remember the steps along which the curvature is positive."""
@@ -198,9 +188,8 @@ class _Rows:
         """Choose a new direction where a step was taken, and another length where it was not."""
         np.copyto(self.direction, self._newton_direction(slot), where=taken[:, None])
         np.copyto(self.slope, _dot(self.direction, self.gradient), where=taken)
-        self.length = np.where(
-            np.isinf(self.longest), 2 * self.length, (self.shortest + self.longest) / 2
-        )
+        middle = (self.shortest + self.longest) / 2
+        self.length = np.where(np.isinf(self.longest), 2 * self.length, middle)
         self.length[~self.running] = 0.0
         self.tries += 1
         self._begin_search(taken)
@@ -228,8 +217,7 @@ class _Rows:
         """Go back to steepest descent, with a first step of length one."""
         if not which.any():
             return
-        norm = np.where(which, _norm(self.gradient), 1.0)
-        self.scale = np.where(which, 1.0 / norm, self.scale)
+        np.divide(1.0, _norm(self.gradient), out=self.scale, where=which)
         self.weights[which] = 0
         steepest = -_column(self.scale, self.gradient) * self.gradient
         np.copyto(self.direction, steepest, where=which[:, None])
@@ -244,10 +232,8 @@ class _Rows:
 
 
 def _dot(a: FloatArray, b: FloatArray) -> Float64Array:
-    """Return the inner product of every row."""
     # Rows are short: sums in float64 would cost three times as much and change nothing.
-    products: Float64Array = np.einsum("ip,ip->i", a, b).astype(np.float64)
-    return products
+    return np.einsum("ip,ip->i", a, b).astype(np.float64)
 
 
 def _norm(a: FloatArray) -> Float64Array:
@@ -256,5 +242,4 @@ def _norm(a: FloatArray) -> Float64Array:
 
 def _column(numbers: Float64Array, like: FloatArray) -> FloatArray:
     """Return numbers as a column of the other array's precision."""
-    column: FloatArray = numbers.astype(like.dtype)[:, None]
-    return column
+    return numbers.astype(like.dtype)[:, None]

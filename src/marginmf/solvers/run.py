@@ -1,8 +1,7 @@
 """One loop for every solver: it takes states, and stopping, callbacks and checkpoints watch.
 
-A solver yields a `State` after every iteration.  `minimise` records each of them, asks the
-callbacks, the stopping rules and the early stopping whether to go on, and hands the run as it
-stands to whoever saves it.
+A solver yields a `State` after every iteration.  `minimise` records it, asks the callbacks, the
+stopping rules and the early stopping whether to go on, and hands the run to whatever saves it.
 """
 
 import math
@@ -27,9 +26,7 @@ Objective = Callable[[Any], tuple[float, Any]]
 class State:
     """A solver after an iteration: all it takes to resume as if it had never stopped.
 
-    The point is usable and never changes.  The solver may write over the other vectors in its next
-    step, unless `keep` was called before that.
-
+    The point never changes; the next step may write over the other vectors, unless they are kept.
     """
 
     #: Where the solver is (for a sampler, its sample), the objective there, its gradient's norm.
@@ -70,12 +67,7 @@ class Solver(Protocol):
 
 
 class Counted:
-    """An objective that counts its evaluations, and is otherwise as it was.
-
-    >>> square = Counted(lambda x: (x * x, 2 * x))
-    >>> square(3.0), square.n_evaluations
-    ((9.0, 6.0), 1)
-    """
+    """An objective that counts its evaluations, and is otherwise as it was."""
 
     def __init__(self, objective: Any, n_evaluations: int = 0) -> None:
         self.objective, self.n_evaluations = objective, n_evaluations
@@ -90,8 +82,7 @@ class Counted:
     def __call__(self, point: Vector) -> tuple[float, Any]:
         """Evaluate the objective."""
         self.n_evaluations += 1
-        value, gradient = self.objective(point)
-        return value, gradient
+        return self.objective(point)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.objective, name)
@@ -181,8 +172,7 @@ class EarlyStopping:
 class Paused:
     """A minimisation after an iteration: give it to `minimise` as the start to resume it.
 
-    ``history`` has the iterations so far; the last one led to the solver's state.  With early
-    stopping, ``errors`` has the error of every iteration, and ``best_point`` the smallest one.
+    With early stopping, ``errors`` has the error of every iteration in the history.
     """
 
     state: State
@@ -202,10 +192,7 @@ Save = Callable[[Paused], bool | None]
 
 @dataclass(frozen=True)
 class Result:
-    """The point that was found, how, why it stopped there, and how many gradients it took.
-
-    ``errors`` has an error on held-out data for every record, where one was measured.
-    """
+    """The point that was found, how, and why it stopped there; errors are on held-out data."""
 
     point: Any
     history: list[Record]
@@ -266,27 +253,23 @@ def minimise(
     (True, 'the gradient became smaller than gradient_tol')
     """
     vectors = vectors or NumpyVectors()
-    resumed = start if isinstance(start, Paused) else None
     monitor, watch = Monitor(stopping or Stopping(), callbacks), None
     if early_stopping is not None:
         watch = _Watch(early_stopping, vectors)
         monitor.callbacks = [*callbacks, watch]
-    if resumed is not None:
-        monitor.resume(resumed.history)
-        if watch is not None:
-            watch.errors, watch.best_point = list(resumed.errors), resumed.best_point
-    counted = Counted(objective, monitor.n_evaluations)
 
     def pauses(state: State) -> bool:
-        if save is None:
-            return False
         watched = () if watch is None else (tuple(watch.errors), watch.best_point)
-        return bool(save(Paused(state, tuple(monitor.history), *watched)))
+        return save is not None and bool(save(Paused(state, tuple(monitor.history), *watched)))
 
     point, reason = start, None
-    if resumed is not None:
-        start, point = resumed.state, resumed.state.point
+    if isinstance(start, Paused):
+        monitor.resume(start.history)
+        if watch is not None:
+            watch.errors, watch.best_point = list(start.errors), start.best_point
+        start, point = start.state, start.state.point
         reason = StopReason.PAUSED if pauses(start) else None
+    counted = Counted(objective, monitor.n_evaluations)
     steps = iter(solver.steps(counted, start, vectors))
     while reason is None:
         state = next(steps, None)
@@ -327,13 +310,8 @@ class Monitor:
         self, objective: float, gradient_norm: float, point: Any, step_share: float = math.inf
     ) -> StopReason | None:
         """Record where an iteration ended; return why to stop here, or None to go on."""
-        now = Record(
-            iteration=len(self.history),
-            objective=objective,
-            gradient_norm=gradient_norm,
-            n_evaluations=self.n_evaluations,
-            seconds=time.perf_counter() - self._start,
-        )
+        seconds = time.perf_counter() - self._start
+        now = Record(len(self.history), objective, gradient_norm, self.n_evaluations, seconds)
         if not math.isfinite(objective):
             raise FloatingPointError(
                 f"The objective is {objective} at iteration {now.iteration}. The start is outside "
@@ -344,30 +322,24 @@ class Monitor:
         progress = Progress(now, point, self.stopping.max_iter)
         # Every callback is called, so that one which stops does not hide the iteration from others.
         answers = [answer for callback in self.callbacks if (answer := callback(progress))]
-        if answers:
-            reasons = (answer for answer in answers if isinstance(answer, StopReason))
-            return next(reasons, StopReason.CALLBACK)
-        return self._reason(now, step_share)
-
-    def _fall(self) -> float:
-        """Return how far an iteration lowered the objective, on the average of the last three."""
-        if len(self.history) <= PATIENCE:
-            return math.inf
-        return (self.history[-1 - PATIENCE].objective - self.history[-1].objective) / PATIENCE
+        if not answers:
+            return self._reason(now, step_share)
+        reasons = (answer for answer in answers if isinstance(answer, StopReason))
+        return next(reasons, StopReason.CALLBACK)
 
     def _reason(self, now: Record, step_share: float) -> StopReason | None:
-        rules, first = self.stopping, self.history[0]
-        if now.gradient_norm <= rules.gradient_tol * first.gradient_norm:
-            return StopReason.GRADIENT
-        if step_share <= rules.step_tol:
-            return StopReason.STEP
-        if self._fall() <= rules.tol * abs(now.objective):
-            return StopReason.OBJECTIVE
-        if now.iteration >= rules.max_iter:
-            return StopReason.MAX_ITER
-        if now.seconds >= rules.max_seconds:
-            return StopReason.MAX_SECONDS
-        return None
+        rules, history, fall = self.stopping, self.history, math.inf
+        least_gradient = rules.gradient_tol * history[0].gradient_norm
+        if len(history) > PATIENCE:
+            fall = (history[-1 - PATIENCE].objective - now.objective) / PATIENCE
+        checks = (
+            (StopReason.GRADIENT, now.gradient_norm <= least_gradient),
+            (StopReason.STEP, step_share <= rules.step_tol),
+            (StopReason.OBJECTIVE, fall <= rules.tol * abs(now.objective)),
+            (StopReason.MAX_ITER, now.iteration >= rules.max_iter),
+            (StopReason.MAX_SECONDS, now.seconds >= rules.max_seconds),
+        )
+        return next((reason for reason, holds in checks if holds), None)
 
     def result(self, point: Any, reason: StopReason, errors: Sequence[float] = ()) -> Result:
         """Return everything a caller wants to know."""

@@ -1,8 +1,4 @@
-"""The few operations that a solver needs of the vectors it moves.
-
-A NumPy array, an array on a GPU and a vector spread over many machines are three implementations
-of `Vectors`, and every solver is written once for all of them.
-"""
+"""The few operations that solvers need of vectors: NumPy arrays, or arrays on other devices."""
 
 import math
 from collections.abc import Sequence
@@ -43,8 +39,7 @@ class Vectors(Protocol):
 class NumpyVectors:
     """NumPy arrays of any shape.
 
-    >>> vectors = NumpyVectors()
-    >>> vectors.combine((1.0, 2.0), (np.array([1.0, 2.0]), np.array([1.0, 1.0])))
+    >>> NumpyVectors().combine((1.0, 2.0), (np.array([1.0, 2.0]), np.array([1.0, 1.0])))
     array([3., 4.])
     """
 
@@ -53,10 +48,7 @@ class NumpyVectors:
         return [float(np.sum(np.multiply(a, b, dtype=np.float64))) for a in vectors]
 
     def combine(
-        self,
-        scales: Sequence[float],
-        vectors: Sequence[FloatArray],
-        out: FloatArray | None = None,
+        self, scales: Sequence[float], vectors: Sequence[FloatArray], out: FloatArray | None = None
     ) -> FloatArray:
         """Return the sum of vectors, each times a number; see `Vectors.combine`."""
         first = vectors[0]
@@ -75,9 +67,7 @@ class NumpyVectors:
 
 
 class BufferPool:
-    """Vectors whose sums are written over vectors that are no longer needed.
-
-    Vectors are large: allocating one, page by page, takes longer than filling it.
+    """Writes sums over vectors that are no longer needed: to allocate one takes longer.
 
     >>> pool = BufferPool(NumpyVectors())
     >>> old = np.array([1.0, 2.0])
@@ -128,3 +118,13 @@ def norm(vectors: Vectors, a: Vector) -> float:
 def copy(vectors: Vectors, a: Vector) -> Vector:
     """Return an equal vector that shares no memory with this one."""
     return vectors.combine((1.0,), (a,))
+
+
+def opening_length(vectors: Vectors, point: Vector, direction: Vector) -> float:
+    """Return a first step that moves the point by a tenth of its norm; from the origin, by one."""
+    return (0.1 * norm(vectors, point) or 1.0) / norm(vectors, direction)
+
+
+def downhill(vectors: Vectors, gradient: Vector) -> Vector:
+    """Return the direction of steepest descent."""
+    return vectors.combine((-1.0,), (gradient,))

@@ -95,7 +95,7 @@ def test_the_first_link_is_binary_relevance() -> None:
 @pytest.mark.parametrize(
     ("params", "said"),
     [
-        ({"order": "length"}, "order='length' is not known"),
+        ({"order": "length"}, "order='length' must be 'frequency', 'random' or a sequence"),
         ({"order": 3}, "order=3 must be 'frequency', 'random' or a sequence"),
         ({"order": [0.5, 1]}, "must be 'frequency', 'random' or a sequence"),
         ({"order": [0, 1, 2, 3, 3]}, "must name each of the 5 labels once"),

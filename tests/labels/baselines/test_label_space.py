@@ -88,7 +88,7 @@ def test_no_more_directions_than_the_labels_have(method) -> None:
 @pytest.mark.parametrize("method", [PLST, CPLST])
 def test_many_labels_are_coded_alike(method, monkeypatch) -> None:
     expected = method(3, REG, decision="sign").fit(X, Y).decision_function(X)
-    monkeypatch.setattr("marginmf.labels.algebra.grams.MOST_DENSE_LABELS", 2)
+    monkeypatch.setattr("marginmf.labels.algebra.matrices.MOST_DENSE_LABELS", 2)
     scores = method(3, REG, decision="sign").fit(X, Y).decision_function(X)
     np.testing.assert_allclose(scores, expected, atol=1e-9)
 

@@ -62,7 +62,7 @@ def test_without_a_penalty_weights_are_the_smallest_of_the_best(
 def test_what_is_explained_is_the_product_of_labels_and_predictions(
     form, block, monkeypatch
 ) -> None:
-    monkeypatch.setattr("marginmf.labels.algebra.grams.BLOCK", block)
+    monkeypatch.setattr("marginmf.labels.algebra.matrices.BLOCK", block)
     X, Y = labelled()
     labels = csr_array(Y.astype(float))
     solver = Ridge(form(X), 1.0)

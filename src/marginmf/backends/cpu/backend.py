@@ -13,12 +13,7 @@ from marginmf._utils.types import Array, FloatArray, IntArray
 from marginmf.backends.cpu import gradients, linear_algebra
 from marginmf.backends.cpu.gradients import RatingBlocks, over_blocks
 from marginmf.backends.cpu.losses import for_loss, make_proximal_rows
-from marginmf.backends.reference import (
-    HostLayout,
-    parameter_shapes,
-    row_losses,
-    threshold_shape,
-)
+from marginmf.backends.reference import HostLayout, parameter_shapes, row_losses, threshold_shape
 from marginmf.backends.rows import Coordinates, FeatureMatrices, Rows
 from marginmf.backends.specs import (
     Anchored,
@@ -33,7 +28,7 @@ from marginmf.backends.specs import (
 from marginmf.backends.threads import even_bounds, one_blas_thread, row_bounds, run
 from marginmf.solvers.vectors import NumpyVectors
 
-# Factors of columns that stay in the nearest cache, their gradients beside them.
+# Factors of columns that stay in the nearest cache, with their gradients.
 _NUMBERS_AT_A_TIME = 3_000
 
 # How many factors the inner loops take in one pass over a row's entries, most first, and how many
@@ -65,11 +60,7 @@ class PlacedFeatures:
 
 @dataclass(frozen=True, eq=False)
 class CpuResident:
-    """Ratings in blocks, and what is asked of them.
-
-    ``labels`` is what the loss compares each score with, in the order of the blocks: codes of
-    levels, or real targets.
-    """
+    """Ratings in blocks, and what is asked of them: labels are codes of levels, or real targets."""
 
     rows: Rows
     blocks: RatingBlocks
@@ -89,10 +80,8 @@ class CpuResident:
             labels = self.blocks.deal(self.rows, spec.targets)
         features = self.features
         if coordinates is not None:
-            features = tuple(
-                replace(placed, coordinates=own)
-                for placed, own in zip(features, coordinates, strict=True)
-            )
+            pairs = zip(features, coordinates, strict=True)
+            features = tuple(replace(placed, coordinates=own) for placed, own in pairs)
         layout = self.layout.with_thresholds(threshold_shape(self.rows, spec))
         return replace(
             self, labels=labels, spec=spec, reg=float(reg), layout=layout, features=features
@@ -171,13 +160,9 @@ class CpuBackend(NumpyVectors):
             return RowGradients(losses, by_factors)
         labels: Array = spec.targets if isinstance(spec, Real) else rows.codes
         by_threshold = np.zeros_like(thresholds)
-        losses = self._gradient(
-            *(spec, 0.0, blocks, labels, factors, given, thresholds, *sides[2:]),
-            by_threshold,
-        )
-        return RowGradients(
-            losses[: rows.n_rows], by_factors, by_threshold if thresholds.size else None
-        )
+        parts, by_parts = (factors, given, thresholds), (*sides[2:], by_threshold)
+        losses = self._gradient(spec, 0.0, blocks, labels, parts, by_parts)[: rows.n_rows]
+        return RowGradients(losses, by_factors, by_threshold if thresholds.size else None)
 
     def row_losses(
         self, rows: Rows, spec: Spec, scores: FloatArray, thresholds: FloatArray
@@ -229,8 +214,7 @@ class CpuBackend(NumpyVectors):
             *(n_steps, turned),
         )
         with one_blas_thread():
-            improved: FloatArray = turned @ basis.T
-        return improved
+            return turned @ basis.T
 
     def dots(self, vectors: Sequence[FloatArray], b: FloatArray) -> list[float]:
         """Return the inner products of several vectors with one, in one pass over it."""
@@ -238,14 +222,10 @@ class CpuBackend(NumpyVectors):
         parts = np.empty((-(-len(b) // block), len(vectors)))
         arguments = (_addresses(vectors), b, block, parts)
         self._over_range(linear_algebra.dots, len(parts), block * len(vectors), *arguments)
-        totals: list[float] = parts.sum(axis=0).tolist()
-        return totals
+        return parts.sum(axis=0).tolist()
 
     def combine(
-        self,
-        scales: Sequence[float],
-        vectors: Sequence[FloatArray],
-        out: FloatArray | None = None,
+        self, scales: Sequence[float], vectors: Sequence[FloatArray], out: FloatArray | None = None
     ) -> FloatArray:
         """Return the sum of vectors, each times a number; at least one, in one pass."""
         out, block = np.empty_like(vectors[0]) if out is None else out, linear_algebra.BLOCK
@@ -281,8 +261,7 @@ class CpuBackend(NumpyVectors):
         by_parts: Sequence[FloatArray],
     ) -> float:
         """Fill in the gradient by both sides' factors and the thresholds; return the objective."""
-        U, V, thresholds = parts
-        by_U, by_V, by_threshold = by_parts
+        (U, V, _), (by_U, by_V, by_threshold) = parts, by_parts
         if isinstance(resident.spec, Proximal):
             by_U[:], by_V[:] = 0, 0
             value = self._add_penalty(reg, U, by_U) + self._add_penalty(reg, V, by_V)
@@ -294,11 +273,10 @@ class CpuBackend(NumpyVectors):
             self._scatter(blocks, weights, U, V, by_U, by_V)
             return value + float(losses.sum())
         by_threshold[:] = 0
-        values = self._gradient(
-            *(resident.spec, reg, resident.blocks, resident.labels),
-            *(U, V, thresholds, by_U, by_V, by_threshold),
+        found = self._gradient(
+            resident.spec, reg, resident.blocks, resident.labels, parts, by_parts
         )
-        return float(values.sum())
+        return float(found.sum())
 
     def _gradient(
         self,
@@ -306,30 +284,26 @@ class CpuBackend(NumpyVectors):
         reg: float,
         blocks: RatingBlocks,
         labels: Array,
-        U: FloatArray,
-        V: FloatArray,
-        thresholds: FloatArray,
-        by_U: FloatArray,
-        by_V: FloatArray,
-        by_threshold: FloatArray,
+        parts: Sequence[FloatArray],
+        by_parts: Sequence[FloatArray],
     ) -> FloatArray:
         """Fill in gradients; return the rows' losses and penalties, then the blocks' penalties."""
+        (U, V, thresholds), (by_U, by_V, by_threshold) = parts, by_parts
         n_rows = len(U)
         values = np.zeros(n_rows + len(blocks.indptr))
         losses, squares = values[:n_rows], values[n_rows:]
+        cut, reach = 0, np.inf
         match spec:
             case TwoLevel(loss, cut):
                 kernel = for_loss(gradients.make_two_level_gradient, loss)
-                arguments: tuple[Any, ...] = (labels, cut, losses)
             case Thresholds(loss, reach):
                 kernel = for_loss(gradients.make_threshold_gradient, loss)
-                arguments = (labels, thresholds, reach, losses, by_threshold)
             case Real(loss, _):
                 kernel = for_loss(gradients.make_real_gradient, loss)
-                arguments = (labels, losses)
             case _:
                 raise TypeError(f"{spec!r} is not a question that this backend knows.")
         opening = (blocks.edges, U.dtype.type(reg), squares)
+        arguments = (labels, cut, thresholds, float(reach), losses, by_threshold)
         self._over_blocks(kernel, blocks, opening, U, V, by_U, by_V, *arguments)
         squares *= 0.5 * reg
         return values

@@ -1,36 +1,32 @@
 """The gradient of a ratings objective in one pass over the ratings.
 
 Ratings are dealt into blocks of columns whose factors fit into a cache.  The blocks depend on the
-data alone, and so does the order in which every sum is made: each block goes through the rows from
-the first to the last, and through a row's entries from left to right.
+data alone, and so does the order in which every sum is made.  For a few entries of a row at a time:
+their scores, their loss, and back to both sides' gradients, while the columns' factors are still in
+the nearest cache.
 
-For a few entries of a row at a time: their scores, their loss, and back to both sides' gradients,
-while the columns' factors are still in the nearest cache.  The loss stands in between as in
-`marginmf.backends.cpu.losses`: one kernel for each loss of the table.
-
-A kernel works on one block of columns, band after band of the rows.  Blocks run side by side: each
-waits, before every band, until the block before it is done with the band.  So nobody else writes
-the band's rows or the block's columns meanwhile: there is no copy of anybody's gradient, and the
-result is the same for any number of threads and bands.  A kernel that has waited for long returns
-the band that it waits for, and is called again.
+A kernel works on one block, band after band of the rows.  Blocks run side by side: each waits,
+before every band, until the block before it is done with the band.  So nobody else writes the
+band's rows or the block's columns meanwhile: there is no copy of a gradient, and the result is the
+same for any number of threads and bands.  A kernel that has waited for long returns the band that
+it waits for, and is called again.
 
 What the penalty gives is where gradients begin: the columns' at the start of their block, a row's
-in the first block, where its loss begins with its part of the penalty.  Where the columns' gradient
-is not wanted it has no rows.  ``scratch`` is two rows, as long as the entries that are worked on at
-a time: scores and weights, which must not share memory, or the losses are not turned into vector
-code.
+in the first block.  Where the columns' gradient is not wanted it has no rows.  ``scratch`` is two
+rows, scores and weights: sharing memory would keep the losses from becoming vector code.
 """
 
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from marginmf._utils.types import Array, IntArray
+from marginmf.backends import threads
 from marginmf.backends.cpu.compiling import inline, kernel, sources
 from marginmf.backends.cpu.inner_loops import (
     VECTOR_CODE,
@@ -40,8 +36,8 @@ from marginmf.backends.cpu.inner_loops import (
     store_release,
 )
 from marginmf.backends.cpu.losses import real_row, threshold_row, two_level_row
-from marginmf.backends.rows import BLOCK, Rows
-from marginmf.backends.threads import row_parts, run, useful
+from marginmf.backends.rows import Rows
+from marginmf.backends.threads import row_parts, run
 
 # Numbers between two blocks' progress: threads that write close to each other wait for each other.
 STRIDE = 8
@@ -91,13 +87,13 @@ def _open_row(i, reg, U, by_U):
     return 0.5 * reg * total
 
 
-def make_two_level_gradient(key: int) -> Any:
-    """Make the kernel for a two-level loss."""
+def _make_gradient(kind: int, key: int) -> Any:
+    """Make the kernel for a loss of one kind; the branches of the others are compiled away."""
 
     @kernel
-    def two_level_gradient(
+    def gradient(
         block, band, bands, progress, edges, reg, squares, indptr, indices, U, V, by_U, by_V,
-        scratch, levels, cut, losses,
+        scratch, labels, cut, thresholds, reach, losses, by_threshold,
     ):  # fmt: skip
         if band == 0:
             _open_block(block, edges, reg, V, by_V, squares)
@@ -110,84 +106,36 @@ def make_two_level_gradient(key: int) -> Any:
                 first, end = indptr[block, i], indptr[block, i + 1]
                 while first < end:
                     n = min(scratch.shape[1], end - first)
-                    x, weights = scratch[0, :n], scratch[1, :n]
+                    x, weights, own = scratch[0, :n], scratch[1, :n], labels[first : first + n]
                     score_row(i, first, n, indices, U, V, x)
-                    losses[i] += two_level_row(key, x, levels[first : first + n], cut, weights)
+                    if kind == 0:
+                        losses[i] += two_level_row(key, x, own, cut, weights)
+                    elif kind == 1:
+                        losses[i] += threshold_row(
+                            key, x, own, thresholds[i], reach, weights, by_threshold[i]
+                        )
+                    else:
+                        losses[i] += real_row(key, x, own, weights)
                     scatter_row(i, first, n, indices, weights, U, V, by_U, by_V)
                     first += n
             _is_done(progress, block, b)
         return bands.shape[0] - 1
 
-    return two_level_gradient
+    return gradient
 
 
-def make_threshold_gradient(key: int) -> Any:
-    """Make the kernel for a loss against learned thresholds."""
-
-    @kernel
-    def threshold_gradient(
-        block, band, bands, progress, edges, reg, squares, indptr, indices, U, V, by_U, by_V,
-        scratch, levels, thresholds, reach, losses, by_threshold,
-    ):  # fmt: skip
-        if band == 0:
-            _open_block(block, edges, reg, V, by_V, squares)
-        for b in range(band, bands.shape[0] - 1):
-            if not _is_ready(progress, block, b):
-                return b
-            for i in range(bands[b], bands[b + 1]):
-                if block == 0:
-                    losses[i] = _open_row(i, reg, U, by_U)
-                first, end = indptr[block, i], indptr[block, i + 1]
-                while first < end:
-                    n = min(scratch.shape[1], end - first)
-                    x, weights, level = scratch[0, :n], scratch[1, :n], levels[first : first + n]
-                    score_row(i, first, n, indices, U, V, x)
-                    losses[i] += threshold_row(
-                        key, x, level, thresholds[i], reach, weights, by_threshold[i]
-                    )
-                    scatter_row(i, first, n, indices, weights, U, V, by_U, by_V)
-                    first += n
-            _is_done(progress, block, b)
-        return bands.shape[0] - 1
-
-    return threshold_gradient
+#: From the key of a loss to the kernel: for levels above a cut, learned thresholds, real targets.
+make_two_level_gradient, make_threshold_gradient, make_real_gradient = (
+    partial(_make_gradient, kind) for kind in range(3)
+)
 
 
-def make_real_gradient(key: int) -> Any:
-    """Make the kernel for a loss of real targets."""
-
-    @kernel
-    def real_gradient(
-        block, band, bands, progress, edges, reg, squares, indptr, indices, U, V, by_U, by_V,
-        scratch, targets, losses,
-    ):  # fmt: skip
-        if band == 0:
-            _open_block(block, edges, reg, V, by_V, squares)
-        for b in range(band, bands.shape[0] - 1):
-            if not _is_ready(progress, block, b):
-                return b
-            for i in range(bands[b], bands[b + 1]):
-                if block == 0:
-                    losses[i] = _open_row(i, reg, U, by_U)
-                first, end = indptr[block, i], indptr[block, i + 1]
-                while first < end:
-                    n = min(scratch.shape[1], end - first)
-                    x, weights = scratch[0, :n], scratch[1, :n]
-                    score_row(i, first, n, indices, U, V, x)
-                    losses[i] += real_row(key, x, targets[first : first + n], weights)
-                    scatter_row(i, first, n, indices, weights, U, V, by_U, by_V)
-                    first += n
-            _is_done(progress, block, b)
-        return bands.shape[0] - 1
-
-    return real_gradient
-
-
-def _make_scatter_gradient(key: int) -> Any:
+def _make_kernels(key: int) -> Any:
     @kernel
     def scatter_gradient(
         block, band, bands, progress, indptr, indices, U, V, by_U, by_V, scratch, weights
     ):
+        """Add what given derivatives by the scores give to both sides' gradients."""
         _ = key
         for b in range(band, bands.shape[0] - 1):
             if not _is_ready(progress, block, b):
@@ -198,25 +146,19 @@ def _make_scatter_gradient(key: int) -> Any:
             _is_done(progress, block, b)
         return bands.shape[0] - 1
 
-    return scatter_gradient
-
-
-def _make_score_rows(key: int) -> Any:
     @kernel
     def score_rows(start, stop, indptr, indices, U, V, out):
+        """Fill ``out`` with the scores of all entries of some rows, in every block."""
         _ = key
         for block in range(indptr.shape[0]):
             for i in range(start, stop):
                 first, end = indptr[block, i], indptr[block, i + 1]
                 score_row(i, first, end - first, indices, U, V, out[first:end])
 
-    return score_rows
+    return scatter_gradient, score_rows
 
 
-#: Adds what given derivatives by the scores give to both sides' gradients.
-scatter_gradient = _make_scatter_gradient(sources(VECTOR_CODE))
-#: Fills its last argument with the scores of all entries of some rows, in every block.
-score_rows = _make_score_rows(sources(VECTOR_CODE))
+scatter_gradient, score_rows = _make_kernels(sources(VECTOR_CODE))
 
 
 @dataclass(frozen=True)
@@ -241,11 +183,7 @@ class BlockSizes:
     band: int = 2_048
 
     def n_blocks(self, n_entries: int, n_rows: int, n_columns: int, n_factors: int) -> int:
-        """Return how many blocks of columns suit a matrix.
-
-        >>> BlockSizes().n_blocks(1_000_000, 6_000, 3_700, 100)
-        12
-        """
+        """Return how many blocks of columns suit a matrix."""
         row_length = n_entries / max(n_rows, 1)
         fitting = 8 * n_columns * n_factors / self.cache_bytes
         wanted = min(fitting, row_length / self.shortest)
@@ -280,13 +218,7 @@ class RatingBlocks:
 
     @classmethod
     def of(cls, rows: Rows, n_columns: int, n_blocks: int) -> "RatingBlocks":
-        """Deal entries into blocks; in a block they keep their order.
-
-        >>> rows = Rows(np.array([1.0, 2.0]), np.array([0, 2, 3]), np.arange(3), np.zeros(3, int))
-        >>> RatingBlocks.of(rows, n_columns=4, n_blocks=2).indptr
-        array([[0, 1, 1],
-               [1, 2, 3]])
-        """
+        """Deal entries into blocks; in a block they keep their order."""
         if n_blocks == 1:
             return cls(rows.indptr[None], rows.indices, np.array([0, n_columns]))
         edges = _edges(rows, n_columns, n_blocks)
@@ -317,8 +249,7 @@ class RatingBlocks:
     @cached_property
     def row_ends(self) -> IntArray:
         """How many entries the first rows have together, from no row to all of them."""
-        ends: IntArray = (self.indptr - self.indptr[:, :1]).sum(axis=0)
-        return ends
+        return (self.indptr - self.indptr[:, :1]).sum(axis=0)
 
     @cached_property
     def bands(self) -> IntArray:
@@ -330,10 +261,7 @@ class RatingBlocks:
 
 
 def over_blocks(
-    kernel: Callable[..., int],
-    blocks: RatingBlocks,
-    n_threads: int,
-    n_factors: int,
+    kernel: Callable[..., int], blocks: RatingBlocks, n_threads: int, n_factors: int
 ) -> None:
     """Call ``kernel(block, band, progress)`` for every block, several at a time."""
     n_blocks, n_bands = len(blocks.indptr), len(blocks.bands) - 1
@@ -350,17 +278,14 @@ def over_blocks(
 
     # Blocks are taken in their order, so that each waits for one that is at work.  Without the
     # vector code there is no promise that threads see each other's progress.
-    work = len(blocks.indices) * n_factors
-    run(task, np.arange(n_blocks + 1), useful(n_threads, work) if VECTOR_CODE else 1)
+    is_worth_it = VECTOR_CODE and len(blocks.indices) * n_factors > threads.SMALLEST_TASK
+    run(task, np.arange(n_blocks + 1), n_threads if is_worth_it else 1)
 
 
 def _edges(rows: Rows, n_columns: int, n_blocks: int) -> IntArray:
-    """Return columns between blocks that take about equally long.
-
-    They have about as many entries each, because the slowest block sets the pace of the threads.
-    Columns count a little too: a block of columns that hardly anybody rated would not fit into a
-    cache.  The first block has fewer entries, since it begins every row's gradient.
-    """
+    """Return columns between blocks of about equal work: the slowest sets the pace of threads."""
+    # Columns count a little too: a block of columns that hardly anybody rated would not fit into a
+    # cache.  The first block has fewer entries, since it begins every row's gradient.
     n_entries = max(len(rows), 1)
     counts = np.bincount(rows.indices, minlength=n_columns)
     size = np.cumsum(counts / n_entries + SIZES.column / n_columns)
@@ -376,8 +301,5 @@ def _block_of(edges: IntArray) -> IntArray:
 
 def _parts(rows: Rows) -> list[tuple[slice, slice]]:
     """Return neighbouring rows, and where their entries are, a bounded number at a time."""
-    bounds = row_parts(rows.indptr, 1 + len(rows) // BLOCK)
-    return [
-        (slice(int(a), int(b)), slice(int(rows.indptr[a]), int(rows.indptr[b])))
-        for a, b in pairwise(bounds)
-    ]
+    bounds = pairwise(row_parts(rows.indptr, rows._n_parts))
+    return [(part, rows._of_rows(part)) for part in (slice(int(a), int(b)) for a, b in bounds)]

@@ -1,8 +1,8 @@
 """The inner loops that kernels are compiled with: the vector code, or plain ones.
 
-The plain loops are the oracle of the vector code's tests.  They serve where that cannot be imported
-or compiled (on a platform that LLVM's vectors do not suit, or with a Numba whose private parts have
-changed), and where the environment variable ``MARGINMF_PLAIN_KERNELS`` is set.
+The plain loops are the oracle of the vector code's tests.  They serve where that does not work, for
+example with a Numba whose private parts have changed, and where the environment variable
+``MARGINMF_PLAIN_KERNELS`` is set.
 """
 
 import os

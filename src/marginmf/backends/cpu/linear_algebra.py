@@ -40,40 +40,105 @@ def _pointer(typing_context, address, like):
 
 @inline
 def _vector_at(address, like):
-    """Return the vector at an address, which is as long as another one and of the same kind.
-
-    So that kernels take any number of vectors without being compiled for each number.
-    """
+    """Return the vector at an address, like another: so kernels take any number of vectors."""
     return carray(_pointer(address, like), like.shape)
 
 
-def _make_scores(key: int) -> Any:
+@inline
+def _dot(a, b):
+    """Return the inner product of two short vectors, summed in float64."""
+    total = 0.0
+    for p in range(len(a)):
+        total += np.float64(a[p]) * np.float64(b[p])
+    return total
+
+
+def _make_kernels(key: int) -> Any:
+    """Make the kernels whose inner loops come from other files; see `sources`."""
+
     @kernel
     def scores(start, stop, rows, columns, U, V, out):
+        """Fill ``out`` with the inner products of rows of U and of V."""
         _ = key
         n = U.shape[1]
         for k in range(start, stop):
             out[k] = dot_at(U, np.intp(rows[k]) * n, V, np.intp(columns[k]) * n, n)
 
-    return scores
-
-
-def _make_sparse_product(key: int) -> Any:
     @kernel
     def sparse_product(start, stop, indptr, indices, weights, dense, out):
+        """Add the rows of a sparse matrix times a dense one to those of ``out``."""
         _ = key
         nothing = out[:0]
         for i in range(start, stop):
             first, n = indptr[i], indptr[i + 1] - indptr[i]
             scatter_row(i, first, n, indices, weights[first : first + n], out, dense, out, nothing)
 
-    return sparse_product
+    @kernel
+    def improve_rows(
+        start, stop, indptr, indices, targets, columns, ridge, eigenvalues, n_steps, rows
+    ):
+        """Take steps of conjugate gradients towards every row's ridge regression, in place.
+
+        The matrix of row ``i`` is ``sum_k v_k v_k^T + ridge I`` over its columns' factors
+        ``v_k``.  It is never formed: a step takes a score and a multiple of each ``v_k``.  The
+        preconditioner is the diagonal ``n_i eigenvalues + ridge``, as `eigenbasis` explains.
+        """
+        _ = key
+        n_factors, kind = rows.shape[1], rows.dtype.type
+        at_a_time = max(_NUMBERS_AT_A_TIME // n_factors, 8)
+        scores, weights = np.empty(at_a_time, rows.dtype), np.empty(at_a_time, rows.dtype)
+        # Matrices of one row, because that is what the passes take.
+        direction = np.empty((1, n_factors), rows.dtype)
+        product = np.empty((1, n_factors), rows.dtype)
+        nothing = product[:0]
+        # In the usual letters: direction, matrix times direction, residual, preconditioned.
+        p, q = direction[0], product[0]
+        r, z = np.empty(n_factors, rows.dtype), np.empty(n_factors, rows.dtype)
+        scales = np.empty(n_factors, rows.dtype)
+        for i in range(start, stop):
+            x, first, last = rows[i], indptr[i], indptr[i + 1]
+            n_entries = kind(last - first)
+            for f in range(n_factors):
+                scales[f] = kind(1.0) / (n_entries * eigenvalues[f] + ridge)
+                p[f] = x[f]
+                q[f] = -ridge * x[f]
+            # The residual of the normal equations: sum_k (y_k - x . v_k) v_k - ridge x.
+            for begin in range(first, last, at_a_time):
+                n = min(at_a_time, last - begin)
+                score_row(0, begin, n, indices, direction, columns, scores)
+                y = targets[begin : begin + n]
+                for k in range(n):
+                    weights[k] = y[k] - scores[k]
+                scatter_row(0, begin, n, indices, weights, direction, columns, product, nothing)
+            for f in range(n_factors):
+                r[f] = q[f]
+                z[f] = scales[f] * r[f]
+                p[f] = z[f]
+            size = _dot(r, z)
+            for _ in range(n_steps):
+                for f in range(n_factors):
+                    q[f] = ridge * p[f]
+                for begin in range(first, last, at_a_time):
+                    n = min(at_a_time, last - begin)
+                    score_row(0, begin, n, indices, direction, columns, scores)
+                    scatter_row(0, begin, n, indices, scores, direction, columns, product, nothing)
+                curvature = _dot(p, q)
+                if size <= 0.0 or curvature <= 0.0:  # solved to the last digit
+                    break
+                step = kind(size / curvature)
+                for f in range(n_factors):
+                    x[f] += step * p[f]
+                    r[f] -= step * q[f]
+                    z[f] = scales[f] * r[f]
+                before, size = size, _dot(r, z)
+                turn = kind(size / before)
+                for f in range(n_factors):
+                    p[f] = z[f] + turn * p[f]
+
+    return scores, sparse_product, improve_rows
 
 
-#: Fills its last argument with the inner products of rows of U and of V.
-scores = _make_scores(sources(VECTOR_CODE))
-#: Adds the rows of a sparse matrix times a dense one to those of its last argument.
-sparse_product = _make_sparse_product(sources(VECTOR_CODE))
+scores, sparse_product, improve_rows = _make_kernels(sources(VECTOR_CODE))
 
 
 def add_sparse_product(
@@ -152,96 +217,16 @@ def add_to_columns(indptr, indices, values, out):
             out[row[k]] += values[i]
 
 
-@inline
-def _dot(a, b):
-    """Return the inner product of two short vectors, summed in float64."""
-    total = 0.0
-    for p in range(len(a)):
-        total += np.float64(a[p]) * np.float64(b[p])
-    return total
-
-
-def _make_improve_rows(key: int) -> Any:
-
-    @kernel
-    def improve_rows(
-        start, stop, indptr, indices, targets, columns, ridge, eigenvalues, n_steps, rows
-    ):
-        """Take steps of conjugate gradients towards every row's ridge regression, in place.
-
-        The matrix of row ``i`` is ``sum_k v_k v_k^T + ridge I`` over its columns' factors
-        ``v_k``.  It is never formed: a step takes a score and a multiple of each ``v_k``.  The
-        preconditioner is the diagonal ``n_i eigenvalues + ridge``, as `eigenbasis` explains.
-        """
-        _ = key
-        n_factors, kind = rows.shape[1], rows.dtype.type
-        at_a_time = max(_NUMBERS_AT_A_TIME // n_factors, 8)
-        scores, weights = np.empty(at_a_time, rows.dtype), np.empty(at_a_time, rows.dtype)
-        # Matrices of one row, because that is what the passes take.
-        direction = np.empty((1, n_factors), rows.dtype)
-        product = np.empty((1, n_factors), rows.dtype)
-        nothing = product[:0]
-        # In the usual letters: direction, matrix times direction, residual, preconditioned.
-        p, q = direction[0], product[0]
-        r, z = np.empty(n_factors, rows.dtype), np.empty(n_factors, rows.dtype)
-        scales = np.empty(n_factors, rows.dtype)
-        for i in range(start, stop):
-            x, first, last = rows[i], indptr[i], indptr[i + 1]
-            n_entries = kind(last - first)
-            for f in range(n_factors):
-                scales[f] = kind(1.0) / (n_entries * eigenvalues[f] + ridge)
-                p[f] = x[f]
-                q[f] = -ridge * x[f]
-            # The residual of the normal equations: sum_k (y_k - x . v_k) v_k - ridge x.
-            for begin in range(first, last, at_a_time):
-                n = min(at_a_time, last - begin)
-                score_row(0, begin, n, indices, direction, columns, scores)
-                y = targets[begin : begin + n]
-                for k in range(n):
-                    weights[k] = y[k] - scores[k]
-                scatter_row(0, begin, n, indices, weights, direction, columns, product, nothing)
-            for f in range(n_factors):
-                r[f] = q[f]
-                z[f] = scales[f] * r[f]
-                p[f] = z[f]
-            size = _dot(r, z)
-            for _ in range(n_steps):
-                for f in range(n_factors):
-                    q[f] = ridge * p[f]
-                for begin in range(first, last, at_a_time):
-                    n = min(at_a_time, last - begin)
-                    score_row(0, begin, n, indices, direction, columns, scores)
-                    scatter_row(0, begin, n, indices, scores, direction, columns, product, nothing)
-                curvature = _dot(p, q)
-                if size <= 0.0 or curvature <= 0.0:  # solved to the last digit
-                    break
-                step = kind(size / curvature)
-                for f in range(n_factors):
-                    x[f] += step * p[f]
-                    r[f] -= step * q[f]
-                    z[f] = scales[f] * r[f]
-                before, size = size, _dot(r, z)
-                turn = kind(size / before)
-                for f in range(n_factors):
-                    p[f] = z[f] + turn * p[f]
-
-    return improve_rows
-
-
 def eigenbasis(factors: FloatArray, indices: IntArray) -> tuple[FloatArray, FloatArray]:
     """Return the eigenvalues and eigenvectors of ``v v^T``, averaged over all entries.
 
-    The matrices ``sum_k v_k v_k^T`` of rows with n entries are about n times that average.  In
-    the basis of its eigenvectors they are therefore nearly diagonal, and their diagonals are about
-    n times the eigenvalues: a preconditioner that costs next to nothing.
+    The matrices ``sum_k v_k v_k^T`` of rows with n entries are about n times that average, and so,
+    in the basis of its eigenvectors, nearly diagonal: a preconditioner that costs next to nothing.
     """
     counts = np.bincount(indices, minlength=len(factors))
     weighted = factors * np.sqrt(counts / max(len(indices), 1))[:, None]
     eigenvalues, vectors = np.linalg.eigh(weighted.T @ weighted)
     return np.maximum(eigenvalues, 0.0).astype(factors.dtype), vectors.astype(factors.dtype)
-
-
-improve_rows = _make_improve_rows(sources(VECTOR_CODE))
 
 
 def solve_rows(

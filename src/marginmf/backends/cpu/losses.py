@@ -5,7 +5,7 @@ into its own copy of the kernel, in the process.
 """
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from types import FunctionType
 from typing import Any
 from zlib import crc32
@@ -47,9 +47,7 @@ _POSITION = 255
 def _key(losses: list[Any], loss: Any) -> int:
     """Return the key of a loss: its position in the table, and a checksum of its definition.
 
-    An integer in a closure is part of the key of the cache on disk, which otherwise looks at the
-    kernel's own source file alone: with the checksum, a loss that was changed is compiled anew,
-    and so is what the kernels take from the other files here.
+    With the checksum in its closure, a kernel is compiled anew when a loss changes; see `sources`.
     """
     functions = (loss.value, loss.derivative, threshold_sign, prototype_sign)
     codes = (function.__code__ for function in functions)
@@ -58,10 +56,9 @@ def _key(losses: list[Any], loss: Any) -> int:
 
 
 # The losses of one row, or of a part of it: they fill in the derivatives by the scores, add to
-# those by the thresholds, and return the loss.  The key is a constant inside the kernels that call
-# them, so the other losses are compiled away.  The loops run over views of one row, which lets the
-# compiler see that nothing overlaps.  Together that turns them into vector code, ten times faster
-# than asking for the loss in the loop.
+# those by the thresholds, and return the loss.  The key is a constant inside the kernels, so the
+# other losses are compiled away, and the compiler sees that views of one row do not overlap.
+# Together that turns them into vector code, ten times faster than asking for the loss in the loop.
 
 
 @inline
@@ -165,8 +162,8 @@ def make_proximal_rows(key: int) -> Any:
     return proximal_rows
 
 
-def make_two_level_label_rows(key: int) -> Any:
-    """Make the kernel of `label_losses` for a loss of margins."""
+def make_label_rows(key: int, real: int) -> Any:
+    """Make the kernel of `label_losses`: of targets -1 and 1 where real is 1, else of margins."""
 
     @kernel
     def label_rows(start, stop, indptr, indices, scores, losses):
@@ -180,9 +177,13 @@ def make_two_level_label_rows(key: int) -> Any:
             total = 0.0
             for k in range(n_labels):
                 y = signs[k]
-                value, derivative = _two_level_loss(key & _POSITION, y * x[k])
+                if real == 1:
+                    value, derivative = _real_loss(key & _POSITION, y, x[k])
+                    x[k] = derivative
+                else:
+                    value, derivative = _two_level_loss(key & _POSITION, y * x[k])
+                    x[k] = y * derivative
                 total += value
-                x[k] = y * derivative
             for k in range(len(present)):
                 signs[present[k]] = -1.0
             losses[i] = total
@@ -190,62 +191,35 @@ def make_two_level_label_rows(key: int) -> Any:
     return label_rows
 
 
-def make_real_label_rows(key: int) -> Any:
-    """Make the kernel of `label_losses` for a loss of real targets."""
-
-    @kernel
-    def label_rows(start, stop, indptr, indices, scores, losses):
-        n_labels = scores.shape[1]
-        signs = np.full(n_labels, -1.0)
-        for i in range(start, stop):
-            present = indices[indptr[i] : indptr[i + 1]]
-            for k in range(len(present)):
-                signs[present[k]] = 1.0
-            x = scores[i]
-            total = 0.0
-            for k in range(n_labels):
-                y = signs[k]
-                value, derivative = _real_loss(key & _POSITION, y, x[k])
-                total += value
-                x[k] = derivative
-            for k in range(len(present)):
-                signs[present[k]] = -1.0
-            losses[i] = total
-
-    return label_rows
+_make_real_label_rows, _make_two_level_label_rows = (
+    partial(make_label_rows, real=real) for real in (1, 0)
+)
 
 
 @lru_cache(maxsize=128)
 def for_loss(make: Callable[[int], Any], loss: TwoLevelLoss | RealLoss) -> Any:
     """Return the kernel that the factory makes for a loss.
 
-    A loss of the user's own is not in the table.  It gets a copy of the kernel, and of the row
-    losses that the kernel calls, in which the table holds this loss alone: the same code with
-    global names bound anew.  The copy must not be cached on disk, where it would be taken for the
-    original.
+    A loss of the user's own gets a copy of the kernel, and of the row losses that it calls, in
+    which the table holds this loss alone: the same code with global names bound anew.  On disk the
+    copy would be taken for the original.
     """
     real = isinstance(loss, RealLoss)
     losses: list[Any] = list((REAL if real else TWO_LEVEL).values())
     if loss in losses:
-        found = make(_key(losses, loss))
-    else:
-        source = make(0).py_func
-        names = {
-            **globals(),
-            **source.__globals__,
-            "_real_loss" if real else "_two_level_loss": _dispatcher([loss]),
-        }
-        for row_loss in (two_level_row, threshold_row, real_row):
-            names[row_loss.py_func.__name__] = inline(_rebound(row_loss.py_func, names))
-        found = kernel(_rebound(source, names), disk=False)
-    return found
+        return make(_key(losses, loss))
+    source = make(0).py_func
+    names = {**globals(), **source.__globals__}
+    names["_real_loss" if real else "_two_level_loss"] = _dispatcher([loss])
+    for row_loss in (two_level_row, threshold_row, real_row):
+        names[row_loss.py_func.__name__] = inline(_rebound(row_loss.py_func, names))
+    return kernel(_rebound(source, names), disk=False)
 
 
 def for_label_loss(loss: TwoLevelLoss | RealLoss) -> Any:
     """Return the kernel of `marginmf.backends.labels.label_losses` for a loss."""
-    return for_loss(
-        make_real_label_rows if isinstance(loss, RealLoss) else make_two_level_label_rows, loss
-    )
+    real = isinstance(loss, RealLoss)
+    return for_loss(_make_real_label_rows if real else _make_two_level_label_rows, loss)
 
 
 def _rebound(function: Any, names: dict[str, Any]) -> FunctionType:

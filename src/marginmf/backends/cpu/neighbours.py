@@ -3,8 +3,6 @@
 All of them work on who has what, in rows of users and in rows of items; every row of a result is
 found by itself, so results do not depend on how rows are shared among threads.
 """
-# What Numba compiles is typed by Numba.
-# mypy: allow-untyped-defs, allow-untyped-decorators
 
 import numpy as np
 

@@ -1,7 +1,4 @@
-"""From scores to answers, compiled: probabilities, expected ratings, the n best, and counts.
-
-Expected ratings and the n best work on blocks: a row for each user and a column for each item.
-"""
+"""From scores to answers, compiled: probabilities, expected ratings, the n best, and counts."""
 
 import math
 

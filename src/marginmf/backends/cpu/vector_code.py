@@ -1,11 +1,10 @@
 """The two inner loops of every gradient, as LLVM code with vectors in it.
 
-A compiler makes vector code of a plain loop, but for the ten to a hundred factors of a row it
-spends as long before and after the vector part as inside it, and it keeps nothing in registers
-from one rating to the next.  Two loops are therefore given to Numba as LLVM code: the scores of a
-row's entries (`score_row`), and the step back from their derivatives to the gradients of both
-sides (`scatter_row`).  They are the same on every processor: LLVM splits or joins the vectors to
-fit its registers.
+For the ten to a hundred factors of a row, the vector code that a compiler makes of a plain loop
+spends as long before and after the vector part as inside it, and keeps nothing in registers from
+one rating to the next.  So the scores of a row's entries (`score_row`) and the step back from their
+derivatives to the gradients (`scatter_row`) are given to Numba as LLVM code, which is the same on
+every processor: LLVM splits or joins the vectors to fit its registers.
 
 This is the one module that uses what Numba does not promise to keep: where it fails, the plain
 loops of `marginmf.backends.cpu.inner_loops` serve.  All arrays are in C order.

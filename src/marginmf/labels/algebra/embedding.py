@@ -18,7 +18,7 @@ from scipy.linalg import eigh_tridiagonal
 
 from marginmf._utils.types import Float64Array, FloatArray
 from marginmf.checkpoints import OpenCheckpoint
-from marginmf.labels.algebra.grams import ZERO, LabelGram, Normal, leading_eigenvectors
+from marginmf.labels.algebra.matrices import ZERO, LabelGram, Normal, leading_eigenvectors
 from marginmf.penalties import L1, L21
 from marginmf.solvers import (
     APG,
@@ -66,7 +66,7 @@ class LabelEmbedding:
         callbacks: Sequence[Callback] = (),
         checkpoint: OpenCheckpoint | None = None,
     ) -> Result:
-        """Take turns until the objective hardly falls; the point is an `Factorisation`.
+        """Take turns until the objective hardly falls; the point is a `Factorisation`.
 
         Starts from the leading eigenvectors of ``Y^T Y``, of which there may be fewer than
         ``n_factors``.  ``tol`` is a share of ``|Y|^2``: where the factors hardly leave a rest, a
@@ -116,68 +116,46 @@ class Turns:
         """Yield a state after every turn; see `marginmf.solvers.Solver.steps`."""
         counted = Counted.of(whole, start)
         problem: LabelEmbedding = counted.objective
-        resumed = start if isinstance(start, State) else None
-        here = problem.with_best_basis(start if resumed is None else resumed.point)
-        factors, values = FactorProblem.of(problem, here), [problem.objective(here)]
-        if resumed is None:
-            yield self._state(problem, here, factors, values, counted.n_evaluations)
-        else:
-            values = list(resumed.numbers["values"])
+        is_new = not isinstance(start, State)
+        here = problem.with_best_basis(start if is_new else start.point)
+        values = [problem.objective(here)] if is_new else list(start.numbers["values"])
         stopping = Stopping(MOST_STEPS, -math.inf, 0.0, step_tol=self.step_tol)
         while True:
+            factors, trace = FactorProblem(problem, here), problem.gram.trace
+            if is_new:
+                fall = (values[0] - values[-1]) / PATIENCE if len(values) > PATIENCE else math.inf
+                yield State(
+                    here.factors,
+                    values[-1],
+                    factors.residual(),
+                    counted.n_evaluations,
+                    fall / trace if trace else 0.0,
+                    numbers={"values": values},
+                )
+            is_new = True
             found = factors.minimise(stopping)
             counted.n_evaluations += found.n_evaluations
-            after = problem.with_best_basis(found.point)
-            value = problem.objective(after)
+            here = problem.with_best_basis(found.point)
+            value = problem.objective(here)
             if value > values[-1]:
                 return
-            here, factors = after, FactorProblem.of(problem, after)
             values = [*values[-PATIENCE:], value]
-            yield self._state(problem, here, factors, values, counted.n_evaluations)
-
-    @staticmethod
-    def _state(
-        problem: LabelEmbedding,
-        here: Factorisation,
-        factors: "FactorProblem",
-        values: Sequence[float],
-        n_evaluations: int,
-    ) -> State:
-        fall = (values[0] - values[-1]) / PATIENCE if len(values) > PATIENCE else math.inf
-        share = fall / problem.gram.trace if problem.gram.trace else 0.0
-        numbers = {"values": values}
-        return State(
-            here.factors, values[-1], factors.residual(), n_evaluations, share, numbers=numbers
-        )
 
 
-@dataclass(frozen=True, eq=False)
 class FactorProblem:
     """The problem of V for given U, in units in which every column of U has length one.
 
     In them the columns are nearly orthonormal, and a few steps are enough.
     """
 
-    inner: Float64Array  # U^T U
-    cross: Float64Array  # U^T Y
-    constant: float  # the sum of the squares of Y
-    penalty: L21
-    start: Float64Array  # the factors that there are
-    unit: Float64Array  # a column; zero for columns of zeros, whose factors are zero
-
-    @classmethod
-    def of(cls, whole: LabelEmbedding, here: Factorisation) -> "FactorProblem":
-        """Return the problem at an embedding."""
+    def __init__(self, whole: LabelEmbedding, here: Factorisation) -> None:
         lengths = np.sqrt(np.diag(here.inner))[:, None]
-        unit = np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0)
-        return cls(
-            unit * here.inner * unit.T,
-            unit * here.cross,
-            whole.gram.trace,
-            L21(whole.reg_group * unit, whole.starts),
-            lengths * here.factors,
-            unit,
-        )
+        # Zero for columns of zeros, whose factors are zero.
+        self.unit = np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0)
+        self.inner, self.cross = self.unit * here.inner * self.unit.T, self.unit * here.cross
+        self.constant = whole.gram.trace  # the sum of the squares of Y
+        self.penalty = L21(whole.reg_group * self.unit, whole.starts)
+        self.start = lengths * here.factors
 
     @cached_property
     def lipschitz(self) -> float:
@@ -232,15 +210,10 @@ def fit_feature_map(
     unrelated = unrelated.astype(dtype)
     constant, vectors = float(np.trace(inner)), NumpyVectors()
 
-    def product(W: FloatArray) -> FloatArray:
+    def smooth(W: FloatArray) -> tuple[float, FloatArray]:
         Z = scale * W
         image = normal.apply(Z)
-        if ridge:
-            image = image + Z @ unrelated
-        return scale * image
-
-    def smooth(W: FloatArray) -> tuple[float, FloatArray]:
-        slope = product(W)
+        slope = scale * (image + Z @ unrelated if ridge else image)
         slope -= target
         with_slope, with_target = vectors.dots((slope, target), W)
         value = constant + with_slope - with_target
@@ -249,14 +222,11 @@ def fit_feature_map(
 
     def with_ridge(column: FloatArray) -> FloatArray:
         Z = scale * column
-        bent: FloatArray = scale * (normal.apply(Z) + Z.dtype.type(ridge) * Z)
-        return bent
+        return scale * (normal.apply(Z) + Z.dtype.type(ridge) * Z)
 
-    objective = Composite(
-        smooth,
-        L1((reg_sparse * unit).astype(dtype)[:, None]),
-        2.0 * largest_eigenvalue(with_ridge, len(unit), dtype),
-    )
+    penalty = L1((reg_sparse * unit).astype(dtype)[:, None])
+    lipschitz = 2.0 * largest_eigenvalue(with_ridge, len(unit), dtype)
+    objective = Composite(smooth, penalty, lipschitz)
     result = (checkpoint or OpenCheckpoint()).minimise(
         "features", APG(affine=True), objective, np.zeros_like(target), stopping, callbacks, vectors
     )
@@ -266,31 +236,20 @@ def fit_feature_map(
 def unrelatedness(inner: Float64Array) -> Float64Array:
     """Return R, one minus the correlations of the columns of U, as near as a penalty can be.
 
-    R itself has negative eigenvalues, with which the objective would have no minimum: they are
-    replaced by zero, which gives the nearest matrix without any.  A column of zeros is
-    related to itself alone.
-
-    >>> np.linalg.eigvalsh(unrelatedness(np.array([[2.0, 0.0], [0.0, 3.0]]))).round(12)
-    array([0., 1.])
+    Its negative eigenvalues, with which the objective would have no minimum, are replaced by zero,
+    which gives the nearest matrix without any.  A column of zeros is related to itself alone.
     """
     lengths = np.sqrt(np.diag(inner))
     unit = np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0)
     correlations = unit[:, None] * inner * unit
     np.fill_diagonal(correlations, 1.0)
     values, vectors = np.linalg.eigh(1.0 - correlations)
-    nearest: Float64Array = (vectors * np.maximum(values, 0.0)) @ vectors.T
-    return nearest
+    return (vectors * np.maximum(values, 0.0)) @ vectors.T
 
 
 def largest_eigenvalue(product: Any, n: int, dtype: Any) -> float:
-    """Return a bound on the largest eigenvalue of a positive semi-definite matrix, hardly above it.
-
-    The Lanczos method, from a start that is the same every time.
-
-    >>> matrix = np.diag(np.arange(100.0))
-    >>> 99.0 <= largest_eigenvalue(lambda v: matrix @ v, 100, np.float64) < 99.5
-    True
-    """
+    """Return a tight bound on the largest eigenvalue of a positive semi-definite matrix."""
+    # The Lanczos method, from a start that is the same every time.
     vector = np.random.default_rng(0).normal(size=(n, 1))
     vector /= np.linalg.norm(vector)
     before, off = np.zeros_like(vector), 0.0

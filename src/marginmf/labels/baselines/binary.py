@@ -19,24 +19,33 @@ from marginmf._utils.parameters import check_n_jobs, check_number
 from marginmf._utils.random import as_generator
 from marginmf._utils.saved import ListOf, Optional, floats, indices
 from marginmf._utils.types import Float64Array, FloatArray, IntArray
-from marginmf.labels.algebra.features import take_rows
+from marginmf.labels.algebra.matrices import take_rows
 from marginmf.labels.base import LabelsEstimator, LinearScores, affine, method
-from marginmf.labels.order import Seen
+from marginmf.labels.order import Seen, Varying
 from marginmf.labels.wrappers import check_classifier, score_flaws, scores_of, takes_sparse
 
 #: How often the default classifier goes through the rows at most.
 PASSES = 300
 #: How many rows tell whether a classifier is what its weights say.
 PROBES = 8
-#: The orders of a chain that have a name.
-ORDERS = ("frequency", "random")
 
 
 class OneEach(LabelsEstimator):
-    """An estimator with a binary classifier for each label; none given means the default one."""
+    """An estimator with a binary classifier for each label.
+
+    Parameters
+    ----------
+    estimator : classifier, optional
+        Any scikit-learn classifier of two classes that has ``decision_function`` or
+        ``predict_proba``; by default a `LinearSVC` with the hinge loss and ``C=1``.
+    n_jobs : int or None
+        How many labels are learned at a time, as in scikit-learn: None is one, -1 is as many as
+        there are processors.  The result does not depend on it.
+    """
 
     estimator: Any
     n_jobs: int | None
+    _labels: Varying
 
     def _check(self) -> None:
         if self.estimator is not None:
@@ -61,9 +70,7 @@ def fit_each(
 ) -> list[Any]:
     """Fit a copy of the estimator to each problem: features, and which rows have the label."""
     # In processes, because liblinear's random numbers are the same ones for all threads.
-    work = (delayed(_fit_one)(estimator, X, rows) for X, rows in problems)
-    fitted: list[Any] = Parallel(n_jobs)(work)
-    return fitted
+    return Parallel(n_jobs)(delayed(_fit_one)(estimator, X, rows) for X, rows in problems)
 
 
 def rows_of_each(Y: csr_array) -> list[IntArray]:
@@ -75,10 +82,7 @@ def rows_of_each(Y: csr_array) -> list[IntArray]:
 def linear_weights(
     estimators: list[Any], features: Iterable[Any]
 ) -> tuple[list[Float64Array], Float64Array] | None:
-    """Return the weights and the intercepts of classifiers, or None if they are not all linear.
-
-    A classifier is linear if it has weights and they give its own scores of a few rows.
-    """
+    """Return weights and intercepts, or None unless they give all classifiers' scores of rows."""
     weights: list[Float64Array] = []
     intercepts = np.zeros(len(estimators))
     for k, (estimator, X) in enumerate(zip(estimators, features, strict=True)):
@@ -117,17 +121,6 @@ def _fit_one(estimator: Any, X: Any, rows: IntArray) -> Any:
 class BinaryRelevance(OneEach, LinearScores):
     """One binary classifier for each label, by default a linear support vector machine.
 
-    Parameters
-    ----------
-    estimator : classifier, optional
-        Any scikit-learn classifier of two classes that has ``decision_function`` or
-        ``predict_proba``; by default a `LinearSVC` with the hinge loss and ``C=1``.
-    n_jobs : int or None
-        How many labels are learned at a time, as in scikit-learn: None is one, -1 is as many as
-        there are processors.  The result does not depend on it.
-    decision, tune_for, top1_if_empty, cv
-        How scores become label sets; see `LabelsEstimator`.
-
     Attributes
     ----------
     coef_ : array of shape (n_labels, n_features)
@@ -164,7 +157,6 @@ class BinaryRelevance(OneEach, LinearScores):
             yield from missing(self, "coef_", "intercept_")
             return
         yield from missing(self, "estimators_")
-        assert self._labels is not None
         varying = self._labels.varying
         if len(self.estimators_) != len(varying) or not varying.any():
             yield ".estimators_ are not one for each label"
@@ -186,7 +178,6 @@ class BinaryRelevance(OneEach, LinearScores):
     def _restore(self, seen: Seen, learned: Collection[str]) -> None:
         super()._restore(seen, learned)
         if hasattr(self, "coef_"):
-            assert self._labels is not None
             self.intercept_ = self._labels.fill(self.intercept_[None])[0]
             return
         found = dict(zip(seen.labels, self.estimators_, strict=True))
@@ -210,9 +201,6 @@ class ClassifierChains(OneEach):
 
     Parameters
     ----------
-    estimator : classifier, optional
-        Any scikit-learn classifier of two classes that has ``decision_function`` or
-        ``predict_proba``; by default a `LinearSVC` with the hinge loss and ``C=1``.
     order : {"frequency", "random"} or sequence of int
         The order of the labels in the chain.  Frequency: frequent labels, which are learned best,
         come first.  Or the numbers of the labels, each once.
@@ -220,11 +208,6 @@ class ClassifierChains(OneEach):
         How many chains; more than one need ``order="random"``.
     random_state : int, Generator or None
         Seeds random orders.
-    n_jobs : int or None
-        How many labels are learned at a time, as in scikit-learn: None is one, -1 is as many as
-        there are processors.  The result does not depend on it.
-    decision, tune_for, top1_if_empty, cv
-        How scores become label sets; see `LabelsEstimator`.
 
     Attributes
     ----------
@@ -267,7 +250,6 @@ class ClassifierChains(OneEach):
 
     def _flaws(self, lengths: Mapping[str, int]) -> Iterator[str]:
         yield from super()._flaws(lengths)
-        assert self._labels is not None
         expected = np.flatnonzero(self._labels.varying)
         orders = np.sort(self.orders_, axis=1)
         if len(orders) == 0 or orders.shape[1] != len(expected) or (orders != expected).any():
@@ -287,18 +269,17 @@ class ClassifierChains(OneEach):
         super()._check()
         check_number(self, "n_chains", int, 1)
         as_generator(self.random_state)
-        if isinstance(self.order, str):
-            if self.order not in ORDERS:
-                raise ValueError(
-                    f"order={self.order!r} is not known. Choose 'frequency', 'random' or a "
-                    "sequence of the labels' numbers."
-                )
-        elif not (np.iterable(self.order) and all(isinstance(k, Integral) for k in self.order)):
+        named = isinstance(self.order, str)
+        if named:
+            known = self.order in ("frequency", "random")
+        else:
+            known = np.iterable(self.order) and all(isinstance(k, Integral) for k in self.order)
+        if not known:
             raise ValueError(
                 f"order={self.order!r} must be 'frequency', 'random' or a sequence of whole "
                 "numbers: the columns of the labels."
             )
-        if self.n_chains > 1 and not (isinstance(self.order, str) and self.order == "random"):
+        if self.n_chains > 1 and not (named and self.order == "random"):
             raise ValueError(
                 f"n_chains={self.n_chains} chains in the same order would be the same: take "
                 "order='random'."
@@ -334,7 +315,6 @@ class ClassifierChains(OneEach):
 
     def _scores(self, X: Any) -> FloatArray:
         total = np.zeros((X.shape[0], self.orders_.shape[1]))
-        assert self._labels is not None
         varying = np.cumsum(self._labels.varying) - 1
         for number, order in enumerate(self.orders_):
             total[:, varying[order]] += self._scores_of_chain(X, number)

@@ -1,9 +1,8 @@
 """Ridge regression of labels on features, and of their principal directions (PLST, CPLST).
 
 With X and Y centred, the weights are ``B = (X^T X + reg I)^{-1} X^T Y``, or, which is the same,
-``X^T (X X^T + reg I)^{-1} Y``: a matrix as wide as the features or as long as the rows has to be
-factorised, the smaller of the two.  Where both are large, conjugate gradients need products with X
-alone.  Sparse features are never made dense.
+``X^T (X X^T + reg I)^{-1} Y``: the smaller of the two matrices is factorised.  Where both are
+large, conjugate gradients need products with X alone.  Sparse features are never made dense.
 """
 
 import warnings
@@ -21,7 +20,7 @@ from sklearn.exceptions import ConvergenceWarning
 from marginmf._utils.indicators import counts
 from marginmf._utils.parameters import check_number
 from marginmf._utils.types import Float64Array
-from marginmf.labels.algebra.grams import (
+from marginmf.labels.algebra.matrices import (
     Gram,
     ImplicitNormal,
     LabelGram,
@@ -48,14 +47,7 @@ Solve = Callable[[Float64Array], Float64Array]
 
 @dataclass(frozen=True, eq=False)
 class Ridge:
-    """The least squares of labels by features, with a penalty on the squared weights.
-
-    Without a penalty, the smallest of all the best weights.
-
-    >>> X, Y = np.array([[0.0], [1.0], [5.0]]), csr_array([[0.0], [1.0], [1.0]])
-    >>> Ridge(X, 1.0).solve(Y)
-    array([[0.13333333]])
-    """
+    """Ridge regression of labels on features; without a penalty, the smallest best weights."""
 
     X: Any
     reg: float
@@ -75,12 +67,20 @@ class Ridge:
         n, width = self.X.shape
         if width <= min(n, LARGEST):
             return self._wide(self._cross(Y, M))
+        X, (means, squares) = self._ready
         # Where products of rows drown the penalty in their rounding, iterations in the units of
         # each feature do not.
         drowned = self.reg < DROWNED * float(self.moments[1].sum())
         if n <= LARGEST and not (self.reg and drowned):
-            return self._from_rows(self._long(_centred(Y, M)))
-        return self._iterated(self._cross(Y, M))
+            targets: Float64Array = Y.toarray() if M is None else Y @ M
+            duals = self._long(targets - targets.mean(axis=0))
+            return X.T @ duals - np.outer(means, duals.sum(axis=0))
+        normal = ImplicitNormal(X.astype(np.float64, copy=False), means, squares)
+        # Without a penalty, steps in other units would not lead to the smallest weights.
+        diagonal = squares + self.reg if self.reg else np.ones(width)
+        return _conjugate_gradients(
+            lambda Z: normal.apply(Z) + self.reg * Z, diagonal, self._cross(Y, M)
+        )
 
     def explained(self, Y: csr_array, weights: Float64Array) -> Float64Array:
         """Return the products of centred labels and what the weights make of the features."""
@@ -120,19 +120,6 @@ class Ridge:
         products += means @ means
         return _inverse(products, self.reg)
 
-    def _from_rows(self, duals: Float64Array) -> Float64Array:
-        X, (means, _) = self._ready
-        weights: Float64Array = X.T @ duals
-        weights -= np.outer(means, duals.sum(axis=0))
-        return weights
-
-    def _iterated(self, rhs: Float64Array) -> Float64Array:
-        X, moments = self._ready
-        normal = ImplicitNormal(X.astype(np.float64, copy=False), *moments)
-        # Without a penalty, steps in other units would not lead to the smallest weights.
-        diagonal = normal.diagonal + self.reg if self.reg else np.ones(X.shape[1])
-        return _conjugate_gradients(lambda Z: normal.apply(Z) + self.reg * Z, diagonal, rhs)
-
     def _cross(self, Y: csr_array, M: Float64Array | None) -> Float64Array:
         """Return ``X^T Y M``, centred."""
         X, (means, _) = self._ready
@@ -141,14 +128,7 @@ class Ridge:
         product = Y.T @ X.astype(np.float64, copy=False)
         product = product.toarray() if issparse(product) else product
         product -= np.outer(counts(Y, axis=0), means)
-        transposed: Float64Array = product.T
-        return transposed
-
-
-def _centred(Y: csr_array, M: Float64Array | None) -> Float64Array:
-    targets: Float64Array = Y.toarray() if M is None else Y @ M
-    targets -= targets.mean(axis=0)
-    return targets
+        return product.T
 
 
 def _inverse(matrix: Float64Array, reg: float) -> Solve:
@@ -221,13 +201,9 @@ class RidgeEmbedding(LinearScores):
     ----------
     reg : float
         The regularisation strength.
-    decision, tune_for, top1_if_empty, cv
-        How scores become label sets; see `LabelsEstimator`.
 
     Attributes
     ----------
-    coef_ : array of shape (n_labels, n_features)
-        The weights of the features.
     intercept_ : array of shape (n_labels,)
         What is added; a score is the prediction minus one half.
 
@@ -256,7 +232,15 @@ class RidgeEmbedding(LinearScores):
 
 @dataclass(eq=False, repr=False)
 class _PrincipalLabels(LabelSpaceTransformer):
-    """Codes labels by the leading eigenvectors of a matrix, and predicts the codes."""
+    """Codes labels by the leading eigenvectors of a matrix, and predicts the codes.
+
+    Parameters
+    ----------
+    n_factors : int
+        How many eigenvectors; no more than the rank of the matrix are used.
+    reg : float
+        The regularisation strength of the ridge regression.
+    """
 
     n_factors: int = 100
     reg: float = 1.0
@@ -284,27 +268,9 @@ class _PrincipalLabels(LabelSpaceTransformer):
 class PLST(_PrincipalLabels):
     """Principal label space transformation (Tai and Lin, 2012).
 
-    The centred labels are projected on their leading singular vectors; ridge regression predicts
-    the few numbers that each row has then, and the vectors decode them.
-
-    Parameters
-    ----------
-    n_factors : int
-        How many singular vectors; no more than the rank of the labels are used.
-    reg : float
-        The regularisation strength of the ridge regression.
-    decision, tune_for, top1_if_empty, cv
-        How scores become label sets; see `LabelsEstimator`.  The paper has ``decision="sign"``,
-        which is rounding to 0 and 1.
-
-    Attributes
-    ----------
-    feature_map_ : array of shape (n_features, n_components)
-        The weights of the ridge regression.
-    label_factors_ : array of shape (n_components, n_labels)
-        The singular vectors.
-    feature_means_, label_means_ : array
-        What features and labels were centred with.
+    The centred labels are projected on their leading singular vectors, which are the eigenvectors
+    of ``Y^T Y``; ridge regression predicts the few numbers that each row has then, and the vectors
+    decode them.  The paper has ``decision="sign"``, which is rounding to 0 and 1.
 
     Examples
     --------
@@ -325,18 +291,8 @@ class CPLST(_PrincipalLabels):
 
     As `PLST`, but the directions are those of the labels as the features can predict them: the
     leading eigenvectors of ``Y^T H Y``, where ``H Y`` is what ridge regression makes of the
-    training labels.  A direction that is large but cannot be predicted is left out.  The attributes
-    are those of `PLST`.
-
-    Parameters
-    ----------
-    n_factors : int
-        How many directions; no more than the rank of the matrix are used.
-    reg : float
-        The regularisation strength of the ridge regression.
-    decision, tune_for, top1_if_empty, cv
-        How scores become label sets; see `LabelsEstimator`.  The paper has ``decision="sign"``,
-        which is rounding to 0 and 1.
+    training labels.  A direction that is large but cannot be predicted is left out.  The paper has
+    ``decision="sign"``, which is rounding to 0 and 1.
 
     Examples
     --------

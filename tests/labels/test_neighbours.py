@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-from marginmf.labels.algebra import features as module
-from marginmf.labels.algebra.features import Neighbours
+from marginmf.labels import neighbours as module
+from marginmf.labels.neighbours import Neighbours
 
 
 def oracle(stored, queries, n):

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-from marginmf.labels.algebra import grams
-from marginmf.labels.algebra.grams import (
+from marginmf.labels.algebra import matrices
+from marginmf.labels.algebra.matrices import (
     FormedNormal,
     ImplicitNormal,
     LabelGram,
@@ -41,8 +41,8 @@ def kind(request):
 @pytest.mark.parametrize("piece", [1, 20, 2**22])
 @pytest.mark.parametrize("normal", [FormedNormal, ImplicitNormal])
 def test_normal_matrix_is_that_of_centred_features(kind, normal, piece, monkeypatch) -> None:
-    monkeypatch.setattr(grams, "BLOCK", piece)
-    monkeypatch.setattr(grams, "should_form", lambda *_: normal is FormedNormal)
+    monkeypatch.setattr(matrices, "BLOCK", piece)
+    monkeypatch.setattr(matrices, "should_form", lambda *_: normal is FormedNormal)
     X = features(0)
     moments = feature_moments(kind(X))
     product = normal_matrix(kind(X), moments, np.float64, 3)
@@ -83,14 +83,14 @@ def test_cross_product_is_that_of_centred_features_and_labels(kind, monkeypatch)
     M = generator.normal(size=(5, 3))
     expected = centred(X).T @ centred(Y) @ M
     for piece in (5, 2**22):
-        monkeypatch.setattr(grams, "BLOCK", piece)
+        monkeypatch.setattr(matrices, "BLOCK", piece)
         found = cross_product(kind(X), X.mean(axis=0), csr_array(Y), M)
         np.testing.assert_allclose(found, expected, atol=1e-10)
 
 
 @pytest.mark.parametrize("most_dense", [0, 100])
 def test_label_gram_is_that_of_centred_labels(most_dense, monkeypatch) -> None:
-    monkeypatch.setattr(grams, "MOST_DENSE_LABELS", most_dense)
+    monkeypatch.setattr(matrices, "MOST_DENSE_LABELS", most_dense)
     generator = np.random.default_rng(4)
     Y = (generator.random((30, 6)) < 0.4).astype(np.float64)
     Y[:, 1], Y[:, 2] = 0, 1
@@ -123,7 +123,7 @@ def test_wide_features_are_never_multiplied_out() -> None:
 def test_row_blocks_are_all_rows_once(kind, monkeypatch) -> None:
     X = kind(features(5))
     assert next(row_blocks(X, 7)) is X
-    monkeypatch.setattr(grams, "BLOCK", 30)
+    monkeypatch.setattr(matrices, "BLOCK", 30)
     blocks = list(row_blocks(X, 7))
     assert max(block.shape[0] for block in blocks) == 30 // 7
     dense = [block.toarray() if kind is csr_array else block for block in blocks]

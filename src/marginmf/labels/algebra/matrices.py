@@ -1,9 +1,8 @@
-"""What GroPLE needs of the data: products of the centred features and labels with themselves.
+"""Rows and columns of X, dense or sparse alike, and products of centred features and labels.
 
-With X and Y centred inside, ``X^T X``, ``X^T Y`` and ``Y^T Y`` say all there is to know about a
-least-squares fit, however many rows there are.  Sparse features are never made dense, and
-``X^T X`` is formed only where that is cheaper than to multiply by X and by its transpose again
-and again.  Sums over rows are in float64.
+``X^T X``, ``X^T Y`` and ``Y^T Y`` of centred X and Y are all that a least-squares fit needs,
+however many rows there are.  Sparse features are never made dense, and ``X^T X`` is formed only
+where that is cheaper than to multiply by X and its transpose.  Sums over rows are in float64.
 """
 
 from collections.abc import Iterator
@@ -18,8 +17,9 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 
 from marginmf._utils.types import Float64Array, FloatArray, IntArray
 from marginmf.backends.labels import mirror, sparse_times, upper_gram
-from marginmf.labels.algebra.features import FAR_OFF, fill_columns
 
+#: A mean whose square is this many times the mean square around it is taken off before products.
+FAR_OFF = 100.0
 #: The most bytes that ``X^T X`` may take.
 MOST_BYTES = 2**30
 #: About how many numbers a block of a matrix has.
@@ -39,6 +39,60 @@ SPARSE_DENSE, SPARSE_SPARSE, EACH_FORMED = 5, 60, 250
 ZERO = 1e-10
 
 
+def take_rows(X: Any, rows: IntArray) -> Any:
+    """Return some rows; sparse ones without zeros that are stored, and with small indices."""
+    X = X[rows]
+    if not issparse(X):
+        return X
+    X.eliminate_zeros()
+    return with_small_indices(X)
+
+
+def with_small_indices(X: csr_array) -> csr_array:
+    """Return the same matrix with 32-bit indices, if these are enough: scikit-learn wants them."""
+    if X.indices.dtype == np.int32 or max(X.nnz, *X.shape) > np.iinfo(np.int32).max:
+        return X
+    indices, indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
+    return csr_array((X.data, indices, indptr), shape=X.shape)
+
+
+def fill_columns(values: FloatArray, columns: IntArray, width: int) -> csr_array:
+    """Return a sparse matrix of that width in which some columns are full."""
+    n, n_columns = values.shape
+    indptr = np.arange(0, values.size + 1, n_columns)
+    return csr_array((values.ravel(), np.tile(columns, n), indptr), shape=(n, width))
+
+
+def used_features(X: Any) -> tuple[IntArray, Any]:
+    """Return the features that are not zero for all instances, and X with those alone.
+
+    In a sparse X every stored entry counts as not zero (see `take_rows`).
+    """
+    if not issparse(X):
+        features = np.flatnonzero((X != 0).any(axis=0))
+        whole = len(features) == X.shape[1]
+        return features, X if whole else np.ascontiguousarray(X[:, features])
+    used = np.zeros(X.shape[1], bool)
+    used[X.indices] = True
+    features = np.flatnonzero(used)
+    columns = (np.cumsum(used) - 1).astype(X.indices.dtype)
+    shape = (X.shape[0], len(features))
+    return features, csr_array((X.data, columns[X.indices], X.indptr), shape=shape)
+
+
+def embed(X: Any, features: IntArray, weights: FloatArray) -> FloatArray:
+    """Return ``X[:, features] @ weights`` in the type of the weights."""
+    if not issparse(X):
+        used = X if len(features) == X.shape[1] else X[:, features]
+        return used.astype(weights.dtype, copy=False) @ weights
+    # Features without a weight point to a row of zeros after the others.
+    columns = np.full(X.shape[1], len(weights), np.int32)
+    columns[features] = np.arange(len(weights))
+    padded = np.vstack([weights, np.zeros((1, weights.shape[1]), weights.dtype)])
+    shape = (X.shape[0], len(padded))
+    return sparse_times(csr_array((X.data, columns[X.indices], X.indptr), shape), padded)
+
+
 @dataclass(frozen=True, eq=False)
 class FormedNormal:
     """``X^T X`` as a matrix; its diagonal is exactly zero for features that are constant."""
@@ -48,8 +102,7 @@ class FormedNormal:
 
     def apply(self, Z: FloatArray) -> FloatArray:
         """Return ``X^T X Z``."""
-        product: FloatArray = self.matrix @ Z
-        return product
+        return self.matrix @ Z
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,8 +153,7 @@ class LabelGram:
     @cached_property
     def counts(self) -> Float64Array:
         """How many rows have each label."""
-        counts: Float64Array = self.together.diagonal()
-        return counts
+        return self.together.diagonal()
 
     @property
     def means(self) -> Float64Array:
@@ -122,12 +174,9 @@ class LabelGram:
 
     def apply(self, M: Float64Array) -> Float64Array:
         """Return ``Y^T Y M`` of centred labels."""
-        product: Float64Array
         if len(self.counts) <= MOST_DENSE_LABELS:
-            product = self.matrix @ M
-        else:
-            product = self.together @ M - np.multiply.outer(self.counts, self.means @ M)
-        return product
+            return self.matrix @ M
+        return self.together @ M - np.multiply.outer(self.counts, self.means @ M)
 
     def take(self, order: IntArray) -> "LabelGram":
         """Return the same with labels in another order."""
@@ -138,9 +187,6 @@ def feature_moments(X: Any) -> tuple[Float64Array, Float64Array]:
     """Return the mean of every feature, and the sum of squares around it.
 
     A feature whose squares are no more than rounding is constant: its sum is exactly zero.
-
-    >>> feature_moments(csr_array([[1.0, 0.0], [1.0, 4.0]]))
-    (array([1., 2.]), array([0., 8.]))
     """
     n, width = X.shape
     if issparse(X):
@@ -191,11 +237,7 @@ def prepare_products(
 def normal_matrix(
     X: Any, moments: tuple[Float64Array, Float64Array], dtype: Any, n_columns: int
 ) -> Normal:
-    """Return ``X^T X`` of centred features, formed if that is cheaper.
-
-    It will be multiplied with matrices of that precision and number of columns.
-    """
-    dtype = np.dtype(dtype)
+    """Return ``X^T X``, centred, to multiply with matrices of that type and number of columns."""
     if should_form(X, dtype, n_columns):
         return form_normal(X, moments, dtype)
     means, diagonal = moments
@@ -208,32 +250,32 @@ def normal_matrix(
 def form_normal(X: Any, moments: tuple[Float64Array, Float64Array], dtype: Any) -> FormedNormal:
     """Return ``X^T X`` of centred features as a matrix."""
     means, diagonal = moments
-    formed = _form_sparse if issparse(X) else _form_dense
-    return FormedNormal(formed(X, means, dtype), diagonal)
+    width = X.shape[1]
+    if issparse(X):
+        matrix = np.empty((width, width), dtype)
+        for rows, products in upper_gram(X, max(1, BLOCK // max(1, width))):
+            products -= np.outer(X.shape[0] * means[rows], means)
+            matrix[rows] = products
+        mirror(matrix)
+        return FormedNormal(matrix, diagonal)
+    total = np.zeros((width, width))
+    for rows in row_blocks(X, width):
+        centred = rows - means
+        total += centred.T @ centred
+    return FormedNormal(total.astype(dtype, copy=False), diagonal)
 
 
 def should_form(X: Any, dtype: Any, n_columns: int) -> bool:
-    """Return whether forming ``X^T X`` takes little enough memory, and less time than not to.
-
-    >>> should_form(np.zeros((1000, 10)), np.dtype(np.float32), 10)
-    True
-    >>> should_form(csr_array((6000, 47236)), np.dtype(np.float32), 100)
-    False
-    """
+    """Return whether forming ``X^T X`` takes little enough memory, and less time than not to."""
     n, width = X.shape
+    size, uses = float(width) ** 2, APPLICATIONS * n_columns
     if issparse(X):
-        if width**2 * np.dtype(dtype).itemsize > MOST_BYTES:
-            return False
         lengths = np.diff(X.indptr).astype(np.float64)
-        forming = SPARSE_SPARSE * float(lengths @ lengths) + EACH_FORMED * float(width) ** 2
-        twice = 2.0 * SPARSE_DENSE * float(X.nnz)
+        forming = SPARSE_SPARSE * float(lengths @ lengths) + EACH_FORMED * size
+        itemsize, twice = np.dtype(dtype).itemsize, 2.0 * SPARSE_DENSE * float(X.nnz)
     else:
-        if width**2 * 8 > MOST_BYTES:
-            return False
-        forming, twice = 0.5 * n * float(width) ** 2, 2.0 * n * width
-    return (
-        forming + APPLICATIONS * n_columns * float(width) ** 2 <= APPLICATIONS * n_columns * twice
-    )
+        itemsize, forming, twice = 8, 0.5 * n * size, 2.0 * n * width
+    return size * itemsize <= MOST_BYTES and forming + uses * size <= uses * twice
 
 
 def cross_product(
@@ -265,24 +307,6 @@ def row_blocks(X: Any, width: int) -> Iterator[Any]:
         yield X[start : start + size]
 
 
-def _form_dense(X: FloatArray, means: Float64Array, dtype: Any) -> FloatArray:
-    total = np.zeros((X.shape[1], X.shape[1]))
-    for rows in row_blocks(X, X.shape[1]):
-        centred = rows - means
-        total += centred.T @ centred
-    return total.astype(dtype, copy=False)
-
-
-def _form_sparse(X: csr_array, means: Float64Array, dtype: Any) -> FloatArray:
-    width = X.shape[1]
-    matrix = np.empty((width, width), dtype)
-    for rows, products in upper_gram(X, max(1, BLOCK // max(1, width))):
-        products -= np.outer(X.shape[0] * means[rows], means)
-        matrix[rows] = products
-    mirror(matrix)
-    return matrix
-
-
 class Gram(Protocol):
     """A symmetric matrix with a row for each label, without negative eigenvalues."""
 
@@ -303,10 +327,7 @@ class Gram(Protocol):
 
 
 def leading_eigenvectors(gram: Gram, n: int) -> Float64Array:
-    """Return the eigenvectors of the largest eigenvalues that are not zero.
-
-    There is one column at least: of zeros, if all labels are constant.
-    """
+    """Return the eigenvectors of the largest eigenvalues; a column of zeros if all are zero."""
     n_labels = len(gram.counts)
     if n_labels <= MOST_DENSE_LABELS or n >= n_labels - 1:
         wanted = (max(0, n_labels - n), n_labels - 1)
@@ -325,5 +346,4 @@ def leading_eigenvectors(gram: Gram, n: int) -> Float64Array:
     rank = int(np.sum(values > ZERO * max(gram.trace, 0.0)))
     if rank == 0 or gram.trace <= 0.0:
         return np.zeros((n_labels, 1))
-    leading: Float64Array = vectors[:, :rank]
-    return leading
+    return vectors[:, :rank]

@@ -1,18 +1,114 @@
-"""ML-kNN: how many neighbours have a label says how likely it is (Zhang and Zhou, 2007)."""
+"""The nearest training rows of new ones, and ML-kNN, which asks them (Zhang and Zhou, 2007)."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, issparse
+from sklearn.metrics import pairwise_distances_chunked
+from sklearn.utils.extmath import row_norms
 
 from marginmf._utils import indicators as _indicators
 from marginmf._utils.parameters import check_number
-from marginmf._utils.saved import Stored, floats
+from marginmf._utils.saved import Stored, floats, saved
 from marginmf._utils.types import Float64Array, FloatArray, IntArray
-from marginmf.labels.algebra.features import Neighbours
+from marginmf.labels.algebra.matrices import FAR_OFF
 from marginmf.labels.base import LabelsEstimator, method
+
+#: Mebibytes of distances in memory at a time.
+MEMORY = 16
+# Squared distances that differ by less than this share of what they are computed from are equal:
+# in a batch of another size, or of sparse rows, they may come out in another order.
+_ROUNDING = 64 * float(np.finfo(np.float64).eps)
+
+
+@saved
+@dataclass
+class Neighbours:
+    """Finds the stored instances with the smallest Euclidean distance.
+
+    Every distance is looked at, batch by batch, so that memory is bounded, and sparse instances
+    stay sparse and give the same neighbours as dense ones.  Of equally distant instances those
+    stored first are taken; if fewer than ``n_neighbors`` are stored, all of them.
+
+    >>> search = Neighbours(2).fit(np.array([[0.0], [3.0], [4.0]]))
+    >>> search.kneighbors(np.array([[2.9], [0.0]]))
+    array([[1, 2],
+           [0, 1]])
+    >>> search.kneighbors()
+    array([[1, 2],
+           [2, 0],
+           [1, 0]])
+    """
+
+    n_neighbors: int = 5
+
+    _saved: ClassVar[dict[str, Any]] = {"n_neighbors": int, "stored_": Stored(("rows", "features"))}
+
+    def _flaws(self, lengths: Mapping[str, int]) -> Iterator[str]:
+        if self.n_neighbors < 0 or self.stored_.shape[0] == 0:
+            yield " has no neighbours to find"
+        with np.errstate(over="ignore"):
+            norms = row_norms(self.stored_.astype(np.float64, copy=False), squared=True)
+        if not np.isfinite(norms).all():
+            yield " has rows that are too long to be compared"
+
+    def fit(self, X: Any) -> "Neighbours":
+        """Store the instances to search."""
+        self.stored_ = X
+        return self
+
+    def kneighbors(self, X: Any = None) -> IntArray:
+        """Return the indices of each instance's neighbours among the stored ones, nearest first.
+
+        By default each stored instance's own neighbours, itself left out.
+        """
+        stored, alone = self.stored_, X is None
+        queries = stored if alone else X.astype(stored.dtype, copy=False)
+        n = min(self.n_neighbors, stored.shape[0] - alone)
+        if n <= 0 or queries.shape[0] == 0:
+            return np.empty((queries.shape[0], max(n, 0)), np.intp)
+        if not issparse(stored):
+            origin = _origin(stored)
+            if origin.any():
+                stored, queries = stored - origin, queries - origin
+        norms = row_norms(queries, squared=True).astype(np.float64)
+
+        def nearest(distances: FloatArray, start: int) -> IntArray:
+            rows = np.arange(len(distances))
+            if alone:
+                distances[rows, start + rows] = np.inf
+            return _smallest(distances, n, norms[start + rows])
+
+        chunks = pairwise_distances_chunked(
+            queries, stored, reduce_func=nearest, metric="euclidean", working_memory=MEMORY
+        )
+        return np.concatenate(list(chunks))
+
+
+def _origin(stored: FloatArray) -> FloatArray:
+    """Return where to put the origin of dense instances, on which the rounding depends."""
+    means = stored.mean(axis=0, dtype=np.float64)
+    variances = stored.var(axis=0, dtype=np.float64)
+    far = np.square(means) > FAR_OFF * variances
+    return np.where(far, means, 0.0).astype(stored.dtype)
+
+
+def _smallest(distances: FloatArray, n: int, norms: FloatArray) -> IntArray:
+    """Return the columns of each row's n smallest values, of equal ones the first columns."""
+    squared = np.square(distances, dtype=np.float64)
+    limit = np.partition(squared, n - 1, axis=1)[:, n - 1]
+    # A neighbour is no longer than the way to the instance and from there to the neighbour.
+    lengths = norms + np.square(np.sqrt(norms) + np.sqrt(limit))
+    slack = _ROUNDING * lengths + 8 * np.finfo(distances.dtype).eps * limit
+    rows, columns = np.nonzero(squared <= (limit + slack)[:, None])
+    values = squared[rows, columns]
+    # Those about the n-th are equal to it, also where rounding says otherwise.
+    values = np.where(values >= (limit - slack)[rows], limit[rows], values)
+    order = np.lexsort([columns, values, rows])
+    starts = np.searchsorted(rows, np.arange(len(squared)))
+    return columns[order[starts[:, None] + np.arange(n)]]
 
 
 @method("mlknn")
@@ -22,7 +118,8 @@ class MLkNN(LabelsEstimator):
 
     For every label the training rows say how often it goes with 0, 1, ... k neighbours that have
     it, where a row is not its own neighbour.  Bayes' rule makes of that the probability of the
-    label, given how many neighbours of a new row have it.
+    label, given how many neighbours of a new row have it; a score is that minus one half, and the
+    paper has ``decision="sign"``.
 
     Parameters
     ----------
@@ -30,9 +127,6 @@ class MLkNN(LabelsEstimator):
         How many neighbours are asked; if there are fewer other rows, all of them.
     smoothing : float
         How many rows of each kind are thought to have been seen beforehand; above 0.
-    decision, tune_for, top1_if_empty, cv
-        How scores become label sets; see `LabelsEstimator`.  The paper has ``decision="sign"``: a
-        score is the probability minus one half.
 
     Attributes
     ----------
@@ -91,10 +185,8 @@ class MLkNN(LabelsEstimator):
         n_neighbors = min(self.n_neighbors, Y.shape[0] - 1)
         self.neighbours_ = Neighbours(n_neighbors).fit(X)
         self.stored_labels_ = Y
-        counts = self._counts(self.neighbours_.kneighbors())
-        self.prior_, self.posterior_ = _probabilities(
-            self.stored_labels_, counts, n_neighbors, float(self.smoothing)
-        )
+        counts, smoothing = self._counts(self.neighbours_.kneighbors()), float(self.smoothing)
+        self.prior_, self.posterior_ = _probabilities(Y, counts, n_neighbors, smoothing)
 
     def _scores(self, X: Any) -> FloatArray:
         counts = self._counts(self.neighbours_.kneighbors(X)).tocoo()
