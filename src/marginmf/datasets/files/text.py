@@ -16,7 +16,7 @@ from typing import IO, Any
 import numpy as np
 
 from marginmf._utils.ids import as_objects
-from marginmf._utils.types import Array, BoolArray, Float64Array, IntArray
+from marginmf._utils.types import Array, Float64Array, IntArray
 from marginmf.datasets.files.columns import (
     ColumnLayout,
     Wanted,
@@ -54,9 +54,12 @@ from marginmf.datasets.table import Columns
 #: Rows to convert at once where they are Python objects.
 BATCH_ROWS = 1 << 13
 SHOWN_CHARACTERS = 40
-#: Cells of at most this many bytes are compared as numbers.
-KEY_BYTES = 8
-NEWLINE = ord("\n")
+#: Cells of at most this many bytes are compared as numbers, eight bytes at a time.
+LONGEST_KEY = 96
+WORD_MASKS = np.array([(1 << 8 * n_bytes) - 1 for n_bytes in range(9)], np.uint64)
+#: Of the hash table of cells: the logarithm of its size, and an odd number without a pattern.
+TABLE_BITS, MULTIPLIER = 18, 0x9E3779B97F4A7C15
+NEWLINE, ZERO = ord("\n"), np.uint8(ord("0"))
 #: What "::" and runs of blanks become.
 SPARE_SEPARATOR = "\x1f"
 RUN_OF_BLANKS = re.compile(r"[^\S\n]+")
@@ -151,8 +154,8 @@ def read_plain(text: str, separator: str | None, width: int, layout: ColumnLayou
     if plain is None or "\0" in plain or width < layout.width:
         return None
     data = plain.encode() + b"\n" * (not plain.endswith("\n"))
-    # A cell is looked at a little beyond its end.
-    characters = np.frombuffer(data + bytes(KEY_BYTES), np.uint8)
+    # Cells are read in words of eight bytes, a little beyond their ends.
+    characters = np.frombuffer(data + bytes(LONGEST_KEY + 8), np.uint8)
     newlines = characters == NEWLINE
     ends = np.flatnonzero(newlines | (characters == ord(mark)))
     if len(ends) != width * np.count_nonzero(newlines):
@@ -194,13 +197,13 @@ class _PlainColumn:
         lengths = self.ends - self.starts
         if lengths.min() < 1 or lengths.max() > TIME_DIGITS:
             return None
-        if not leading_zeros and ((self.characters[self.starts] == ord("0")) & (lengths > 1)).any():
+        # What is below "0" wraps around, so that one comparison finds all that are no digits.
+        first = self.characters[self.starts] - ZERO
+        if first.max() > 9 or not (leading_zeros or (first[lengths > 1] > 0).all()):
             return None
         numbers, power = np.zeros(len(lengths), np.int64), 1
         for k in range(int(lengths.max())):
-            inside: BoolArray = lengths > k
-            # What is below "0" wraps around, so that one comparison finds all that are no digits.
-            digits = (self.characters[self.ends - (k + 1)] - np.uint8(ord("0"))) * inside
+            digits = (self.characters[self.ends - (k + 1)] - ZERO) * (lengths > k)
             if digits.max() > 9:
                 return None
             numbers += digits * np.int64(power)
@@ -209,29 +212,43 @@ class _PlainColumn:
 
     def convert(self, function: Callable[..., Any], *rest: Any) -> Any:
         """Return what a function makes of the distinct cells, for every line."""
-        cells, codes = self.distinct()
-        found = function(cells, *rest)
+        rows, codes = self._distinct()
+        view = self.characters.data
+        bounds = zip(self.starts[rows].tolist(), self.ends[rows].tolist(), strict=True)
+        found = function([str(view[start:end], "utf-8") for start, end in bounds], *rest)
         if isinstance(found, Encoded):
             return Encoded(found.values, found.codes[codes])
         return None if found is None else found[codes]
 
-    def distinct(self) -> tuple[list[str], IntArray]:
-        """Return the distinct cells, and for each line the index of its own."""
+    def _distinct(self) -> tuple[IntArray, IntArray]:
+        """Return lines that hold the distinct cells, and for each line the index of its own."""
         lengths = self.ends - self.starts
-        if lengths.max() <= KEY_BYTES:
-            keys = np.zeros(len(lengths), np.uint64)
-            for k in range(int(lengths.max())):
-                longer = (keys << np.uint64(8)) | self.characters[self.starts + k]
-                keys = np.where(lengths > k, longer, keys)
-            values = np.unique(keys)
-            cells = [key.to_bytes(KEY_BYTES, "big").lstrip(b"\0") for key in values.tolist()]
-            return [cell.decode() for cell in cells], np.searchsorted(values, keys).astype(np.int32)
-        data = self.characters.tobytes()
-        bounds = zip(self.starts.tolist(), self.ends.tolist(), strict=True)
-        column = [data[start:end] for start, end in bounds]
-        index = {cell: k for k, cell in enumerate(dict.fromkeys(column))}
-        codes = np.fromiter(map(index.__getitem__, column), np.int32, len(column))
-        return [cell.decode() for cell in index], codes
+        rest = index = np.arange(len(lengths))
+        if lengths.max() > LONGEST_KEY:
+            return index, index
+        # The eight bytes from any position on, as one number; those after a cell count as zeros.
+        words = np.ndarray((len(self.characters) - 7,), "<u8", self.characters, 0, (1,))
+        keys = [
+            words[self.starts + k] & WORD_MASKS[(lengths - k).clip(0, 8)]
+            for k in range(0, max(int(lengths.max()), 1), 8)
+        ]
+        # A hash table, filled in rounds: the last line in a slot stays there, the others find
+        # whether its cell is theirs, and those with another cell try another hash function.
+        same_as, table, multiplier = index.copy(), np.empty(1 << TABLE_BITS, np.int64), 1
+        while len(rest):
+            multiplier = multiplier * MULTIPLIER % 2**64
+            hashes = np.zeros(len(rest), np.uint64)
+            for key in keys:
+                hashes = (hashes ^ key[rest]) * np.uint64(multiplier)
+            slots = hashes >> np.uint64(64 - TABLE_BITS)
+            table[slots] = rest
+            found = table[slots]
+            same = np.logical_and.reduce([key[found] == key[rest] for key in keys])
+            same_as[rest[same]] = found[same]
+            rest = rest[~same]
+        rows = np.flatnonzero(same_as == index)
+        index[rows] = np.arange(len(rows))
+        return rows, index[same_as]
 
 
 class _PlainCells:
