@@ -255,7 +255,7 @@ class _LabelPredictions:
         from scipy.sparse import csr_array
 
         from marginmf._utils.files import atomic_write
-        from marginmf.datasets.labels.npz import taken_apart
+        from marginmf.datasets.labels.arrays import taken_apart
 
         Y = csr_array(self.model.predict(self.X)).astype(np.uint8)
         arrays = {**taken_apart("Y", Y), "label_names": np.array(self.names, dtype=np.str_)}

@@ -42,14 +42,14 @@ class Storage:
 
 
 def _read_labels(path: Path, name: str) -> Any:
-    from marginmf.datasets.labels.npz import read_labels_npz  # needs SciPy, as below
+    from marginmf.datasets.labels.arrays import read_labels_npz  # needs SciPy, as below
 
     with open(path, "rb") as file:
         return read_labels_npz(file, str(path), name)
 
 
 def _write_labels(table: Any, path: Path) -> None:
-    from marginmf.datasets.labels.npz import write_labels_npz
+    from marginmf.datasets.labels.arrays import write_labels_npz
 
     write_labels_npz(table, path)
 

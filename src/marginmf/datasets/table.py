@@ -90,7 +90,7 @@ class RatingsTable:
         for part in SPLITS:
             rows = getattr(self, part)
             if rows is not None:
-                columns[part] = _checked_rows(rows, len(columns["ratings"]), part)
+                columns[part] = check_rows(rows, len(columns["ratings"]), part)
         for column, values in columns.items():
             object.__setattr__(self, column, values)  # the way to fill in a frozen dataclass
 
@@ -139,15 +139,15 @@ def _n_distinct(ids: IdArray) -> int:
     return len(np.unique(ids) if ids.dtype == np.int64 else set(ids.tolist()))
 
 
-def _checked_rows(rows: Any, n_ratings: int, what: str) -> npt.NDArray[np.int64]:
+def check_rows(rows: Any, n_rows: int, what: str) -> npt.NDArray[np.int64]:
+    """Return the indices of rows of a table, or raise ValueError if they are none."""
     chosen = np.asarray(rows)
-    if chosen.ndim != 1 or chosen.dtype.kind not in "iu":
-        raise ValueError(f"{what} must be a list of whole numbers, the rows of ratings.")
-    if chosen.size and not 0 <= int(chosen.min()) <= int(chosen.max()) < n_ratings:
-        raise ValueError(
-            f"{what} goes from {chosen.min()} to {chosen.max()}, but ratings have the rows 0 to "
-            f"{n_ratings - 1}."
-        )
+    if chosen.ndim != 1 or (chosen.size and chosen.dtype.kind not in "iu"):
+        raise ValueError(f"{what} must be a list of whole numbers, the indices of rows.")
+    if chosen.min(initial=0) < 0:
+        raise ValueError(f"{what} names row {chosen.min()}; rows are counted from 0.")
+    if chosen.size and chosen.max() >= n_rows:
+        raise ValueError(f"{what} names row {chosen.max()}, but the rows are 0 to {n_rows - 1}.")
     return chosen.astype(np.int64)
 
 

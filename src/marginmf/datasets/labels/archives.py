@@ -15,7 +15,8 @@ import numpy as np
 
 from marginmf.datasets.download import DownloadError, fetch
 from marginmf.datasets.files.source import Source
-from marginmf.datasets.labels.arff import LabelsXml, make_rule, read_arff, read_relation
+from marginmf.datasets.labels.arff import read_arff, read_relation
+from marginmf.datasets.labels.arff_header import LabelsXml, make_rule
 from marginmf.datasets.labels.columns import IgnoredChoice, LabelsChoice, quote_names
 from marginmf.datasets.labels.table import LabelsTable, stack_parts
 from marginmf.datasets.labels.tabular import read_delimited

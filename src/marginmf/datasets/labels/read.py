@@ -8,9 +8,8 @@ from marginmf.datasets.files.formats import JSON_LINES, ending, recognise
 from marginmf.datasets.files.source import Source, likely_encoding
 from marginmf.datasets.labels.archives import open_archive, read_archive
 from marginmf.datasets.labels.arff import read_arff
+from marginmf.datasets.labels.arrays import looks_like_mat, read_labels_npz, read_mat
 from marginmf.datasets.labels.columns import IgnoredChoice, LabelsChoice, no_labels, required_names
-from marginmf.datasets.labels.mat import looks_like_mat, read_mat
-from marginmf.datasets.labels.npz import read_labels_npz
 from marginmf.datasets.labels.svmlight import looks_like_svmlight, read_svmlight
 from marginmf.datasets.labels.table import LabelsTable, drop_features
 from marginmf.datasets.labels.tabular import read_columnar, read_delimited
