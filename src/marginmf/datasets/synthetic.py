@@ -115,8 +115,7 @@ def make_matrix(
     # Positive factors: their span nearly holds the constant vector, hence the mean rating. Factors
     # of both signs lose it, and all ratings shrink to level 1.
     U = generator.random((n_users, n_factors))
-    converged = False
-    n_rounds = 0
+    converged, n_rounds = False, 0
     while not converged and n_rounds < max_rounds:
         before = Y
         V = _least_squares(U, Y)
@@ -142,12 +141,10 @@ def make_ratings(
 ) -> RatingsTable:
     """Make ratings by observing entries of a synthetic matrix, drawn evenly without replacement.
 
-    The parameters are those of `make_matrix`, which makes the same matrix for the same seed, and:
-
     Parameters
     ----------
     n_users, n_items, n_factors, n_levels, max_rounds, random_state
-        As for `make_matrix`.
+        As for `make_matrix`, which makes the same matrix for the same seed.
     observed : float
         Share of the entries that are observed, above 0 and at most 1.
 
@@ -174,30 +171,15 @@ def make_ratings(
     if not isinstance(observed, Real) or not 0 < observed <= 1:
         raise ValueError(f"observed must be a share above 0 and at most 1; got {observed!r}.")
     generator = as_generator(random_state)
-    matrix = make_matrix(
-        n_users,
-        n_items,
-        n_factors=n_factors,
-        n_levels=n_levels,
-        max_rounds=max_rounds,
-        random_state=generator,
-    )
-    table = observe_entries(matrix.ratings, observed, generator, f"{n_factors} factors")
-    _check_levels(table.ratings.astype(np.int64), n_levels, "observed ratings", "a larger observed")
-    return table
-
-
-def observe_entries(
-    matrix: npt.NDArray[np.int64], observed: float, generator: np.random.Generator, made_of: str
-) -> RatingsTable:
-    """Return a share of the entries of a matrix, drawn evenly without replacement."""
-    n_users, n_items = matrix.shape
-    n_observed = max(1, round(observed * matrix.size))
-    entries = np.sort(generator.choice(matrix.size, n_observed, replace=False))
+    sizes: dict[str, Any] = {"n_factors": n_factors, "n_levels": n_levels, "max_rounds": max_rounds}
+    matrix = make_matrix(n_users, n_items, **sizes, random_state=generator)
+    n_observed = max(1, round(observed * matrix.ratings.size))
+    entries = np.sort(generator.choice(matrix.ratings.size, n_observed, replace=False))
     users, items = np.divmod(entries, n_items)
-    source = f"made up: {n_observed:,} entries of a {n_users} x {n_items} matrix of {made_of}"
-    ratings = matrix[users, items].astype(np.float64)
-    return RatingsTable("synthetic", users, items, ratings, source=source)
+    ratings = matrix.ratings[users, items]
+    _check_levels(ratings, n_levels, "observed ratings", "a larger observed")
+    source = f"{n_observed:,} entries of a {n_users} x {n_items} matrix of {n_factors} factors"
+    return RatingsTable("synthetic", users, items, ratings, source=f"made up: {source}")
 
 
 def _least_squares(A: FloatArray, B: FloatArray) -> FloatArray:
@@ -304,9 +286,9 @@ def make_labels(
     if features_per_sample is None:
         W = generator.standard_normal((n_factors, n_features)) / np.sqrt(n_factors)
     else:
-        words = _topics(generator, n_factors, n_features)
-    X: list[Any] = []
-    Y: list[Any] = []
+        # The words of each topic, from its most frequent to its rarest.
+        words = np.array([generator.permutation(n_features) for _ in range(n_factors)], np.int32)
+    X, Y = [], []
     for start in range(0, n_samples, BATCH_ROWS):
         U = generator.standard_normal((min(BATCH_ROWS, n_samples - start), n_factors))
         disturbed = _add_noise(U, float(noise), generator)
@@ -316,12 +298,8 @@ def make_labels(
         else:
             X.append(_draw_words(U, words, int(features_per_sample), generator))
     stack = sparse.vstack if features_per_sample is not None else np.concatenate
-    return LabelsTable(
-        "synthetic",
-        stack(X),
-        sparse.vstack(Y),
-        source=f"made up of {n_factors} factors",
-    )
+    source = f"made up of {n_factors} factors"
+    return LabelsTable("synthetic", stack(X), sparse.vstack(Y), source=source)
 
 
 def _frequencies(n_labels: int, cardinality: float) -> FloatArray:
@@ -334,22 +312,13 @@ def _frequencies(n_labels: int, cardinality: float) -> FloatArray:
             low = middle
         else:
             high = middle
-    shares: FloatArray = np.minimum(high * shape, MOST_FREQUENT)
-    return shares
+    return np.minimum(high * shape, MOST_FREQUENT)
 
 
 def _add_noise(values: FloatArray, noise: float, generator: np.random.Generator) -> FloatArray:
     """Add noise, and keep the variance at one."""
     normal = generator.standard_normal(values.shape)
-    disturbed: FloatArray = np.sqrt(1 - noise) * values + np.sqrt(noise) * normal
-    return disturbed
-
-
-def _topics(
-    generator: np.random.Generator, n_factors: int, n_features: int
-) -> np.ndarray[Any, np.dtype[np.int32]]:
-    """Return for each topic all words, from its most frequent to its rarest."""
-    return np.array([generator.permutation(n_features) for _ in range(n_factors)], dtype=np.int32)
+    return np.sqrt(1 - noise) * values + np.sqrt(noise) * normal
 
 
 def _draw_words(U: FloatArray, words: Any, length: int, generator: np.random.Generator) -> Any:
@@ -357,8 +326,7 @@ def _draw_words(U: FloatArray, words: Any, length: int, generator: np.random.Gen
     from scipy import sparse
 
     n_rows, n_features = len(U), words.shape[1]
-    weights = np.exp(SHARPNESS * U)
-    cumulated = np.cumsum(weights, axis=1)
+    cumulated = np.cumsum(np.exp(SHARPNESS * U), axis=1)
     cumulated /= cumulated[:, -1:]
     rows = np.repeat(np.arange(n_rows), length)
     # One search for all rows: row i looks between i and i + 1.
@@ -366,17 +334,10 @@ def _draw_words(U: FloatArray, words: Any, length: int, generator: np.random.Gen
     topics = np.searchsorted(flat, rows + generator.random(len(rows))) - rows * U.shape[1]
     topics = np.clip(topics, 0, U.shape[1] - 1)  # where the sum was rounded
     # A logarithm that is even makes the frequency one over the rank.
-    ranks = np.minimum(
-        (n_features + 1.0) ** generator.random(len(rows)) - 1, n_features - 1
-    ).astype(np.int32)
-    counts = sparse.csr_array(
-        (
-            np.ones(len(rows)),
-            words[topics, ranks],
-            np.arange(0, len(rows) + 1, length, dtype=np.int32),
-        ),
-        shape=(n_rows, n_features),
-    )
+    ranks = (n_features + 1.0) ** generator.random(len(rows)) - 1
+    drawn = words[topics, np.minimum(ranks, n_features - 1).astype(np.int32)]
+    starts = np.arange(0, len(rows) + 1, length, dtype=np.int32)
+    counts = sparse.csr_array((np.ones(len(rows)), drawn, starts), shape=(n_rows, n_features))
     counts.sum_duplicates()
     counts.data = np.log1p(counts.data)
     return counts

@@ -73,7 +73,7 @@ class RatingsTable:
     item_features: Columns | None = None
 
     def __post_init__(self) -> None:
-        columns: dict[str, npt.NDArray[Any]] = {
+        columns: Columns = {
             "users": as_id_column(self.users, "user"),
             "items": as_id_column(self.items, "item"),
             "ratings": np.asarray(self.ratings, dtype=np.float64),
@@ -88,9 +88,8 @@ class RatingsTable:
                 f"but their shapes are: {found}."
             )
         for part in SPLITS:
-            rows = getattr(self, part)
-            if rows is not None:
-                columns[part] = check_rows(rows, len(columns["ratings"]), part)
+            if getattr(self, part) is not None:
+                columns[part] = check_rows(getattr(self, part), len(columns["ratings"]), part)
         for column, values in columns.items():
             object.__setattr__(self, column, values)  # the way to fill in a frozen dataclass
 
@@ -128,7 +127,7 @@ class RatingsTable:
 
 def as_pairs(users: IdArray, items: IdArray) -> IdArray:
     """Return pairs of shape (n, 2): ``int64`` where both ids are, else Python objects."""
-    both = users.dtype == np.int64 and items.dtype == np.int64
+    both = users.dtype == items.dtype == np.int64
     pairs = np.empty((len(users), 2), dtype=np.int64 if both else object)
     pairs[:, 0], pairs[:, 1] = users, items
     return pairs
@@ -182,7 +181,10 @@ def read_npz(path: Path, name: str, source: str = "") -> RatingsTable:
         with open(path, "rb") as handle, np.load(handle, allow_pickle=False) as file:
             arrays = {key: file[key] for key in file.files}
         others: dict[str, Any] = {part: arrays.get(part) for part in SPLITS}
-        others |= {part: _features(arrays, part) for part in FEATURES}
+        for part in FEATURES:
+            named = {key: key.removeprefix(f"{part}.") for key in arrays}
+            columns = {named[key]: _as_text(arrays[key]) for key in arrays if key != named[key]}
+            others[part] = columns or None
         if "titles" in arrays:
             titles = zip(arrays["title_ids"].tolist(), arrays["titles"].tolist(), strict=True)
             others["titles"] = dict(titles)
@@ -217,11 +219,6 @@ def ratings_fingerprint(table: RatingsTable) -> str:
     if table.timestamps is not None:
         digest.update(table.timestamps.astype("<i8").tobytes())
     return digest.hexdigest()
-
-
-def _features(arrays: dict[str, Any], part: str) -> Columns | None:
-    names = [key.removeprefix(f"{part}.") for key in arrays if key.startswith(f"{part}.")]
-    return {name: _as_text(arrays[f"{part}.{name}"]) for name in names} or None
 
 
 def _storable(ids: IdArray) -> IdArray:

@@ -8,7 +8,7 @@ file cannot run anything.
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 from scipy import io, sparse
@@ -47,19 +47,19 @@ def write_labels_npz(table: LabelsTable, path: Path) -> None:
         np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
 
 
-def read_labels_npz(
-    file: BinaryIO, where: str, name: str, needs_labels: bool = True
-) -> LabelsTable:
+def read_labels_npz(source: Source, name: str, needs_labels: bool = True) -> LabelsTable:
     """Read a table, or raise an error that tells what is wrong with the file."""
-    try:
-        with np.load(file, allow_pickle=False) as archive:
-            arrays = {key: archive[key] for key in archive.files}
-    except Exception as error:  # a damaged file can fail anywhere in zipfile, zlib or NumPy
-        reason = str(error).partition("\n")[0] or type(error).__name__
-        raise ValueError(
-            f"{where} is not an npz file of arrays, or is damaged ({reason}); fetch or write it "
-            f"again."
-        ) from error
+    where = source.where
+    with source.open() as file:
+        try:
+            with np.load(file, allow_pickle=False) as archive:
+                arrays = {key: archive[key] for key in archive.files}
+        except Exception as error:  # a damaged file can fail anywhere in zipfile, zlib or NumPy
+            reason = str(error).partition("\n")[0] or type(error).__name__
+            raise ValueError(
+                f"{where} is not an npz file of arrays, or is damaged ({reason}); fetch or write "
+                f"it again."
+            ) from error
     try:
         return _make_table(arrays, where, name, needs_labels)
     except (ValueError, TypeError, IndexError) as error:

@@ -127,8 +127,7 @@ def read_labels(
         if given[option] is not None and file_format not in OPTIONS[option]:
             raise ValueError(f"{source.where} {why}; leave {option}= out.")
     if file_format == "npz":
-        with source.open() as file:
-            table = read_labels_npz(file, source.where, source.path.stem, not no_labels(labels))
+        table = read_labels_npz(source, source.path.stem, not no_labels(labels))
         return drop_features(table, required_names(ignore))
     if file_format == "mat":
         return drop_features(read_mat(source, not no_labels(labels)), required_names(ignore))
