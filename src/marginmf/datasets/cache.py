@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from marginmf.datasets.files.source import Source
+from marginmf.datasets.files.source import Source, missing_file
 from marginmf.datasets.registry import (
     DatasetInfo,
     DatasetKind,
@@ -195,9 +195,7 @@ def keep_copy(name: str, path: AnyPath, *, cache_dir: AnyPath | None = None) -> 
     """
     info, file = dataset_info(name), Path(path)
     if not file.exists():
-        raise FileNotFoundError(
-            f"There is no file {file}; check the name and the folder (now in {Path.cwd()})."
-        )
+        raise missing_file(file)
     try:
         table = verify(_read_original(info, file), info)
     except Exception as error:  # a damaged file can fail anywhere in zipfile, zlib or NumPy

@@ -1,13 +1,9 @@
-"""Which column is the user, the item, the rating and the time: the one rule, for all tables.
-
-Files of ratings and of pairs go through `find_layout`; tables of features through
-`find_id_column`; lists of ids through `is_column_name`.
-"""
+"""Which column is the user, the item, the rating and the time: the one rule, for all tables."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any
 
 from marginmf._utils.types import Array
 from marginmf.datasets.files.source import Row
@@ -32,11 +28,7 @@ def plain_name(name: str) -> str:
 
 
 def is_column_name(name: str, role: str) -> bool:
-    """Tell whether a name is one that columns of users, of items and so on have.
-
-    >>> is_column_name("Movie_ID", "item"), is_column_name("Heat", "item")
-    (True, False)
-    """
+    """Tell whether a name is one that columns of users, of items and so on have."""
     return plain_name(name) in COLUMN_NAMES[role]
 
 
@@ -44,9 +36,6 @@ def find_id_column(names: Iterable[str], role: str) -> str | None:
     """Return the column of a table of features that holds the ids of users or items, if any.
 
     A title, which may be the id of an item in a file of ratings, is a feature here.
-
-    >>> find_id_column(["title", "movieId", "year"], "item")
-    'movieId'
     """
     found = {plain_name(name): name for name in names}
     known = (role, f"{role}id", "id", *COLUMN_NAMES[role])
@@ -113,7 +102,13 @@ def find_layout(first: Row, where: str, wanted: Wanted | None = None) -> ColumnL
         for role in wanted.roles
         if getattr(wanted, role) is not None
     }
-    _refuse_twice(chosen, where)
+    for role, position in chosen.items():
+        other = next(one for one in chosen if chosen[one] == position)
+        if other != role:
+            raise ValueError(
+                f"{where}: column {position + 1} cannot be both the {other} and the {role}; "
+                f"give another {role}=."
+            )
     by_name = any(_as_position(getattr(wanted, role), first) is None for role in chosen)
     recognised = {
         role: names.index(name)
@@ -127,7 +122,16 @@ def find_layout(first: Row, where: str, wanted: Wanted | None = None) -> ColumnL
         found |= {r: k for r, k in recognised.items() if r not in chosen and k not in taken}
     missing = [role for role in wanted.roles if role not in found]
     if missing and any(DEFAULT_POSITIONS[role] != k for role, k in found.items()):
-        _refuse_unknown(first, missing, wanted.roles, named, where)
+        options = " and ".join(f"{role}=" for role in missing)
+        if not named:
+            raise ValueError(
+                f"{where}: the columns have no names; say with {options} which is which."
+            )
+        *most, last = map(repr, wanted.roles)
+        raise ValueError(
+            f"{where}: none of the columns {listed(first)} is known as the {' or '.join(missing)}; "
+            f"name the columns {', '.join(most)} and {last}, or say which is which with {options}."
+        )
     positions = {role: found.get(role, DEFAULT_POSITIONS[role]) for role in wanted.roles}
     if wanted.rated and "timestamp" in found:
         positions["timestamp"] = found["timestamp"]
@@ -163,7 +167,7 @@ def _header(first: Row, wanted: Wanted, recognised: set[str], by_name: bool) -> 
     """Tell whether the first line is a header, and whether its names say which column is which."""
     if by_name or recognised.issuperset(wanted.roles):
         return True, True
-    if any(_is_number(cell) for cell in first):
+    if any(is_number(cell) for cell in first):
         return False, False
     if recognised.intersection(COLUMN_NAMES if wanted.rated else wanted.roles):
         return True, True
@@ -208,32 +212,10 @@ def _chosen_position(column: Any, role: str, first: Row, names: Row, where: str)
     return found[0]
 
 
-def _refuse_twice(chosen: dict[str, int], where: str) -> None:
-    for role, position in chosen.items():
-        other = next(one for one in chosen if chosen[one] == position)
-        if other != role:
-            raise ValueError(
-                f"{where}: column {position + 1} cannot be both the {other} and the {role}; "
-                f"give another {role}=."
-            )
-
-
-def _refuse_unknown(
-    first: Row, missing: list[str], roles: tuple[str, ...], named: bool, where: str
-) -> NoReturn:
-    options = " and ".join(f"{role}=" for role in missing)
-    if not named:
-        raise ValueError(f"{where}: the columns have no names; say with {options} which is which.")
-    *most, last = map(repr, roles)
-    raise ValueError(
-        f"{where}: none of the columns {listed(first)} is known as the {' or '.join(missing)}; "
-        f"name the columns {', '.join(most)} and {last}, or say which is which with {options}."
-    )
-
-
-def _is_number(cell: str) -> bool:
+def is_number(cell: str, parse: Callable[[str], float] = float) -> bool:
+    """Tell whether a cell can be parsed as a number."""
     try:
-        float(cell)
+        parse(cell)
     except ValueError:
         return False
     return True

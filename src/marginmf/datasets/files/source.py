@@ -4,8 +4,6 @@ import codecs
 import csv
 import gzip
 import io
-import os
-import stat
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -34,14 +32,8 @@ Result = TypeVar("Result")
 class Source:
     """A file that exists, and how it begins: plain or gzip, on a disk or through a pipe.
 
-    Parameters
-    ----------
-    path : path-like
-        The file.
-    content : str
-        What it holds, for messages: "ratings" or "pairs".
-    data : bytes, optional
-        The bytes of the file, where they are known already, as for a file inside an archive.
+    `content` says what it holds, for messages: "ratings" or "pairs". `data` are the bytes of the
+    file, where they are known already, as for a file inside an archive.
     """
 
     def __init__(
@@ -63,18 +55,14 @@ class Source:
             raise IsADirectoryError(
                 f"{self.path} is a folder; name the file of {self.content} inside it."
             )
-        try:
-            with open(self.path, "rb") as file:
-                if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                    return file.read(HEAD_BYTES)
-                # A pipe can be read only once, but the content is needed several times.
-                self.data = file.read()
-                return self.data[:HEAD_BYTES]
-        except FileNotFoundError:
-            raise FileNotFoundError(
-                f"There is no file {self.path}; check the name and the folder "
-                f"(now in {Path.cwd()})."
-            ) from None
+        if not self.path.exists():
+            raise missing_file(self.path)
+        with open(self.path, "rb") as file:
+            if self.path.is_file():
+                return file.read(HEAD_BYTES)
+            # A pipe can be read only once, but the content is needed several times.
+            self.data = file.read()
+            return self.data[:HEAD_BYTES]
 
     @contextmanager
     def open(self) -> Iterator[BinaryIO]:
@@ -90,6 +78,13 @@ class Source:
             raise ValueError(
                 f"{self.where} is a damaged gzip file ({error}); fetch or compress it again."
             ) from error
+
+
+def missing_file(path: Path) -> FileNotFoundError:
+    """Return the error for a file that does not exist."""
+    return FileNotFoundError(
+        f"There is no file {path}; check the name and the folder (now in {Path.cwd()})."
+    )
 
 
 class Chunk(NamedTuple):
@@ -161,8 +156,6 @@ def lines_of(chunks: Iterable[Chunk]) -> Iterator[str]:
 def sniff_separator(text: str, cells: int = 3) -> str | None:
     r"""Find the separator that splits most of the first rows into `cells` cells or more.
 
-    Examples
-    --------
     >>> sniff_separator("1::2::3\n"), sniff_separator("a;b;3,5\n"), sniff_separator("1 2 3")
     ('::', ';', None)
     """
@@ -189,9 +182,8 @@ def iterate_rows(
     """
     if separator is None or len(separator) > 1:
         for number, line in enumerate(lines, start=lines_before + 1):
-            row = line.rstrip("\n").split(separator)
-            if len(row) > 1 or (row and row[0].strip()):
-                yield number, row
+            if line.strip():
+                yield number, line.rstrip("\n").split(separator)
         return
     reader = csv.reader(lines, delimiter=separator, skipinitialspace=True, strict=True)
     try:
@@ -211,13 +203,8 @@ def _widths(lines: list[str], separator: str | None) -> list[int]:
         rows.extend(iterate_rows([f"{line}\n" for line in lines], separator, ""))
     except ValueError:
         # A quote that closes after these lines, if it comes late; else no quote at all.
+        if len(lines) == 1:
+            return [len(lines[0].split(separator))]
         if not rows or 2 * rows[-1][0] < len(lines):
-            return [_width(line, separator) for line in lines]
+            return [width for line in lines for width in _widths([line], separator) or [0]]
     return [len(row) for _, row in rows]
-
-
-def _width(line: str, separator: str | None) -> int:
-    try:
-        return max((len(row) for _, row in iterate_rows([line], separator, "")), default=0)
-    except ValueError:
-        return len(line.split(separator))

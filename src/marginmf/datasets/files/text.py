@@ -9,6 +9,7 @@ import io
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain, islice
 from typing import IO, Any
@@ -21,6 +22,7 @@ from marginmf.datasets.files.columns import (
     ColumnLayout,
     Wanted,
     find_layout,
+    is_number,
     listed,
     name_columns,
     refuse_narrow,
@@ -65,8 +67,6 @@ SPARE_SEPARATOR = "\x1f"
 RUN_OF_BLANKS = re.compile(r"[^\S\n]+")
 BLANK_AROUND_LINE = re.compile("^\x1f|\x1f$", re.MULTILINE)
 
-NumberedRow = tuple[int, Row]
-
 
 def read_text_batches(source: Source, wanted: Wanted, encoding: str) -> Iterator[Batch]:
     """Yield the rows of delimited text; UnicodeDecodeError means that it has another encoding."""
@@ -83,11 +83,10 @@ def read_text_batches(source: Source, wanted: Wanted, encoding: str) -> Iterator
     )
     layout = find_layout(first, f"{source.where}, line {number}", wanted)
     chunks = skip_lines(read_chunks(source, encoding), number if layout.header else 0)
-    n_rows = 0
+    batch = None
     for batch in split_batches(chunks, separator, len(first), layout, source.where):
-        n_rows += len(batch)
         yield batch
-    if not n_rows:
+    if batch is None:
         raise ValueError(
             f"{source.where} has no {source.content} after its header line; add lines of "
             f"{source.content}."
@@ -109,11 +108,11 @@ def split_batches(
 
 
 def _careful_batches(
-    rows: Iterator[NumberedRow], layout: ColumnLayout, where: str
+    rows: Iterator[tuple[int, Row]], layout: ColumnLayout, where: str
 ) -> Iterator[Batch]:
     fault: ValueError | None = None
     while fault is None:
-        taken: list[NumberedRow] = []
+        taken: list[tuple[int, Row]] = []
         try:
             taken.extend(islice(rows, BATCH_ROWS))
         except ValueError as error:  # quotes that do not match
@@ -121,7 +120,12 @@ def _careful_batches(
         narrowest = min((len(row) for _, row in taken), default=0)
         if taken and narrowest < layout.width:
             short = next(k for k, (_, row) in enumerate(taken) if len(row) < layout.width)
-            fault = _too_narrow(*taken[short], layout, where)
+            needed = ", ".join(role for role in layout.positions if role != "timestamp")
+            fault = ValueError(
+                f"{where}, line {taken[short][0]}: {len(taken[short][1])} column(s) found where "
+                f"{layout.width} are needed ({needed}, separated by comma, tab, '::', semicolon or "
+                f"blanks); complete or remove this line."
+            )
             del taken[short:]
         if not taken:
             break
@@ -133,15 +137,6 @@ def _careful_batches(
             raise error.located(where, "line", taken[error.row][0]) from None
     if fault is not None:
         raise fault
-
-
-def _too_narrow(line: int, row: Row, layout: ColumnLayout, where: str) -> ValueError:
-    needed = ", ".join(role for role in layout.positions if role != "timestamp")
-    return ValueError(
-        f"{where}, line {line}: {len(row)} column(s) found where {layout.width} are needed "
-        f"({needed}, separated by comma, tab, '::', semicolon or blanks); complete or remove this "
-        f"line."
-    )
 
 
 # The quick reader: NumPy finds where cells begin and end, and reads digits in whole columns.
@@ -158,20 +153,17 @@ def read_plain(text: str, separator: str | None, width: int, layout: ColumnLayou
     characters = np.frombuffer(data + bytes(LONGEST_KEY + 8), np.uint8)
     newlines = characters == NEWLINE
     ends = np.flatnonzero(newlines | (characters == ord(mark)))
-    if len(ends) != width * np.count_nonzero(newlines):
+    whole = len(ends) == width * np.count_nonzero(newlines)
+    if not whole or not newlines[ends[width - 1 :: width]].all():
         return None
-    if not newlines[ends[width - 1 :: width]].all():
-        return None
-    starts = np.empty_like(ends)
-    starts[0], starts[1:] = 0, ends[:-1] + 1
+    starts = np.append(0, ends[:-1] + 1)
     raw = {
         role: _PlainColumn(characters, starts[k::width], ends[k::width])
         for role, k in layout.positions_within(width).items()
     }
-    try:
+    with suppress(CellError):  # the careful reader finds it again, and knows its line
         return make_batch(raw, _PlainCells())
-    except CellError:
-        return None  # the careful reader finds it again, and knows its line
+    return None
 
 
 def _with_one_separator(text: str, separator: str | None) -> str | None:
@@ -259,16 +251,14 @@ class _PlainCells:
         return column.convert(TextCells().ids, what) if numbers is None else numbers
 
     def ratings(self, column: _PlainColumn) -> Float64Array:
-        numbers: Float64Array = column.convert(TextCells().ratings)
-        return numbers
+        return column.convert(TextCells().ratings)
 
-    def times(self, column: _PlainColumn) -> Int64Array:
+    def times(self, column: _PlainColumn, convert: Any = TextCells().times) -> Any:
         numbers = column.digits(leading_zeros=True)
-        return column.convert(TextCells().times) if numbers is None else numbers
+        return column.convert(convert) if numbers is None else numbers
 
     def maybe_times(self, column: _PlainColumn) -> Int64Array | None:
-        numbers = column.digits(leading_zeros=True)
-        return column.convert(TextCells().maybe_times) if numbers is None else numbers
+        return self.times(column, TextCells().maybe_times)
 
 
 def read_text_columns(source: Source, encoding: str) -> Columns:
@@ -280,7 +270,7 @@ def read_text_columns(source: Source, encoding: str) -> Columns:
     separator = sniff_separator(first.text[:SAMPLE_CHARACTERS], cells=2)
     rows = iterate_rows(lines_of(chain([first], chunks)), separator, where, first.lines_before)
     names = [name.strip() for name in next(rows)[1]]
-    if not any(names) or any(map(_is_number, names)):
+    if not any(names) or any(is_number(name, parse_number) for name in names):
         raise ValueError(
             f"{where}: the first line, {listed(names)}, holds no names of columns; add a line of "
             "names, such as item,genres,year."
@@ -307,19 +297,12 @@ def _typed(cells: tuple[str, ...]) -> Array:
     filled = [cell for cell in cells if cell]
     # A number with a zero before it, such as a post code, is a name.
     if filled and all(
-        _is_number(cell) and not (len(cell) > 1 and cell[0] == "0" and cell.isdecimal())
+        is_number(cell, parse_number)
+        and not (len(cell) > 1 and cell[0] == "0" and cell.isdecimal())
         for cell in filled
     ):
         return np.array([float(cell) if cell else np.nan for cell in cells])
     return as_objects(cell or None for cell in cells)
-
-
-def _is_number(cell: str) -> bool:
-    try:
-        parse_number(cell)
-    except ValueError:
-        return False
-    return True
 
 
 def read_json_batches(source: Source, wanted: Wanted, encoding: str) -> Iterator[Batch]:
@@ -368,17 +351,15 @@ def _records(source: Source, encoding: str) -> Iterator[tuple[int, dict[str, Any
 
 def write_delimited(file: IO[Any], batches: Iterable[Columns], separator: str) -> None:
     """Write a header and rows of cells, with quotes where they are needed."""
-    header = True
-    for batch in batches:
+    for number, batch in enumerate(batches):
         columns = [_plain_values(column) for column in batch.values()]
         buffer = io.StringIO()
         # By itself the writer would not quote a carriage return, which ends a line for readers.
         returns = any(isinstance(v, str) and "\r" in v for values in columns for v in values)
         quoting: Any = csv.QUOTE_NONNUMERIC if returns else csv.QUOTE_MINIMAL
         writer = csv.writer(buffer, delimiter=separator, quoting=quoting, lineterminator="\n")
-        if header:
+        if number == 0:
             writer.writerow(batch)
-            header = False
         writer.writerows(zip(*columns, strict=True))
         _write_text(file, buffer.getvalue())
 
@@ -392,7 +373,8 @@ def write_json_lines(file: IO[Any], batches: Iterable[Columns]) -> None:
         try:
             text = "".join(f"{encode(row)}\n" for row in rows)
         except (TypeError, ValueError):
-            _refuse_values(dict(zip(batch, columns, strict=True)), encode)
+            for name, values in zip(batch, columns, strict=True):
+                _refuse_values(name, values, encode)
             raise
         _write_text(file, text)
 
@@ -410,20 +392,19 @@ def _plain_values(column: Array) -> list[Any]:
             column = column.astype(np.str_).astype(np.float64)
         if np.isnan(column).any():
             column = column.astype(object)
-    values: list[Any] = column.tolist()
+    values = column.tolist()
     if column.dtype == object:
         values = [value.item() if isinstance(value, np.generic) else value for value in values]
         values = [None if value != value else value for value in values]  # NaN alone
     return values
 
 
-def _refuse_values(columns: dict[str, list[Any]], encode: Callable[[Any], str]) -> None:
-    for name, values in columns.items():
-        for value in values:
-            try:
-                encode(value)
-            except (TypeError, ValueError):
-                raise ValueError(
-                    f"The column {name!r} holds {value!r}, which JSON lines cannot hold; "
-                    f"write CSV or another kind of file."
-                ) from None
+def _refuse_values(name: str, values: list[Any], encode: Callable[[Any], str]) -> None:
+    for value in values:
+        try:
+            encode(value)
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"The column {name!r} holds {value!r}, which JSON lines cannot hold; "
+                f"write CSV or another kind of file."
+            ) from None

@@ -13,6 +13,7 @@ from scipy import sparse
 
 from marginmf._utils.types import Float64Array
 from marginmf.datasets.files.arrow import open_columnar
+from marginmf.datasets.files.columns import is_number
 from marginmf.datasets.files.convert import parse_number
 from marginmf.datasets.files.source import (
     SAMPLE_CHARACTERS,
@@ -157,7 +158,8 @@ def _read_text(
         rows.extend(row for _, row in islice(found, SAMPLE_ROWS))
     if separator is None and rows and all(len(row) == 1 for row in rows):
         separator, first = ",", [" ".join(first)]  # one column, whose name has a blank
-    named = not all(_is_number(cell.strip()) for cell in first) or _counts_columns(first, labels)
+    named = not all(is_number(cell.strip(), _parse_word) for cell in first)
+    named = named or _counts_columns(first, labels)
     names = first if named else [f"column {k + 1}" for k in range(len(first))]
     index = [0] if _is_index(first[0], [row[0].strip() for row in rows]) else []
     columns = TableColumns(names, labels, ignore, source.where, named, index)
@@ -215,7 +217,12 @@ def _parse_cells(rows: Iterator[tuple[int, Row]], columns: TableColumns) -> Iter
                 f"remove this line."
             )
         for k in columns.read:
-            values[len(numbers), k] = _parse_cell(cells[k].strip(), here, k, columns)
+            cell = cells[k].strip()
+            try:
+                values[len(numbers), k] = _parse_word(cell)
+            except ValueError as error:
+                value, problem = (repr(cell), str(error)) if cell else ("a value", "is missing")
+                raise columns.refuse(here, k, value, problem) from None
         numbers.append(number)
         if len(numbers) == most:
             yield numbers, values
@@ -224,19 +231,8 @@ def _parse_cells(rows: Iterator[tuple[int, Row]], columns: TableColumns) -> Iter
         yield numbers, values[: len(numbers)]
 
 
-def _parse_cell(cell: str, here: str, column: int, columns: TableColumns) -> float:
-    try:
-        return WORDS[cell.lower()] if cell.lower() in WORDS else parse_number(cell)
-    except ValueError as error:
-        value, problem = (repr(cell), str(error)) if cell else ("a value", "is missing")
-        raise columns.refuse(here, column, value, problem) from None
-
-
-def _is_number(cell: str) -> bool:
-    with suppress(ValueError):
-        parse_number(cell)
-        return True
-    return cell.lower() in WORDS
+def _parse_word(cell: str) -> float:
+    return WORDS[cell.lower()] if cell.lower() in WORDS else parse_number(cell)
 
 
 def read_columnar(
