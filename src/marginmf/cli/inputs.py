@@ -197,7 +197,7 @@ def read_label_rows(
 
     Columns with the name of a label of the model are not features.
     """
-    from marginmf.datasets.labels.columns import IfThere
+    from marginmf.datasets.labels.columns import Ignored
 
     given = columns.reading()
     # Labels of rows to predict need not be known, so they are not even looked at.
@@ -206,7 +206,7 @@ def read_label_rows(
     # In svmlight files both have numbers, and so do the columns of text with the same rows.
     own = set(features or ())
     unlike = () if "labels" in given else tuple(name for name in labels if name not in own)
-    known["ignore"] = IfThere(unlike, given.pop("ignore", ()))
+    known["ignore"] = Ignored(given.pop("ignore", ()), unlike)
     return _order_features(_read_labels(name, given, known), model)
 
 

@@ -1,6 +1,6 @@
 """``marginmf predict`` and ``marginmf labels predict``: what a saved model expects."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -211,7 +211,6 @@ class _LabelPredictions:
         import numpy as np
 
         from marginmf._utils.ids import as_objects
-        from marginmf.datasets.labels.columns import distinct
 
         for rows, X in self._row_batches():
             numbers = np.arange(rows.start + 1, rows.stop + 1)
@@ -230,13 +229,12 @@ class _LabelPredictions:
                 columns += zip(named, self.model.decision_function(X).T, strict=True)
             # A label may be called "row", or two of them alike.
             names, values = zip(*columns, strict=True)
-            yield dict(zip(distinct(names), values, strict=True))
+            yield dict(zip(_distinct(names), values, strict=True))
 
     def records(self) -> Iterator[dict[str, Any]]:
         """Yield every row as a dictionary that JSON can hold."""
-        from marginmf.datasets.labels.columns import distinct
 
-        names = distinct(self.names)
+        names = _distinct(self.names)
         for rows, X in self._row_batches():
             scores = self.model.decision_function(X) if self.scores else None
             for index, present in enumerate(self._predict(X)):
@@ -294,3 +292,15 @@ class _LabelPredictions:
             "label": as_objects(self.names[label] for label in best.ravel().tolist()),
             "score": np.take_along_axis(scores, best, axis=1).ravel(),
         }
+
+
+def _distinct(names: Iterable[str]) -> list[str]:
+    """Return names with a number after those that come again, so that no two are equal."""
+    given = list(names)
+    taken, result = set(given), dict[str, None]()
+    for name in given:
+        new, number = name, 2
+        while new in result or (new != name and new in taken):
+            new, number = f"{name} ({number})", number + 1
+        result[new] = None
+    return list(result)

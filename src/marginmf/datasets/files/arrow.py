@@ -102,7 +102,7 @@ def open_columnar(source: Source) -> Iterator[ColumnarFile]:
         ) from error
 
 
-def read_columnar_batches(source: Source, wanted: Wanted, encoding: str = "") -> Iterator[Batch]:
+def read_columnar_batches(source: Source, wanted: Wanted) -> Iterator[Batch]:
     """Yield the rows of a file."""
     n_rows = 0
     with open_columnar(source) as file:
@@ -129,7 +129,7 @@ def read_columnar_batches(source: Source, wanted: Wanted, encoding: str = "") ->
         raise ValueError(f"{source.where} has no rows; add some.")
 
 
-def read_columnar_columns(source: Source, encoding: str = "") -> Columns:
+def read_columnar_columns(source: Source) -> Columns:
     """Return all columns by their names."""
     with open_columnar(source) as file:
         names = file.schema.names

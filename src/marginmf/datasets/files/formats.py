@@ -21,15 +21,12 @@ JSON_ENDINGS = (".jsonl", ".ndjson", ".json")
 
 
 class Format(NamedTuple):
-    """A file format: its name in messages, the endings of file names, and its functions.
-
-    `mark` is what binary files begin with. Readers get the encoding, which binary files ignore.
-    """
+    """A format: its name in messages, endings of files, functions, and mark if it is binary."""
 
     name: str
     endings: tuple[str, ...]
-    read_batches: Callable[[Source, Wanted, str], Iterator[Batch]]
-    read_columns: Callable[[Source, str], Columns]
+    read_batches: Callable[[Source, Wanted], Iterator[Batch]]
+    read_columns: Callable[[Source], Columns]
     write: Callable[[IO[Any], Iterable[Columns]], None]
     mark: bytes = b""
 
@@ -45,9 +42,9 @@ def _delimited(ending: str, separator: str) -> Format:
 
 
 def _columnar(mark: bytes, *endings: str) -> Format:
-    batches, columns = arrow.read_columnar_batches, arrow.read_columnar_columns
+    readers = arrow.read_columnar_batches, arrow.read_columnar_columns
     write = partial(arrow.write_columnar, mark=mark)
-    return Format(arrow.NAMES[mark], endings, batches, columns, write, mark)
+    return Format(arrow.NAMES[mark], endings, *readers, write, mark)
 
 
 #: By the word for each that `write_columns` takes.
@@ -71,11 +68,7 @@ BY_ENDING = {ending: kind for kind, format_ in FORMATS.items() for ending in for
 
 
 def ending(name: str) -> str:
-    """Return how a file's name ends, in small letters and without ``.gz``.
-
-    >>> ending("Ratings.CSV.gz"), ending("ratings")
-    ('.csv', '')
-    """
+    """Return how a file's name ends, in small letters and without ``.gz``."""
     name = name.lower().removesuffix(".gz")
     return name[name.rindex(".") :] if "." in name else ""
 
@@ -105,16 +98,12 @@ def recognise(source: Source) -> Format:
 
 
 def _binary_file(source: Source, named: str) -> ValueError:
+    expected = FORMATS.get(BY_ENDING.get(named, ""), TEXT)
     if source.head.startswith(OLD_FEATHER):
-        return ValueError(
-            f"{source.where} is a Feather file of the old version 1; write it again as version 2."
-        )
-    if named in BY_ENDING and FORMATS[BY_ENDING[named]].columnar:
-        return ValueError(
-            f"{source.where} is called a file of kind {FORMATS[BY_ENDING[named]].name} but is none,"
-            f" or is damaged; write it again."
-        )
-    return ValueError(
-        f"{source.where} is not a text file; export the {source.content} as CSV or another text "
-        f"form."
-    )
+        problem = "is a Feather file of the old version 1; write it again as version 2"
+    elif expected.columnar:
+        problem = f"is called a file of kind {expected.name} but is none, or is damaged; write it "
+        problem += "again"
+    else:
+        problem = f"is not a text file; export the {source.content} as CSV or another text form"
+    return ValueError(f"{source.where} {problem}.")

@@ -1,28 +1,22 @@
 """Read a user's own file: ratings, pairs to predict, or features, in any format."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from itertools import count
 from os import PathLike
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from marginmf._utils.ids import as_objects
 from marginmf._utils.types import Array
 from marginmf.datasets.files.columns import Wanted
-from marginmf.datasets.files.convert import Batch, Encoded, IdBatch, Int64Array
-from marginmf.datasets.files.formats import TEXT, recognise
-from marginmf.datasets.files.source import (
-    OTHER_ENCODING,
-    Source,
-    likely_encoding,
-    read_decoded,
-)
+from marginmf.datasets.files.convert import Encoded, IdBatch, Int64Array
+from marginmf.datasets.files.formats import TEXT, Format, recognise
+from marginmf.datasets.files.source import Source
 from marginmf.datasets.table import Columns, IdArray, RatingsTable, as_pairs
 
 AnyPath = str | PathLike[str]
-Result = TypeVar("Result")
 
 
 def read_ratings(
@@ -86,16 +80,8 @@ def read_ratings(
     (['ann', 'bob'], [50, 50], [4.5, 3.0])
     """
     source = Source(path)
-    rows = _FileRows(source, Wanted(user, item, rating))
-    users, items, ratings, timestamps = rows.read_columns()
-    return RatingsTable(
-        source.path.name,
-        users,
-        items,
-        ratings,
-        timestamps=timestamps,
-        source=f"read from {source.where}",
-    )
+    columns = _read_columns(source, Wanted(user, item, rating))
+    return RatingsTable(source.path.name, *columns, source=f"read from {source.where}")
 
 
 def read_pairs(
@@ -139,8 +125,7 @@ def read_pairs(
     ...     read_pairs(path).tolist()
     [['ann', 50], ['bob', 7]]
     """
-    rows = _FileRows(Source(path, "pairs"), Wanted(user, item, rated=False))
-    return as_pairs(*rows.read_columns()[:2])
+    return as_pairs(*_read_columns(Source(path, "pairs"), Wanted(user, item, rated=False))[:2])
 
 
 def iterate_pairs(
@@ -184,8 +169,8 @@ def iterate_pairs(
     """
     if isinstance(chunk, bool) or not isinstance(chunk, int | np.integer) or chunk < 1:
         raise ValueError(f"chunk= is how many pairs at a time, 1 or more, not {chunk!r}.")
-    rows = _FileRows(Source(path, "pairs"), Wanted(user, item, rated=False))
-    return _pair_chunks(rows, int(chunk))
+    source = Source(path, "pairs")
+    return _pair_chunks(source, recognise(source), Wanted(user, item, rated=False), int(chunk))
 
 
 def read_features(path: AnyPath) -> Columns:
@@ -225,49 +210,36 @@ def read_features(path: AnyPath) -> Columns:
     """
     source = Source(path, "features")
     file_format = recognise(source)
-    return read_decoded(source, lambda encoding: file_format.read_columns(source, encoding))
+    return source.read_decoded(lambda: file_format.read_columns(source))
 
 
-class _FileRows:
-    """The rows of a file in batches, which can be iterated more than once."""
-
-    def __init__(self, source: Source, wanted: Wanted) -> None:
-        self._source, self._wanted = source, wanted
-        self._format = recognise(source)
-        self._encoding = likely_encoding(source)
-        self.untyped = self._format is TEXT
-
-    def batches(self) -> Iterator[Batch]:
-        return self._format.read_batches(self._source, self._wanted, self._encoding)
-
-    def gather(self, consume: Callable[[Iterator[Batch]], Result]) -> Result:
-        """Return what `consume` makes of all batches; it may be called twice.
-
-        The end of a file may show that it has another encoding than its beginning.
-        """
-        try:
-            return consume(self.batches())
-        except UnicodeDecodeError:
-            self._encoding = OTHER_ENCODING
-            return consume(self.batches())
-
-    def read_columns(self) -> tuple[IdArray, IdArray, Any, Any]:
-        """Return users, items, ratings and times; None for what the file has not."""
-        batches = self.gather(list)
-        return (
-            _join_ids([batch.users for batch in batches], self.untyped),
-            _join_ids([batch.items for batch in batches], self.untyped),
-            _join_numbers([batch.ratings for batch in batches]),
-            _join_numbers([batch.timestamps for batch in batches]),
-        )
+def _read_columns(source: Source, wanted: Wanted) -> tuple[IdArray, IdArray, Any, Any]:
+    """Return users, items, ratings and times; None for what the file has not."""
+    file_format = recognise(source)
+    batches = source.read_decoded(lambda: list(file_format.read_batches(source, wanted)))
+    return (
+        _join_ids([batch.users for batch in batches], file_format is TEXT),
+        _join_ids([batch.items for batch in batches], file_format is TEXT),
+        _join_numbers([batch.ratings for batch in batches]),
+        _join_numbers([batch.timestamps for batch in batches]),
+    )
 
 
-def _pair_chunks(rows: _FileRows, size: int) -> Iterator[IdArray]:
-    users_whole, items_whole = rows.gather(_are_whole_numbers)
+def _pair_chunks(
+    source: Source, file_format: Format, wanted: Wanted, size: int
+) -> Iterator[IdArray]:
+    def are_whole_numbers() -> tuple[bool, bool]:
+        users = items = True
+        for batch in file_format.read_batches(source, wanted):
+            users &= isinstance(batch.users, np.ndarray)
+            items &= isinstance(batch.items, np.ndarray)
+        return users, items
+
+    users_whole, items_whole = source.read_decoded(are_whole_numbers)
     rest = np.empty((0, 2), dtype=np.int64 if users_whole and items_whole else object)
-    for batch in rows.batches():
-        users = _as_ids(batch.users, users_whole, rows.untyped)
-        items = _as_ids(batch.items, items_whole, rows.untyped)
+    for batch in file_format.read_batches(source, wanted):
+        users = _as_ids(batch.users, users_whole, file_format is TEXT)
+        items = _as_ids(batch.items, items_whole, file_format is TEXT)
         rest = np.concatenate([rest, as_pairs(users, items).astype(rest.dtype, copy=False)])
         complete = len(rest) - len(rest) % size
         for start in range(0, complete, size):
@@ -277,22 +249,13 @@ def _pair_chunks(rows: _FileRows, size: int) -> Iterator[IdArray]:
         yield rest
 
 
-def _are_whole_numbers(batches: Iterable[Batch]) -> tuple[bool, bool]:
-    users = items = True
-    for batch in batches:
-        users = users and isinstance(batch.users, np.ndarray)
-        items = items and isinstance(batch.items, np.ndarray)
-    return users, items
-
-
 def _as_ids(batch: IdBatch, whole: bool, untyped: bool) -> IdArray:
     """Return ids; in a text, numbers are names where not all of the column are numbers."""
     if isinstance(batch, np.ndarray):
         if whole or not untyped:
             return batch
         batch = _encode(batch, untyped)
-    ids: IdArray = as_objects(batch.values)[batch.codes]
-    return ids
+    return as_objects(batch.values)[batch.codes]
 
 
 def _encode(numbers: Int64Array, untyped: bool) -> Encoded:
@@ -313,8 +276,7 @@ def _join_ids(batches: list[IdBatch], untyped: bool) -> IdArray:
         encoded = _encode(batch, untyped) if isinstance(batch, np.ndarray) else batch
         indices = map(vocabulary.__getitem__, encoded.values)
         codes.append(np.fromiter(indices, np.int32, len(encoded.values))[encoded.codes])
-    ids: IdArray = as_objects(vocabulary)[np.concatenate(codes)]
-    return ids
+    return as_objects(vocabulary)[np.concatenate(codes)]
 
 
 def _join_numbers(columns: list[Any]) -> Array | None:

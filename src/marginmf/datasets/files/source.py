@@ -49,6 +49,7 @@ class Source:
             with self.open() as file:
                 beginning = file.read(HEAD_BYTES)
         self.head = beginning
+        self.encoding = "utf-16" if beginning.startswith(UTF_16_MARKS) else "utf-8-sig"
 
     def _beginning(self) -> bytes:
         if self.path.is_dir():
@@ -79,6 +80,22 @@ class Source:
                 f"{self.where} is a damaged gzip file ({error}); fetch or compress it again."
             ) from error
 
+    def read_chunks(self, size: int | None = None) -> "Iterator[Chunk]":
+        """Yield the text of the file; see `decode_chunks`."""
+        with self.open() as file:
+            yield from decode_chunks(file, self.encoding, size)
+
+    def read_decoded(self, read: Callable[[], Result]) -> Result:
+        """Return ``read()``, once more with Latin-1 if the file turns out not to be UTF-8.
+
+        Only the last byte of a file tells whether it is UTF-8; Latin-1 never fails.
+        """
+        try:
+            return read()
+        except UnicodeDecodeError:
+            self.encoding = OTHER_ENCODING
+            return read()
+
 
 def missing_file(path: Path) -> FileNotFoundError:
     """Return the error for a file that does not exist."""
@@ -94,30 +111,8 @@ class Chunk(NamedTuple):
     text: str
 
 
-def likely_encoding(source: Source) -> str:
-    """Return the encoding by the byte-order mark, else UTF-8."""
-    return "utf-16" if source.head.startswith(UTF_16_MARKS) else "utf-8-sig"
-
-
-def read_decoded(source: Source, read: Callable[[str], Result]) -> Result:
-    """Return ``read(encoding)``, once more with Latin-1 if the file turns out not to be UTF-8.
-
-    Only the last byte of a file tells whether it is UTF-8; Latin-1 never fails.
-    """
-    try:
-        return read(likely_encoding(source))
-    except UnicodeDecodeError:
-        return read(OTHER_ENCODING)
-
-
-def read_chunks(source: Source, encoding: str, size: int | None = None) -> Iterator[Chunk]:
-    """Yield the text of a file, about `size` bytes at a time, with every line end a newline."""
-    with source.open() as file:
-        yield from decode_chunks(file, encoding, size)
-
-
 def decode_chunks(file: BinaryIO, encoding: str, size: int | None = None) -> Iterator[Chunk]:
-    """Yield the text of an open file as `read_chunks` does."""
+    """Yield the text of a file, about `size` bytes at a time, with every line end a newline."""
     errors = "replace" if encoding == "utf-16" else "strict"
     decoder = io.IncrementalNewlineDecoder(
         codecs.getincrementaldecoder(encoding)(errors), translate=True

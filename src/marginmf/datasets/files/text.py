@@ -47,7 +47,6 @@ from marginmf.datasets.files.source import (
     Source,
     iterate_rows,
     lines_of,
-    read_chunks,
     skip_lines,
     sniff_separator,
 )
@@ -68,9 +67,9 @@ RUN_OF_BLANKS = re.compile(r"[^\S\n]+")
 BLANK_AROUND_LINE = re.compile("^\x1f|\x1f$", re.MULTILINE)
 
 
-def read_text_batches(source: Source, wanted: Wanted, encoding: str) -> Iterator[Batch]:
+def read_text_batches(source: Source, wanted: Wanted) -> Iterator[Batch]:
     """Yield the rows of delimited text; UnicodeDecodeError means that it has another encoding."""
-    samples = read_chunks(source, encoding, 4 * SAMPLE_CHARACTERS)
+    samples = source.read_chunks(4 * SAMPLE_CHARACTERS)
     sample = next((chunk for chunk in samples if chunk.text.strip()), None)
     if sample is None:
         *most, last = (f"{'an' if role == 'item' else 'a'} {role}" for role in wanted.roles)
@@ -82,7 +81,7 @@ def read_text_batches(source: Source, wanted: Wanted, encoding: str) -> Iterator
         iterate_rows(lines_of([sample]), separator, source.where, sample.lines_before)
     )
     layout = find_layout(first, f"{source.where}, line {number}", wanted)
-    chunks = skip_lines(read_chunks(source, encoding), number if layout.header else 0)
+    chunks = skip_lines(source.read_chunks(), number if layout.header else 0)
     batch = None
     for batch in split_batches(chunks, separator, len(first), layout, source.where):
         yield batch
@@ -253,17 +252,17 @@ class _PlainCells:
     def ratings(self, column: _PlainColumn) -> Float64Array:
         return column.convert(TextCells().ratings)
 
-    def times(self, column: _PlainColumn, convert: Any = TextCells().times) -> Any:
+    def times(self, column: _PlainColumn, convert: Any = None) -> Any:
         numbers = column.digits(leading_zeros=True)
-        return column.convert(convert) if numbers is None else numbers
+        return column.convert(convert or TextCells().times) if numbers is None else numbers
 
     def maybe_times(self, column: _PlainColumn) -> Int64Array | None:
         return self.times(column, TextCells().maybe_times)
 
 
-def read_text_columns(source: Source, encoding: str) -> Columns:
+def read_text_columns(source: Source) -> Columns:
     """Return all columns of delimited text by the names in its first line."""
-    where, chunks = source.where, read_chunks(source, encoding)
+    where, chunks = source.where, source.read_chunks()
     first = next((chunk for chunk in chunks if chunk.text.strip()), None)
     if first is None:
         raise ValueError(f"{where} is empty; it needs a line of names, and lines below it.")
@@ -305,9 +304,9 @@ def _typed(cells: tuple[str, ...]) -> Array:
     return as_objects(cell or None for cell in cells)
 
 
-def read_json_batches(source: Source, wanted: Wanted, encoding: str) -> Iterator[Batch]:
+def read_json_batches(source: Source, wanted: Wanted) -> Iterator[Batch]:
     """Yield the rows of JSON lines: one object a line, its keys the names of the columns."""
-    records = _records(source, encoding)
+    records = _records(source)
     first = next(records)  # the format was recognised by an opening bracket, so there is a line
     names, where = list(first[1]), f"{source.where}, line {first[0]}"
     layout = find_layout(names, where, wanted)
@@ -322,16 +321,16 @@ def read_json_batches(source: Source, wanted: Wanted, encoding: str) -> Iterator
             raise error.located(source.where, "line", taken[error.row][0]) from None
 
 
-def read_json_columns(source: Source, encoding: str) -> Columns:
+def read_json_columns(source: Source) -> Columns:
     """Return all columns of JSON lines, with None for what an object lacks."""
-    records = [record for _, record in _records(source, encoding)]
+    records = [record for _, record in _records(source)]
     names = dict.fromkeys(name for record in records for name in record)
     return {name: as_objects(record.get(name) for record in records) for name in names}
 
 
-def _records(source: Source, encoding: str) -> Iterator[tuple[int, dict[str, Any]]]:
+def _records(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield the number and the object of each line that is not blank."""
-    for number, line in enumerate(lines_of(read_chunks(source, encoding)), start=1):
+    for number, line in enumerate(lines_of(source.read_chunks()), start=1):
         if line.isspace():
             continue
         try:

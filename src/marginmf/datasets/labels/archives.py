@@ -17,7 +17,7 @@ from marginmf.datasets.download import DownloadError, fetch
 from marginmf.datasets.files.source import Source
 from marginmf.datasets.labels.arff import read_arff, read_relation
 from marginmf.datasets.labels.arff_header import LabelsXml, make_rule
-from marginmf.datasets.labels.columns import IgnoredChoice, LabelsChoice, quote_names
+from marginmf.datasets.labels.columns import Ignored, LabelsChoice, quote_names
 from marginmf.datasets.labels.table import LabelsTable, stack_parts
 from marginmf.datasets.labels.tabular import read_delimited
 
@@ -48,7 +48,7 @@ def read_archive(
     source: Source,
     labels: LabelsChoice | None,
     xml: str | PathLike[str] | None,
-    ignore: IgnoredChoice,
+    ignore: Ignored,
 ) -> LabelsTable:
     """Read the training rows, then the test rows; or all rows, where they are not divided."""
     with open_archive(source) as archive:
@@ -115,7 +115,9 @@ def fetch_openml(data_id: int, folder: Path, *, progress: bool = True) -> Labels
     path = folder / f"openml-{data_id}.arff"
     fetch(url_arff, path, progress=progress, timeout=OPENML_TIMEOUT)
     try:
-        return read_arff(Source(path, "labels"), [label.strip() for label in labels], None, ())
+        return read_arff(
+            Source(path, "labels"), [label.strip() for label in labels], None, Ignored()
+        )
     finally:
         path.unlink()
 
@@ -123,7 +125,7 @@ def fetch_openml(data_id: int, folder: Path, *, progress: bool = True) -> Labels
 def read_yeast(members: Mapping[str, bytes]) -> LabelsTable:
     """Read river's copy of yeast, whose test rows come first, into the order of its owner's."""
     ((name, content),) = members.items()
-    table = read_delimited(Source(name, "labels", content), YEAST_LABELS, ())
+    table = read_delimited(Source(name, "labels", content), YEAST_LABELS, Ignored())
     order = np.roll(np.arange(table.n_samples), YEAST_TRAIN)
     rows = np.arange(table.n_samples)
     return replace(

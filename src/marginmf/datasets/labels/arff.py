@@ -18,14 +18,7 @@ from scipy import sparse
 
 from marginmf._utils.types import BoolArray, Float64Array, IntArray
 from marginmf.datasets.files.convert import parse_number
-from marginmf.datasets.files.source import (
-    Chunk,
-    Source,
-    lines_of,
-    read_chunks,
-    read_decoded,
-    skip_lines,
-)
+from marginmf.datasets.files.source import Chunk, Source, lines_of, skip_lines
 from marginmf.datasets.labels.arff_header import (
     QUOTED,
     Attribute,
@@ -38,9 +31,8 @@ from marginmf.datasets.labels.arff_header import (
 )
 from marginmf.datasets.labels.columns import (
     NO_FEATURES,
-    IgnoredChoice,
+    Ignored,
     LabelsChoice,
-    find_ignored,
     parse_matrix,
     parse_numbers,
     quote_names,
@@ -172,7 +164,7 @@ def read_arff(
     source: Source,
     labels: LabelsChoice | None,
     xml: str | PathLike[str] | None,
-    ignore: IgnoredChoice,
+    ignore: Ignored,
 ) -> LabelsTable:
     """Read a file whose labels are given by the caller, by an XML file, or by the file itself."""
     beside: list[LabelsXml] = []
@@ -184,32 +176,33 @@ def read_arff(
 
 
 def read_relation(
-    source: Source, rule: LabelsRule, ignore: IgnoredChoice, origin: str | None = None
+    source: Source, rule: LabelsRule, ignore: Ignored, origin: str | None = None
 ) -> LabelsTable:
     """Read a file; the table's source says that it was read from `origin`."""
-    return read_decoded(source, partial(_read, source, rule, ignore, origin))
+    return source.read_decoded(partial(_read, source, rule, ignore, origin))
 
 
-def _read(
-    source: Source, rule: LabelsRule, ignore: IgnoredChoice, origin: str | None, encoding: str
-) -> LabelsTable:
+def _read(source: Source, rule: LabelsRule, ignore: Ignored, origin: str | None) -> LabelsTable:
     where = source.where
-    header = read_header(lines_of(read_chunks(source, encoding)), where)
-    labels = rule.find_labels(header, where)
-    ignored = find_ignored(header.names, ignore, where)
-    columns = ArffColumns(header.attributes, labels, ignored, where)
-    chunks = skip_lines(read_chunks(source, encoding, CHUNK_BYTES), header.n_lines)
+    header = read_header(lines_of(source.read_chunks()), where)
+    ignored = ignore.find(header.names, where)
+    columns = ArffColumns(header.attributes, rule.find_labels(header, where), ignored, where)
+    chunks = skip_lines(source.read_chunks(CHUNK_BYTES), header.n_lines)
     blocks = list(_read_blocks(chunks, columns, where))
     if not blocks:
         raise ValueError(f"{where} has no rows after @data; add some.")
     X, Y = zip(*blocks, strict=True)
     without = f" without {quote_names(columns.left_out)}" if columns.left_out else ""
+    features, labels = (
+        tuple(name for column in chosen for name in column.names)
+        for chosen in (columns.features, columns.labels)
+    )
     return LabelsTable(
         source.path.name,
         stack_features(X),
         sparse.vstack(Y, format="csr"),
-        feature_names=tuple(name for column in columns.features for name in column.names),
-        label_names=tuple(name for column in columns.labels for name in column.names),
+        feature_names=features,
+        label_names=labels,
         source=f"read from {origin or where}{without}",
     )
 

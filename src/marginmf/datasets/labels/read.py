@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from os import PathLike
 
 from marginmf.datasets.files.formats import JSON_LINES, ending, recognise
-from marginmf.datasets.files.source import Source, likely_encoding
+from marginmf.datasets.files.source import Source
 from marginmf.datasets.labels.archives import open_archive, read_archive
 from marginmf.datasets.labels.arff import read_arff
 from marginmf.datasets.labels.arrays import looks_like_mat, read_labels_npz, read_mat
-from marginmf.datasets.labels.columns import IgnoredChoice, LabelsChoice, no_labels, required_names
+from marginmf.datasets.labels.columns import Ignored, IgnoredChoice, LabelsChoice, no_labels
 from marginmf.datasets.labels.svmlight import looks_like_svmlight, read_svmlight
 from marginmf.datasets.labels.table import LabelsTable, drop_features
 from marginmf.datasets.labels.tabular import read_columnar, read_delimited
@@ -17,16 +17,14 @@ from marginmf.datasets.labels.tabular import read_columnar, read_delimited
 ZIP_MARKS = (b"PK\x03\x04", b"PK\x05\x06")
 ARFF = re.compile(r"(?:\s|%[^\n]*\n)*@(?:relation|attribute|data)\b", re.IGNORECASE)
 SVMLIGHT_ENDINGS = (".svm", ".svmlight", ".libsvm")
-#: The options that go with each format, and why they do not go with the others.
+#: The formats that each option goes with, and why it does not go with the others.
 OPTIONS = {
-    "labels": ("archive", "arff", "columnar", "delimited", "svmlight"),
-    "xml": ("archive", "arff"),
-    "zero_based": ("svmlight",),
-}
-REFUSED = {
-    "xml": "is not an ARFF file, and only those have labels that an XML file names",
-    "zero_based": "is not an svmlight file, and only those have numbers that count from 0 or 1",
-    "labels": "is a file of arrays, which says itself which labels it has",
+    "xml": ("archive arff", "not an ARFF file, and only those have labels that an XML file names"),
+    "zero_based": ("svmlight", "not an svmlight file, and only those count from 0 or 1"),
+    "labels": (
+        "archive arff columnar delimited svmlight",
+        "a file of arrays, which says itself which labels it has",
+    ),
 }
 
 
@@ -123,22 +121,24 @@ def read_labels(
     source = Source(path, "labels")
     file_format = _find_format(source)
     given = {"labels": None if no_labels(labels) else labels, "xml": xml, "zero_based": zero_based}
-    for option, why in REFUSED.items():
-        if given[option] is not None and file_format not in OPTIONS[option]:
-            raise ValueError(f"{source.where} {why}; leave {option}= out.")
-    if file_format == "npz":
-        table = read_labels_npz(source, source.path.stem, not no_labels(labels))
-        return drop_features(table, required_names(ignore))
-    if file_format == "mat":
-        return drop_features(read_mat(source, not no_labels(labels)), required_names(ignore))
-    if file_format == "archive":
-        return read_archive(source, labels, xml, ignore)
-    if file_format == "arff":
-        return read_arff(source, labels, xml, ignore)
-    if file_format == "svmlight":
-        return read_svmlight(source, labels, n_features, zero_based, required_names(ignore))
+    for option, (formats, why) in OPTIONS.items():
+        if given[option] is not None and file_format not in formats.split():
+            raise ValueError(f"{source.where} is {why}; leave {option}= out.")
+    left_out, needs_labels = Ignored.of(ignore), not no_labels(labels)
+    match file_format:
+        case "npz":
+            table = read_labels_npz(source, source.path.stem, needs_labels)
+            return drop_features(table, left_out.required)
+        case "mat":
+            return drop_features(read_mat(source, needs_labels), left_out.required)
+        case "archive":
+            return read_archive(source, labels, xml, left_out)
+        case "arff":
+            return read_arff(source, labels, xml, left_out)
+        case "svmlight":
+            return read_svmlight(source, labels, n_features, zero_based, left_out.required)
     read = read_columnar if file_format == "columnar" else read_delimited
-    return read(source, labels, ignore)
+    return read(source, labels, left_out)
 
 
 def _find_format(source: Source) -> str:
@@ -155,7 +155,7 @@ def _find_format(source: Source) -> str:
         raise ValueError(
             f"{source.where} is JSON, which is not read for labels; write it as CSV or Parquet."
         )
-    text = source.head.decode(likely_encoding(source), errors="ignore").replace("\r\n", "\n")
+    text = source.head.decode(source.encoding, errors="ignore").replace("\r\n", "\n")
     if name == ".arff" or ARFF.match(text):
         return "arff"
     return "svmlight" if name in SVMLIGHT_ENDINGS or looks_like_svmlight(text) else "delimited"

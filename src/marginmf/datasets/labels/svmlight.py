@@ -16,7 +16,7 @@ import numpy as np
 from scipy import sparse
 
 from marginmf._utils.types import IntArray
-from marginmf.datasets.files.source import Source, read_chunks, read_decoded
+from marginmf.datasets.files.source import Source
 from marginmf.datasets.labels.columns import LabelsChoice, no_labels, refuse_duplicates
 from marginmf.datasets.labels.table import LabelsTable, all_finite, drop_features
 
@@ -58,7 +58,7 @@ def read_svmlight(
     ignored: Sequence[str],
 ) -> LabelsTable:
     """Read a file; see `read_labels` for the parameters."""
-    rows = read_decoded(source, partial(_read_rows, source))
+    rows = source.read_decoded(partial(_read_rows, source))
     if rows.sizes is not None:  # such files count from 0, also where no row names a 0
         n_features = rows.sizes[1] if _names(n_features) is None else n_features
         zero_based = zero_based is not False
@@ -95,13 +95,13 @@ class SvmlightRows(NamedTuple):
         )
 
 
-def _read_rows(source: Source, encoding: str) -> SvmlightRows:
+def _read_rows(source: Source) -> SvmlightRows:
     where = source.where
     sizes: tuple[int, ...] | None = None
     lines: list[int] = []
     parsed: list[tuple[Any, Any]] = []
     blank: list[int] = []  # lines that are samples without labels and features if others follow
-    for chunk in read_chunks(source, encoding):
+    for chunk in source.read_chunks():
         texts: dict[int, str] = {}
         split = chunk.text.removesuffix("\n").split("\n")
         for number, line in enumerate(split, chunk.lines_before + 1):

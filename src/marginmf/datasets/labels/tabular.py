@@ -22,18 +22,14 @@ from marginmf.datasets.files.source import (
     Source,
     iterate_rows,
     lines_of,
-    read_chunks,
-    read_decoded,
     skip_lines,
     sniff_separator,
 )
 from marginmf.datasets.labels.columns import (
     NO_FEATURES,
-    IfThere,
-    IgnoredChoice,
+    Ignored,
     LabelsChoice,
     find_columns,
-    find_ignored,
     given_names,
     parse_matrix,
     quote_names,
@@ -65,7 +61,7 @@ class TableColumns:
         self,
         names: Sequence[str],
         labels: LabelsChoice | None,
-        ignore: IgnoredChoice,
+        ignore: Ignored,
         where: str,
         named: bool = True,
         index: Sequence[int] = (),
@@ -78,18 +74,17 @@ class TableColumns:
                 f"last n columns), labels=['rock', 'jazz'] or a pattern such as labels='tag_*'; "
                 f"its columns are {quote_names(self.names)}."
             )
-        by_name = ignore.others if isinstance(ignore, IfThere) else ignore
-        if not named and ((labels and not isinstance(labels, int)) or by_name):
+        if not named and ((labels and not isinstance(labels, int)) or ignore.required):
             raise ValueError(
                 f"{where} has no line of names; say with labels=n that the last n columns are "
                 f"labels, or add a line of names."
             )
-        given = given_names(labels) | given_names(ignore)
+        given = given_names(labels) | {*ignore.required, *ignore.optional}
         self.index = [k for k in index if self.names[k] not in given]
         columns = [k for k in range(len(names)) if k not in self.index]
         known = [self.names[k] for k in columns]
         self.labels = [columns[k] for k in find_columns(known, labels, where)]
-        left_out = {*self.labels, *(columns[k] for k in find_ignored(known, ignore, where))}
+        left_out = {*self.labels, *(columns[k] for k in ignore.find(known, where))}
         self.features = [k for k in columns if k not in left_out]
         if not self.features:
             raise ValueError(f"{where} {NO_FEATURES}")
@@ -134,17 +129,13 @@ class TableColumns:
         )
 
 
-def read_delimited(
-    source: Source, labels: LabelsChoice | None, ignore: IgnoredChoice
-) -> LabelsTable:
+def read_delimited(source: Source, labels: LabelsChoice | None, ignore: Ignored) -> LabelsTable:
     """Read a text whose columns are numbers, with or without a line of names."""
-    return read_decoded(source, partial(_read_text, source, labels, ignore))
+    return source.read_decoded(partial(_read_text, source, labels, ignore))
 
 
-def _read_text(
-    source: Source, labels: LabelsChoice | None, ignore: IgnoredChoice, encoding: str
-) -> LabelsTable:
-    samples = read_chunks(source, encoding, 4 * SAMPLE_CHARACTERS)
+def _read_text(source: Source, labels: LabelsChoice | None, ignore: Ignored) -> LabelsTable:
+    samples = source.read_chunks(4 * SAMPLE_CHARACTERS)
     sample = next((one for one in samples if one.text.strip()), None)
     if sample is None:
         raise ValueError(f"{source.where} is empty; it needs lines of features and labels.")
@@ -163,7 +154,7 @@ def _read_text(
     names = first if named else [f"column {k + 1}" for k in range(len(first))]
     index = [0] if _is_index(first[0], [row[0].strip() for row in rows]) else []
     columns = TableColumns(names, labels, ignore, source.where, named, index)
-    chunks = skip_lines(read_chunks(source, encoding), number if named else 0)
+    chunks = skip_lines(source.read_chunks(), number if named else 0)
     return columns.make_table(source, _parse_chunks(chunks, separator, columns), "line")
 
 
@@ -235,9 +226,7 @@ def _parse_word(cell: str) -> float:
     return WORDS[cell.lower()] if cell.lower() in WORDS else parse_number(cell)
 
 
-def read_columnar(
-    source: Source, labels: LabelsChoice | None, ignore: IgnoredChoice
-) -> LabelsTable:
+def read_columnar(source: Source, labels: LabelsChoice | None, ignore: Ignored) -> LabelsTable:
     """Read a Parquet, Arrow or Feather file whose columns are numbers or truth values."""
     with open_columnar(source) as file:
         schema = file.schema
