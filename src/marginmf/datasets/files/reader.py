@@ -28,15 +28,14 @@ def read_ratings(
 ) -> RatingsTable:
     r"""Read a file of ratings, one rating a line or row.
 
-    The kind of file is found by its content, whatever its name: delimited text (comma, tab,
-    ``::``, semicolon or blanks), JSON lines (one object a line), Parquet, Arrow and Feather. Text
-    and JSON lines may be compressed with gzip. Parquet, Arrow and Feather need the extra
-    ``marginmf[io]``. Files are read in chunks: memory holds the table and some megabytes beside it.
+    The format is found by the content: delimited text (comma, tab, ``::``, semicolon or blanks),
+    JSON lines (one object a line), Parquet, Arrow and Feather, for which the extra
+    ``marginmf[io]`` is needed. Text and JSON lines may be compressed with gzip. Files are read in
+    chunks: memory holds the table and some megabytes beside it.
 
-    Columns are found by names, in any case and with or without ``_``, such as ``user_id``,
-    ``movieId``, ``rating`` and ``timestamp``. Without a header, or with names that say nothing,
-    the first three columns are user, item and rating, and a fourth that holds only whole numbers
-    is the timestamp.
+    Columns are found by names such as ``user_id``, ``movieId``, ``rating`` and ``timestamp``, in
+    any case. Without a header, or with names that say nothing, the first three columns are user,
+    item and rating, and a fourth that holds only whole numbers is the timestamp.
 
     Parameters
     ----------
@@ -49,18 +48,17 @@ def read_ratings(
     Returns
     -------
     RatingsTable
-        In files with types (JSON lines, Parquet, Arrow), ids are what they are there: texts, or
-        whole numbers as ``int64``. In delimited text, which has no types, they are ``int64`` where
-        a whole column of them are whole numbers as Python writes them, else strings; ``007`` is a
-        string. Blanks around the values of delimited text are dropped.
+        In files with types (JSON lines, Parquet, Arrow), ids are what they are there. In delimited
+        text they are ``int64`` where all of a column are whole numbers as Python writes them, else
+        strings, as ``007`` is; blanks around values are dropped.
 
     Raises
     ------
     FileNotFoundError
         If there is no such file.
     ValueError
-        If the file is empty or damaged, if a column is not there, or if a value cannot be read;
-        the message names the first line or row at fault, the value, and what to do.
+        If the file is empty or damaged, or a column or a value cannot be read; the message names
+        the first line or row at fault, the value, and what to do.
     ImportError
         If the file needs pyarrow and it is not installed.
 
@@ -70,13 +68,9 @@ def read_ratings(
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
     ...     path = Path(folder, "films.csv")
-    ...     _ = path.write_text("userId,movieId,rating\nann,50,4.5\nbob,50,3\n")
-    ...     table = read_ratings(path)
-    ...     _ = path.write_text("4.5|ann|50\n3|bob|50\n".replace("|", "\t"))
-    ...     same = read_ratings(path, user=2, item=3, rating=1)
+    ...     _ = path.write_text("rating,who,movieId\n4.5,ann,50\n3,bob,50\n")
+    ...     table = read_ratings(path, user="who")
     >>> table.users.tolist(), table.items.tolist(), table.ratings.tolist()
-    (['ann', 'bob'], [50, 50], [4.5, 3.0])
-    >>> same.users.tolist(), same.items.tolist(), same.ratings.tolist()
     (['ann', 'bob'], [50, 50], [4.5, 3.0])
     """
     source = Source(path)
@@ -89,27 +83,19 @@ def read_pairs(
 ) -> IdArray:
     r"""Read a file of (user, item) pairs, such as ``model.predict`` takes.
 
-    The file is of any kind that `read_ratings` reads, and its columns are found in the same way.
     Other columns, that of ratings among them, are not looked at. Without names that are known, the
     first two columns are user and item, and every line is a pair: a header must have a name that
     is known, or one that `user` or `item` gives.
 
     Parameters
     ----------
-    path : path-like
-        The file.
-    user, item : str or int, optional
-        The column of each: its name, or its position counted from 1.
+    path, user, item
+        As for `read_ratings`, which raises the same errors.
 
     Returns
     -------
     ndarray of shape (n, 2)
         ``int64`` where both columns are whole numbers, else Python objects.
-
-    Raises
-    ------
-    FileNotFoundError, ValueError, ImportError
-        As for `read_ratings`.
 
     See Also
     --------
@@ -137,16 +123,14 @@ def iterate_pairs(
 ) -> Iterator[IdArray]:
     r"""Read a file of (user, item) pairs in chunks, for files larger than memory.
 
-    The file is gone through twice. The first time finds what is wrong with it, before anything is
-    made of its first chunk, and whether all ids of a column are whole numbers, so that the chunks
-    together are what `read_pairs` returns.
+    The file is read twice. The first time finds what is wrong with it, before the first chunk, and
+    whether all ids of a column are whole numbers, so that the chunks together are what `read_pairs`
+    returns.
 
     Parameters
     ----------
-    path : path-like
-        The file, as for `read_pairs`.
-    user, item : str or int, optional
-        The column of each: its name, or its position counted from 1.
+    path, user, item
+        As for `read_pairs`.
     chunk : int
         How many pairs at a time; the last chunk may have fewer.
 
@@ -176,14 +160,12 @@ def iterate_pairs(
 def read_features(path: AnyPath) -> Columns:
     r"""Read a file of features, one user or item a line or row.
 
-    The file is of any kind that `read_ratings` reads: delimited text, JSON lines, Parquet, Arrow
-    or Feather.  Its columns need names: the first line of a text holds them.  Columns without a
-    name, such as the row numbers that pandas writes, are left out.
-
     Parameters
     ----------
     path : path-like
-        The file.
+        A file of any format that `read_ratings` reads, which raises the same errors.  Its columns
+        need names: the first line of a text holds them.  Columns without a name, such as the row
+        numbers that pandas writes, are left out.
 
     Returns
     -------
@@ -191,11 +173,6 @@ def read_features(path: AnyPath) -> Columns:
         The columns by name, as ``fit(..., item_features=)`` takes them.  A column of text that
         holds only numbers becomes one of numbers; empty cells are missing, NaN among numbers and
         None among texts.
-
-    Raises
-    ------
-    FileNotFoundError, ValueError, ImportError
-        As for `read_ratings`.
 
     Examples
     --------

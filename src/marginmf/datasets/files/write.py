@@ -15,7 +15,6 @@ import numpy as np
 
 from marginmf._utils.files import atomic_write
 from marginmf._utils.ids import as_objects
-from marginmf._utils.types import Array
 from marginmf.datasets.files.formats import BY_ENDING, FORMATS, ending
 from marginmf.datasets.table import Columns
 
@@ -51,8 +50,7 @@ def write_columns(
     Raises
     ------
     ValueError
-        If the kind cannot be told, the columns do not fit together, or the kind of file cannot
-        hold them.
+        If the kind is not known, or the columns do not fit together or into a file of the kind.
     OSError
         If the file cannot be written.
     ImportError
@@ -73,49 +71,41 @@ def write_columns(
     ann,7,4.5
     bob,9,3.0
     2
-    >>> _ = write_columns("-", (rows for _ in range(1)), kind="jsonl")
-    {"user": "ann", "item": 7, "rating": 4.5}
-    {"user": "bob", "item": 9, "rating": 3.0}
     """
-    if isinstance(target, str | PathLike) and str(target) != STANDARD_OUTPUT:
-        path = Path(target)
-        kind = _kind_of(path, kind)
-        batches = _Batches(columns)
+    path = None
+    if isinstance(target, str | PathLike):
+        path = Path(target) if str(target) != STANDARD_OUTPUT else None
+        target = sys.stdout
+    if kind is None:
+        kind = "csv" if path is None else BY_ENDING.get(ending(path.name))
+    if path is not None and kind is None:
+        raise ValueError(
+            f"The name {path.name!r} does not say what kind of file to write; let it end in one of "
+            f"{', '.join(BY_ENDING)}, or give kind=."
+        )
+    if kind not in FORMATS:
+        raise ValueError(f"There is no kind of file {kind!r} to write; kinds are {list(FORMATS)}.")
+    file_format, batches = FORMATS[kind], _Batches(columns)
+    if path is not None:
+        if file_format.columnar and path.name.lower().endswith(".gz"):
+            raise ValueError(f"A file of kind {kind} is not compressed with gzip: leave .gz out.")
         with _open_whole(path) as file:
-            FORMATS[kind].write(file, batches)
+            file_format.write(file, batches)
         return batches.n_rows
-    stream = _bytes_below(sys.stdout if isinstance(target, str | PathLike) else target)
-    kind = _checked(kind or "csv")
-    batches = _Batches(columns)
-    if not FORMATS[kind].columnar:
-        FORMATS[kind].write(stream, batches)
+    if isinstance(target, TextIOBase):
+        target.flush()
+    stream = getattr(target, "buffer", target)  # the bytes below a stream of text, if there are any
+    if not file_format.columnar:
+        file_format.write(stream, batches)
     elif isinstance(stream, TextIOBase):
         raise ValueError(f"A file of kind {kind} is bytes, which a stream of text cannot take.")
     else:
         # These writers ask for their position, which a pipe does not know.
         with TemporaryFile() as file:
-            FORMATS[kind].write(file, batches)
+            file_format.write(file, batches)
             file.seek(0)
             shutil.copyfileobj(file, stream)
     return batches.n_rows
-
-
-def _kind_of(path: Path, kind: str | None) -> str:
-    kind = BY_ENDING.get(ending(path.name)) if kind is None else _checked(kind)
-    if kind is None:
-        raise ValueError(
-            f"The name {path.name!r} does not say what kind of file to write; let it end in one of "
-            f"{', '.join(BY_ENDING)}, or give kind=."
-        )
-    if FORMATS[kind].columnar and path.name.lower().endswith(".gz"):
-        raise ValueError(f"A file of kind {kind} is not compressed with gzip: leave .gz out.")
-    return kind
-
-
-def _checked(kind: str) -> str:
-    if kind not in FORMATS:
-        raise ValueError(f"There is no kind of file {kind!r} to write; kinds are {list(FORMATS)}.")
-    return kind
 
 
 @contextmanager
@@ -134,14 +124,6 @@ def _open_whole(path: Path) -> Iterator[IO[Any]]:
                 yield packed  # type: ignore[misc]
 
 
-def _bytes_below(stream: IO[Any]) -> IO[Any]:
-    """Return the stream of bytes below a stream of text, if there is one."""
-    if isinstance(stream, TextIOBase):
-        stream.flush()
-    below: IO[Any] = getattr(stream, "buffer", stream)
-    return below
-
-
 class _Batches:
     """Batches that fit together, and how many rows they had."""
 
@@ -152,7 +134,14 @@ class _Batches:
     def __iter__(self) -> Iterator[Columns]:
         names: list[str] | None = None
         for given in self._given:
-            batch = {name: _as_column(name, values) for name, values in given.items()}
+            batch = {}
+            for name, values in given.items():
+                column = values if isinstance(values, np.ndarray) else as_objects(values)
+                if column.ndim != 1:
+                    raise ValueError(
+                        f"The column {name!r} must be one-dimensional, not {column.shape}."
+                    )
+                batch[name] = column
             names = list(batch) if names is None else names
             lengths = {name: len(column) for name, column in batch.items()}
             if not lengths or list(batch) != names:
@@ -165,10 +154,3 @@ class _Batches:
             yield batch
         if names is None:
             raise ValueError("There is no batch to write; give one, if need be without rows.")
-
-
-def _as_column(name: str, values: Any) -> Array:
-    column = values if isinstance(values, np.ndarray) else as_objects(values)
-    if column.ndim != 1:
-        raise ValueError(f"The column {name!r} must be one-dimensional, not {column.shape}.")
-    return column

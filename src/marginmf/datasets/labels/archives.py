@@ -98,11 +98,7 @@ def _choose_members(names: list[str], where: str) -> tuple[str, ...]:
 
 
 def fetch_openml(data_id: int, folder: Path, *, progress: bool = True) -> LabelsTable:
-    """Download a dataset into a folder and read it; its labels are what OpenML calls targets.
-
-    A description in JSON tells which those are and where the ARFF file is. The labels hold TRUE
-    and FALSE there, which the ARFF reader understands.
-    """
+    """Download a dataset into a folder and read it; its labels are what OpenML calls targets."""
     url = OPENML.format(data_id)
     path = fetch(url, folder / f"openml-{data_id}.json", progress=False, timeout=OPENML_TIMEOUT)
     try:
@@ -126,8 +122,8 @@ def read_yeast(members: Mapping[str, bytes]) -> LabelsTable:
     """Read river's copy of yeast, whose test rows come first, into the order of its owner's."""
     ((name, content),) = members.items()
     table = read_delimited(Source(name, "labels", content), YEAST_LABELS, Ignored())
-    order = np.roll(np.arange(table.n_samples), YEAST_TRAIN)
     rows = np.arange(table.n_samples)
+    order = np.roll(rows, YEAST_TRAIN)
     return replace(
         table,
         name="yeast",
