@@ -29,16 +29,14 @@ AnyPath = str | PathLike[str]
 
 @dataclass(frozen=True)
 class Storage:
-    """How tables of a kind are stored as arrays, and how they are identified.
-
-    `archive_first` says what a data folder that has both is read from: the archives of ratings
-    have titles, which arrays from elsewhere lack; arrays of labels are read more quickly.
-    """
+    """How tables of a kind are stored as arrays, and how they are identified."""
 
     read: Callable[[Path, str], Any]
     write: Callable[[Any, Path], None]
     fingerprint: Callable[[Any], str]
     facts: Callable[[Any], RatingsFacts | LabelsFacts]
+    # In a data folder: the archives of ratings have titles, which arrays from elsewhere lack;
+    # arrays of labels are read more quickly.
     archive_first: bool
 
 
@@ -179,14 +177,7 @@ def keep_copy(name: str, path: AnyPath, *, cache_dir: AnyPath | None = None) -> 
     Returns
     -------
     Path
-        The file that it is kept as.
-
-    Raises
-    ------
-    ValueError
-        If the name is unknown, or the file is not the dataset.
-    FileNotFoundError
-        If there is no such file.
+        The file that it is kept as. It is a ValueError if the file is not the dataset.
 
     Examples
     --------

@@ -6,7 +6,7 @@ import io
 import re
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, cast
@@ -46,13 +46,9 @@ def has_member(path: Path, *names: str) -> bool:
         with open(path, "rb") as file:
             if file.read(len(ZIP_MARK)) != ZIP_MARK:
                 return False
-    try:
-        if names:
-            with open_member(path, *names):
-                pass
-    except ValueError:
-        return False
-    return True
+    with suppress(ValueError), open_member(path, *names) if names else nullcontext():
+        return True
+    return False
 
 
 @contextmanager
@@ -93,10 +89,11 @@ def read_movielens_100k(path: Path) -> RatingsTable:
     table = _ratings(path, "u.data", "\t")
     if not has_member(path):  # the file of ratings alone
         return table
-    films = [
-        (row[0], row[1], _marked_genres(row[5:]), _year(row[1], row[2]))
-        for row in _rows(path, "u.item", "|")
-    ]
+    films = []
+    for film, title, released, _, _, *marks in _rows(path, "u.item", "|"):
+        marked = zip(GENRES_100K.split(), marks, strict=True)
+        genres = "|".join(genre for genre, mark in marked if mark.strip() == "1")
+        films.append((film, title, genres, _year(title, released)))
     return _described(table, films, _people(path, "u.user", "|", age=1, gender=2))
 
 
@@ -326,17 +323,7 @@ def _user_features(rows: list[list[str]], age: int = 1, gender: int = 2) -> Colu
     }
 
 
-def _marked_genres(marks: list[str]) -> str:
-    """Return the genres of a film that have a 1, as the later archives write them."""
-    marked = zip(GENRES_100K.split(), marks, strict=True)
-    return "|".join(genre for genre, mark in marked if mark.strip() == "1")
-
-
 def _year(title: str, other: str = "") -> float:
-    """Return the year in a title, else the one in another cell, else NaN.
-
-    >>> _year("Babe (1995)"), _year("Heat", "15-Dec-1995"), _year("Unknown")
-    (1995.0, 1995.0, nan)
-    """
+    """Return the year in a title, else the one in another cell, else NaN."""
     found = re.findall(r"\((\d{4})\)", title) or re.findall(r"\b(\d{4})\b", other)
     return float(found[-1]) if found else np.nan

@@ -205,10 +205,7 @@ def read_npz(path: Path, name: str, source: str = "") -> RatingsTable:
 
 
 def ratings_fingerprint(table: RatingsTable) -> str:
-    """Return the SHA-256 of users, items, ratings and timestamps in the order of the file.
-
-    Numbers are little-endian and take 8 bytes; ids that are texts are UTF-8, a line each.
-    """
+    """Return the SHA-256 of users, items, ratings and timestamps, in 8 bytes or lines of UTF-8."""
     digest = hashlib.sha256()
     for ids in (table.users, table.items):
         if ids.dtype == np.int64:

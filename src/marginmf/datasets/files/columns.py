@@ -71,31 +71,21 @@ class ColumnLayout:
         return max(self.positions.values()) + 1
 
     def positions_within(self, width: int) -> dict[str, int]:
-        """Return the positions, with ``maybe_time`` for a column that may be the time.
-
-        It is the time if it holds only whole numbers, as only the values tell.
-        """
+        """Return the positions; column ``maybe_time`` is the time if it holds whole numbers."""
         last = DEFAULT_POSITIONS["timestamp"]
         taken = self.named or "rating" not in self.positions or last in self.positions.values()
         return self.positions if taken or last >= width else {**self.positions, "maybe_time": last}
 
 
-def find_layout(first: Row, where: str, wanted: Wanted | None = None) -> ColumnLayout:
+def find_layout(first: Row, where: str, wanted: Wanted) -> ColumnLayout:
     """Find the columns by what the caller says, by the names in the first line, or by position.
 
     The first line is a header if it has all the names, or no number at all. For pairs, which may
     have no number themselves, the latter needs a known name.
 
-    Examples
-    --------
-    >>> find_layout(["rating:float", "userId", "item_id:token"], "a file")
+    >>> find_layout(["rating:float", "userId", "item_id:token"], "a file", Wanted())
     ColumnLayout(positions={'user': 1, 'item': 2, 'rating': 0}, header=True, named=True)
-    >>> find_layout(["1", "50", "5", "881250949"], "a file")
-    ColumnLayout(positions={'user': 0, 'item': 1, 'rating': 2}, header=False, named=False)
-    >>> find_layout(["who", "film", "stars"], "a file", Wanted(user="who")).positions
-    {'user': 0, 'item': 1, 'rating': 2}
     """
-    wanted = wanted or Wanted()
     names = [plain_name(cell) for cell in first]
     chosen = {
         role: _chosen_position(getattr(wanted, role), role, first, names, where)

@@ -148,6 +148,19 @@ def lines_of(chunks: Iterable[Chunk]) -> Iterator[str]:
     return chain.from_iterable(io.StringIO(chunk.text) for chunk in chunks)
 
 
+def open_rows(
+    source: Source, n_cells: int, needs: str, size: int | None = 4 * SAMPLE_CHARACTERS
+) -> tuple[str | None, Iterator[tuple[int, Row]]]:
+    """Return the separator of a text and its rows, or raise ValueError if it is blank."""
+    chunks = source.read_chunks(size)
+    first = next((chunk for chunk in chunks if chunk.text.strip()), None)
+    if first is None:
+        raise ValueError(f"{source.where} is empty; it needs {needs}.")
+    separator = sniff_separator(first.text, n_cells)
+    lines = lines_of(chain([first], chunks))
+    return separator, iterate_rows(lines, separator, source.where, first.lines_before)
+
+
 def sniff_separator(text: str, cells: int = 3) -> str | None:
     r"""Find the separator that splits most of the first rows into `cells` cells or more.
 

@@ -41,14 +41,13 @@ from marginmf.datasets.files.convert import (
     parse_number,
 )
 from marginmf.datasets.files.source import (
-    SAMPLE_CHARACTERS,
     Chunk,
     Row,
     Source,
     iterate_rows,
     lines_of,
+    open_rows,
     skip_lines,
-    sniff_separator,
 )
 from marginmf.datasets.table import Columns
 
@@ -69,17 +68,10 @@ BLANK_AROUND_LINE = re.compile("^\x1f|\x1f$", re.MULTILINE)
 
 def read_text_batches(source: Source, wanted: Wanted) -> Iterator[Batch]:
     """Yield the rows of delimited text; UnicodeDecodeError means that it has another encoding."""
-    samples = source.read_chunks(4 * SAMPLE_CHARACTERS)
-    sample = next((chunk for chunk in samples if chunk.text.strip()), None)
-    if sample is None:
-        *most, last = (f"{'an' if role == 'item' else 'a'} {role}" for role in wanted.roles)
-        raise ValueError(
-            f"{source.where} is empty; it needs lines with {', '.join(most)} and {last}."
-        )
-    separator = sniff_separator(sample.text, len(wanted.roles))
-    number, first = next(
-        iterate_rows(lines_of([sample]), separator, source.where, sample.lines_before)
-    )
+    *most, last = (f"{'an' if role == 'item' else 'a'} {role}" for role in wanted.roles)
+    needs = f"lines with {', '.join(most)} and {last}"
+    separator, rows = open_rows(source, len(wanted.roles), needs)
+    number, first = next(rows)
     layout = find_layout(first, f"{source.where}, line {number}", wanted)
     chunks = skip_lines(source.read_chunks(), number if layout.header else 0)
     batch = None
@@ -262,12 +254,8 @@ class _PlainCells:
 
 def read_text_columns(source: Source) -> Columns:
     """Return all columns of delimited text by the names in its first line."""
-    where, chunks = source.where, source.read_chunks()
-    first = next((chunk for chunk in chunks if chunk.text.strip()), None)
-    if first is None:
-        raise ValueError(f"{where} is empty; it needs a line of names, and lines below it.")
-    separator = sniff_separator(first.text[:SAMPLE_CHARACTERS], cells=2)
-    rows = iterate_rows(lines_of(chain([first], chunks)), separator, where, first.lines_before)
+    where = source.where
+    _, rows = open_rows(source, 2, "a line of names, and lines below it", size=None)
     names = [name.strip() for name in next(rows)[1]]
     if not any(names) or any(is_number(name, parse_number) for name in names):
         raise ValueError(

@@ -16,7 +16,7 @@ import numpy as np
 from marginmf.datasets.download import DownloadError, fetch
 from marginmf.datasets.files.source import Source
 from marginmf.datasets.labels.arff import read_arff, read_relation
-from marginmf.datasets.labels.arff_header import LabelsXml, make_rule
+from marginmf.datasets.labels.arff_header import LabelsXml, find_labels
 from marginmf.datasets.labels.columns import Ignored, LabelsChoice, quote_names
 from marginmf.datasets.labels.table import LabelsTable, stack_parts
 from marginmf.datasets.labels.tabular import read_delimited
@@ -57,11 +57,11 @@ def read_archive(
         inside = [one for one in names if one.lower().endswith(".xml")]
         content = {name: archive.read(name) for name in (*chosen, *inside)}
     beside = [LabelsXml(str(source.path / n), partial(content.__getitem__, n)) for n in inside]
+    find = partial(find_labels, labels=labels, xml=xml, beside=beside)
     tables = []
     for name in chosen:
         member = Source(source.path / name, "labels", content[name])
-        rule = make_rule(labels, xml, member.path.name, beside)
-        tables.append(read_relation(member, rule, ignore, origin=source.where))
+        tables.append(read_relation(member, find, ignore, origin=source.where))
     for what in ("feature_names", "label_names"):
         if getattr(tables[0], what) != getattr(tables[-1], what):
             raise ValueError(
@@ -103,19 +103,13 @@ def fetch_openml(data_id: int, folder: Path, *, progress: bool = True) -> Labels
     path = fetch(url, folder / f"openml-{data_id}.json", progress=False, timeout=OPENML_TIMEOUT)
     try:
         about = json.loads(path.read_bytes())["data_set_description"]
-        labels, url_arff = about["default_target_attribute"].split(","), about["url"]
+        labels = [label.strip() for label in about["default_target_attribute"].split(",")]
+        url_arff = about["url"]
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise DownloadError(f"{url} does not describe a dataset ({error!r}).") from error
-    finally:
-        path.unlink()
-    path = folder / f"openml-{data_id}.arff"
+    path = path.with_suffix(".arff")
     fetch(url_arff, path, progress=progress, timeout=OPENML_TIMEOUT)
-    try:
-        return read_arff(
-            Source(path, "labels"), [label.strip() for label in labels], None, Ignored()
-        )
-    finally:
-        path.unlink()
+    return read_arff(Source(path, "labels"), labels, None, Ignored())
 
 
 def read_yeast(members: Mapping[str, bytes]) -> LabelsTable:

@@ -22,9 +22,9 @@ from marginmf.datasets.files.source import Chunk, Source, lines_of, skip_lines
 from marginmf.datasets.labels.arff_header import (
     QUOTED,
     Attribute,
-    LabelsRule,
+    FindLabels,
     LabelsXml,
-    make_rule,
+    find_labels,
     read_header,
     split_values,
     unquote,
@@ -94,6 +94,37 @@ class ArffColumn:
             return None
         equal = numbers[:, None] == self.attribute.numbers
         return equal.argmax(axis=1) if equal.any(axis=1).all() else None
+
+    def parse(self, value: str) -> float:
+        """Return the number, or the index in the declaration, that a text stands for."""
+        name, values = self.attribute.name, self.attribute.values
+        if value == "?":
+            raise ValueError(f"the value of {name!r} is missing (?); fill it in")
+        if self.is_coded and value in values:
+            return values.index(value)
+        try:
+            number = parse_number(value)
+        except ValueError as error:
+            if self.is_coded:
+                raise ValueError(self.refuse(repr(value[:SHOWN]))) from None
+            what = "label" if self.is_label else "value"
+            problem = f"the {what} {value[:SHOWN]!r} of {name!r} {error}; correct it"
+            raise ValueError(problem) from None
+        if not self.is_coded:
+            return number
+        found = self.find_numbers(np.array([number]))  # 1.0 for 1
+        if found is None:
+            raise ValueError(self.refuse(repr(value[:SHOWN])))
+        return int(found[0])
+
+    def refuse(self, value: float | str) -> str:
+        """Return what is wrong with a value that is not declared."""
+        name, declared = self.attribute.name, ",".join(self.attribute.values[:6])
+        if not isinstance(value, str):
+            if self.is_label:
+                return f"the label {name!r} is {value:g}; labels are 0 or 1"
+            value = f"{value:g}"
+        return f"{value} is none of the values {{{declared}}} of {name!r}; correct it"
 
 
 class ArffColumns:
@@ -172,38 +203,35 @@ def read_arff(
         paths = sorted(source.path.parent.iterdir()) if labels is None else []
         xml_paths = [path for path in paths if path.suffix.lower() == ".xml"]
         beside = [LabelsXml(str(path), path.read_bytes) for path in xml_paths]
-    return read_relation(source, make_rule(labels, xml, source.path.name, beside), ignore)
+    find = partial(find_labels, labels=labels, xml=xml, beside=beside)
+    return read_relation(source, find, ignore)
 
 
 def read_relation(
-    source: Source, rule: LabelsRule, ignore: Ignored, origin: str | None = None
+    source: Source, find: FindLabels, ignore: Ignored, origin: str | None = None
 ) -> LabelsTable:
-    """Read a file; the table's source says that it was read from `origin`."""
-    return source.read_decoded(partial(_read, source, rule, ignore, origin))
+    """Read a file whose labels `find` finds; the table says that it was read from `origin`."""
+    return source.read_decoded(partial(_read, source, find, ignore, origin or source.where))
 
 
-def _read(source: Source, rule: LabelsRule, ignore: Ignored, origin: str | None) -> LabelsTable:
+def _read(source: Source, find: FindLabels, ignore: Ignored, origin: str) -> LabelsTable:
     where = source.where
     header = read_header(lines_of(source.read_chunks()), where)
     ignored = ignore.find(header.names, where)
-    columns = ArffColumns(header.attributes, rule.find_labels(header, where), ignored, where)
+    columns = ArffColumns(header.attributes, find(header, where), ignored, where)
     chunks = skip_lines(source.read_chunks(CHUNK_BYTES), header.n_lines)
     blocks = list(_read_blocks(chunks, columns, where))
     if not blocks:
         raise ValueError(f"{where} has no rows after @data; add some.")
     X, Y = zip(*blocks, strict=True)
     without = f" without {quote_names(columns.left_out)}" if columns.left_out else ""
-    features, labels = (
-        tuple(name for column in chosen for name in column.names)
-        for chosen in (columns.features, columns.labels)
-    )
     return LabelsTable(
         source.path.name,
         stack_features(X),
         sparse.vstack(Y, format="csr"),
-        feature_names=features,
-        label_names=labels,
-        source=f"read from {origin or where}{without}",
+        tuple(name for column in columns.features for name in column.names),
+        tuple(name for column in columns.labels for name in column.names),
+        source=f"read from {origin}{without}",
     )
 
 
@@ -267,16 +295,18 @@ def _read_dense(lines: list[str], columns: ArffColumns) -> Float64Array:
     wrong = np.argwhere(columns.binary & (raw != 0) & (raw != 1))
     if len(wrong):
         row, index = wrong[0]
-        raise RowError(row, _not_binary(columns.by_index[index], raw[row, index]))
+        raise RowError(row, columns.by_index[index].refuse(raw[row, index]))
     return raw
 
 
 def _dense_numbers(lines: list[str], columns: ArffColumns) -> Float64Array | None:
     """Return the values of rows if all of them are numbers, and those of words declared."""
     raw = parse_matrix(lines, ",", len(columns.attributes))
+    if raw is None:
+        return None
     for column in columns.coded:
-        found = None if raw is None else column.find_numbers(raw[:, column.index])
-        if raw is None or found is None:
+        found = column.find_numbers(raw[:, column.index])
+        if found is None:
             return None
         raw[:, column.index] = found
     return raw
@@ -322,7 +352,7 @@ def _read_sparse(lines: list[str], columns: ArffColumns) -> Any:
     wrong = columns.binary[indices] & (raw != 0) & (raw != 1)
     if wrong.any():
         first = np.argmax(wrong)
-        raise RowError(rows[first], _not_binary(columns.by_index[indices[first]], raw[first]))
+        raise RowError(rows[first], columns.by_index[indices[first]].refuse(raw[first]))
     starts = np.searchsorted(rows, np.arange(len(lines) + 1))
     matrix = sparse.csr_array((raw, indices, starts), shape=(len(lines), width))
     matrix.eliminate_zeros()
@@ -392,37 +422,5 @@ class _ParsedValues(dict[str, float]):
     def __missing__(self, value: str) -> float:
         if self.column is None:  # which is not read
             return 0.0
-        self[value] = number = _parse_value(value, self.column)
+        self[value] = number = self.column.parse(value)
         return number
-
-
-def _parse_value(value: str, column: ArffColumn) -> float:
-    name = column.attribute.name
-    if value == "?":
-        raise ValueError(f"the value of {name!r} is missing (?); fill it in")
-    if not column.is_coded:
-        try:
-            return parse_number(value)
-        except ValueError as error:
-            what = "label" if column.is_label else "value"
-            raise ValueError(
-                f"the {what} {value[:SHOWN]!r} of {name!r} {error}; correct it"
-            ) from None
-    if value in column.attribute.values:
-        return column.attribute.values.index(value)
-    with suppress(ValueError):
-        found = column.find_numbers(np.array([parse_number(value)]))  # 1.0 for 1
-        if found is not None:
-            return int(found[0])
-    raise ValueError(_undeclared(column, repr(value[:SHOWN])))
-
-
-def _not_binary(column: ArffColumn, value: float) -> str:
-    if column.is_label:
-        return f"the label {column.attribute.name!r} is {value:g}; labels are 0 or 1"
-    return _undeclared(column, f"{value:g}")
-
-
-def _undeclared(column: ArffColumn, value: str) -> str:
-    name, declared = column.attribute.name, ",".join(column.attribute.values[:6])
-    return f"{value} is none of the values {{{declared}}} of {name!r}; correct it"

@@ -77,9 +77,7 @@ class ArffHeader:
 
 def read_header(lines: Iterable[str], where: str) -> ArffHeader:
     """Read lines up to ``@data``, or raise an error that names the line at fault."""
-    relation = ""
-    attributes: list[Attribute] = []
-    number = 0
+    relation, attributes, number = "", list[Attribute](), 0
     for number, line in enumerate(lines, start=1):
         line = line.strip()
         if not line or line.startswith("%"):
@@ -91,15 +89,15 @@ def read_header(lines: Iterable[str], where: str) -> ArffHeader:
                 relation = unquote(rest)
             elif keyword == "@attribute":
                 attributes.append(_parse_attribute(rest, number))
-            elif keyword != "@data":
+            elif keyword == "@data" and attributes:
+                return ArffHeader(relation, tuple(attributes), number)
+            elif keyword == "@data":
+                raise ValueError("@data comes before any @attribute; declare some")
+            else:
                 raise ValueError(
                     f"{line[:SHOWN]!r} is not a line of an ARFF header; it needs @relation, "
                     f"@attribute or @data, and comments begin with %"
                 )
-            elif attributes:
-                return ArffHeader(relation, tuple(attributes), number)
-            else:
-                raise ValueError("@data comes before any @attribute; declare some")
         except ValueError as error:
             raise ValueError(f"{where}, line {number}: {error}.") from None
     if not number:
@@ -120,12 +118,12 @@ def _parse_attribute(text: str, line: int) -> Attribute:
         if not kind.endswith("}"):
             raise ValueError(f"the values of {name!r} have no closing brace; complete the line")
         try:
-            values = split_values(kind[1:-1])
+            values = tuple(split_values(kind[1:-1]))
         except ValueError as error:
             raise ValueError(f"in the values of {name!r}, {error}") from None
         if not values:
             raise ValueError(f"the attribute {name!r} has no values; name some")
-        return Attribute(name, "nominal", tuple(values), line)
+        return Attribute(name, "nominal", values, line)
     word = kind.split()[0].lower()
     if word not in NUMERIC + OTHER_KINDS:
         raise ValueError(
@@ -136,13 +134,7 @@ def _parse_attribute(text: str, line: int) -> Attribute:
 
 
 def split_values(text: str) -> list[str]:
-    r"""Return the values of a list, without their quotes, or raise ValueError with the problem.
-
-    They are separated by commas or blanks, and quoted where they hold any.
-
-    >>> split_values(r"1, 'rock \'n\' roll',?")
-    ['1', "rock 'n' roll", '?']
-    """
+    """Return the values of a list without their quotes; commas or blanks separate them."""
     values: list[str] = []
     position, more = 0, False
     end = len(text.rstrip())
@@ -176,46 +168,42 @@ class LabelsXml(NamedTuple):
     where: str
     read: Callable[[], bytes]
 
-    def find_labels(self, header: ArffHeader, where: str) -> list[int]:
-        """Return the indices of its labels, in the order of the ARFF file."""
-        names = read_label_names(self.read(), self.where)
-        count = header.meka_count
-        if count is not None and abs(count) != len(names):
-            raise ValueError(
-                f"{where}: its relation counts {abs(count)} labels (-C {count}), but {self.where} "
-                f"names {len(names)}; give the right one with labels= or xml=."
-            )
-        missing = sorted(set(names).difference(header.names))
-        if missing:
-            raise ValueError(
-                f"{self.where} names the label {missing[0]!r}, which is no attribute of {where}; "
-                f"its attributes end with {quote_names(header.names[-3:])}."
-            )
-        return find_columns(header.names, names, where)
+
+#: From the header of a file and its path to the indices of its labels.
+FindLabels = Callable[[ArffHeader, str], list[int]]
 
 
-class LabelsRule(NamedTuple):
-    """How the labels of an ARFF file are found.
+def find_labels(
+    header: ArffHeader,
+    where: str,
+    labels: LabelsChoice | None,
+    xml: str | PathLike[str] | None,
+    beside: Sequence[LabelsXml],
+) -> list[int]:
+    """Return the indices of the labels.
 
-    What the caller says comes first; then the XML file that belongs to the ARFF file, MEKA's
-    count, and the only XML file beside it.
+    What the caller gives as `labels` or `xml` comes first; then the XML file that belongs to the
+    ARFF file by its name, MEKA's count, and the only XML file beside it.
     """
-
-    labels: LabelsChoice | None
-    own: LabelsXml | None = None
-    only: LabelsXml | None = None
-
-    def find_labels(self, header: ArffHeader, where: str) -> list[int]:
-        """Return the indices of the labels."""
-        if self.labels is not None:
-            return find_columns(header.names, self.labels, where)
-        if self.own is not None:
-            return self.own.find_labels(header, where)
-        count = header.meka_count
-        if count is not None and not header.moved:
-            return find_columns(header.names, -count, where)  # MEKA's first are our negative
-        if self.only is not None:
-            return self.only.find_labels(header, where)
+    stems = {Path(file.where).stem.lower(): file for file in beside}
+    stem = Path(where).name.lower().removesuffix(".gz").removesuffix(".arff")
+    while stem not in stems and stem.endswith(SUFFIXES):
+        stem = next(stem.removesuffix(one) for one in SUFFIXES if stem.endswith(one))
+    own, only = stems.get(stem), beside[0] if len(beside) == 1 else None
+    if xml is not None:
+        path = Path(xml)
+        if not path.is_file():
+            raise FileNotFoundError(
+                f"There is no file {path}; xml= is the file that names the labels."
+            )
+        own = LabelsXml(str(path), path.read_bytes)
+    if labels is not None:
+        return find_columns(header.names, labels, where)
+    count = header.meka_count
+    if own is None and count is not None and not header.moved:
+        return find_columns(header.names, -count, where)  # MEKA's first are our negative
+    file = own or only
+    if file is None:
         why = "does not say which attributes are labels"
         if count is not None:
             why = f"counts labels (-C {count}) that filters have moved since"
@@ -224,35 +212,23 @@ class LabelsRule(NamedTuple):
             f"labels=[...], or their number with labels=n (the last n attributes) or labels=-n "
             f"(the first)."
         )
-
-
-def make_rule(
-    labels: LabelsChoice | None,
-    xml: str | PathLike[str] | None,
-    name: str,
-    beside: Sequence[LabelsXml],
-) -> LabelsRule:
-    """Return the rule for a file of some name; `xml` is what the caller gives."""
-    if xml is not None:
-        path = Path(xml)
-        if not path.is_file():
-            raise FileNotFoundError(
-                f"There is no file {path}; xml= is the file that names the labels."
-            )
-        return LabelsRule(labels, LabelsXml(str(path), path.read_bytes))
-    stems = {Path(file.where).stem.lower(): file for file in beside}
-    stem = name.lower().removesuffix(".gz").removesuffix(".arff")
-    while stem not in stems and stem.endswith(SUFFIXES):
-        stem = next(stem.removesuffix(one) for one in SUFFIXES if stem.endswith(one))
-    return LabelsRule(labels, stems.get(stem), beside[0] if len(beside) == 1 else None)
+    names = read_label_names(file.read(), file.where)
+    if count is not None and abs(count) != len(names):
+        raise ValueError(
+            f"{where}: its relation counts {abs(count)} labels (-C {count}), but {file.where} "
+            f"names {len(names)}; give the right one with labels= or xml=."
+        )
+    missing = sorted(set(names).difference(header.names))
+    if missing:
+        raise ValueError(
+            f"{file.where} names the label {missing[0]!r}, which is no attribute of {where}; its "
+            f"attributes end with {quote_names(header.names[-3:])}."
+        )
+    return find_columns(header.names, names, where)
 
 
 def read_label_names(content: bytes, where: str) -> list[str]:
-    """Return the names of all labels, also of those below others in a hierarchy.
-
-    >>> read_label_names(b'<labels><label name="a"><label name="b"/></label></labels>', "f.xml")
-    ['a', 'b']
-    """
+    """Return the names of all labels, also of those below others in a hierarchy."""
     if not content.strip():
         raise ValueError(f"{where} is empty; it needs <labels> with a <label name=...> for each.")
     if b"<!DOCTYPE" in content or b"<!ENTITY" in content:

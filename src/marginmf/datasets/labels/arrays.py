@@ -78,18 +78,11 @@ def _make_table(
     features, labels = (
         tuple(map(str, arrays.get(f"{what}_names", ()))) for what in ("feature", "label")
     )
-    for what, names in (("features", features), ("labels", labels)):
-        refuse_duplicates(enumerate(names, 1), "its names", what)
-    return LabelsTable(
-        name,
-        X,
-        Y,
-        feature_names=features if "feature_names" in arrays else None,
-        label_names=labels,
-        train_idx=arrays.get("train_idx"),
-        test_idx=arrays.get("test_idx"),
-        source=f"read from {where}",
-    )
+    refuse_duplicates(enumerate(features, 1), "its names", "features")
+    refuse_duplicates(enumerate(labels, 1), "its names", "labels")
+    splits: dict[str, Any] = {part: arrays.get(part) for part in SPLITS}
+    named = features if "feature_names" in arrays else None
+    return LabelsTable(name, X, Y, named, labels, source=f"read from {where}", **splits)
 
 
 def taken_apart(letter: str, matrix: Any) -> dict[str, Array]:
@@ -120,9 +113,8 @@ def looks_like_mat(source: Source) -> bool:
 def read_mat(source: Source, needs_labels: bool = True) -> LabelsTable:
     """Read a file of version 4 to 7: ``data`` and ``target``, or ``X`` and ``Y``, or the like.
 
-    Labels may be 0 and 1 or -1 and 1, and a row for each sample or a column for each, as in the
-    files of ML-kNN. ``train_data``, ``train_target``, ``test_data`` and ``test_target`` become the
-    training rows, then the test rows.
+    ``train_data``, ``train_target``, ``test_data`` and ``test_target`` become the training rows,
+    then the test rows.
     """
     where = source.where
     if source.head.startswith(NEW_MARKS):
@@ -185,11 +177,7 @@ def _find_matrix(
 
 
 def _orient(pairs: list[Pair], where: str) -> list[Pair]:
-    """Return pairs whose matrices have a row for each sample, transposed where necessary.
-
-    All pairs are transposed alike: one with as many labels as samples does not show which way up
-    it is.
-    """
+    """Return pairs whose matrices have a row for each sample, all transposed alike if need be."""
     for turn_X, turn_Y in ((False, False), (False, True), (True, False), (True, True)):
         turned = [(X.T if turn_X else X, Y.T if turn_Y else Y) for X, Y in pairs]
         widths = {(X.shape[1], Y.shape[1]) for X, Y in turned}

@@ -53,10 +53,10 @@ def read_labels(
       text that counts three or more columns (``0,1,2`` or ``1,2,3``) holds names. An index of
       pandas is no feature: the one that Parquet files note, and a first column of text without a
       name (or ``Unnamed: 0``) that holds whole numbers, no two alike; ``source`` tells.
-    * ``.npz`` with the arrays that `load_labels` reads.
-    * ``.mat`` of MATLAB up to version 7: matrices called ``data`` and ``target``, or ``X`` and
-      ``Y``, with labels 0 and 1 or -1 and 1, a row or a column for each sample; or the same as
-      ``train_data``, ``train_target``, ``test_data`` and ``test_target``.
+    * ``.npz`` with the arrays that `load_labels` reads; ``.mat`` of MATLAB up to version 7, with
+      matrices ``data`` and ``target``, or ``X`` and ``Y``, of labels 0 and 1 or -1 and 1, a row or
+      a column for each sample; or with ``train_data``, ``train_target``, ``test_data``,
+      ``test_target``.
 
     Text may be compressed with gzip.
 
@@ -89,14 +89,12 @@ def read_labels(
 
     Raises
     ------
-    FileNotFoundError
-        If there is no such file.
+    FileNotFoundError, ImportError
+        If there is no such file, or it needs pyarrow and that is not installed.
     ValueError
         If the file is damaged or does not say which columns are labels, if two columns have one
         name, if an argument does not go with the format, or if a value cannot be read; the message
         names the first line at fault and what to do.
-    ImportError
-        If the file needs pyarrow and it is not installed.
 
     Notes
     -----

@@ -60,18 +60,13 @@ def read_svmlight(
     """Read a file; see `read_labels` for the parameters."""
     rows = source.read_decoded(partial(_read_rows, source))
     if rows.sizes is not None:  # such files count from 0, also where no row names a 0
-        n_features = rows.sizes[1] if _names(n_features) is None else n_features
+        if n_features is None or isinstance(n_features, int):
+            n_features = rows.sizes[1]
         zero_based = zero_based is not False
     X, feature_names = _make_features(rows, n_features, zero_based, ignored)
     Y, label_names = _make_labels(rows, labels)
-    table = LabelsTable(
-        source.path.name,
-        X,
-        Y,
-        feature_names=feature_names,
-        label_names=label_names,
-        source=f"read from {source.where}",
-    )
+    about = f"read from {source.where}"
+    table = LabelsTable(source.path.name, X, Y, feature_names, label_names, source=about)
     # What no row names is 0, so a number that is not there can be left out as well.
     known = set(feature_names or ())
     return drop_features(table, [one for one in ignored if one in known or not IS_INDEX(one)])
@@ -96,8 +91,7 @@ class SvmlightRows(NamedTuple):
 
 
 def _read_rows(source: Source) -> SvmlightRows:
-    where = source.where
-    sizes: tuple[int, ...] | None = None
+    where, sizes = source.where, None
     lines: list[int] = []
     parsed: list[tuple[Any, Any]] = []
     blank: list[int] = []  # lines that are samples without labels and features if others follow
@@ -171,13 +165,12 @@ def _sort_features(text: str, here: str) -> str:
     """Return a line with its features in order, or raise an error that tells what is wrong."""
     pairs = WORDS(text)
     head = "" if not pairs or ":" in pairs[0] else pairs.pop(0)
-    problem = ""
     if not LABELS(head):
-        problem = f"{head[:30]!r} are not labels, which are whole numbers such as 1,3; correct it"
-        raise ValueError(f"{here}: {problem}.")
+        problem = f"{head[:30]!r} are not labels, which are whole numbers such as 1,3"
+        raise ValueError(f"{here}: {problem}; correct it.")
     values: dict[int, str] = {}
     for pair in pairs:
-        feature, _, value = pair.partition(":")
+        problem, (feature, _, value) = "", pair.partition(":")
         if not FEATURE(pair):
             problem = f"{pair[:30]!r} is not a feature and its value, such as 4:0.2; correct it"
         elif not NUMBER(value) or not math.isfinite(float(value)):
@@ -198,9 +191,11 @@ def _make_features(
     ignored: Sequence[str],
 ) -> tuple[Any, tuple[str, ...] | None]:
     """Return the features, and their names, which are their numbers unless they are given."""
-    numbers, names = rows.features.indices, _names(n_features)
-    if names is not None and all(map(IS_INDEX, names)):
-        return _select_features(rows, names, ignored), names
+    numbers, names, known = rows.features.indices, None, n_features
+    if not (n_features is None or isinstance(n_features, int)):
+        names, known = tuple(n_features), len(n_features)
+        if all(map(IS_INDEX, names)):
+            return _select_features(rows, names, ignored), names
     lowest = int(numbers.min(initial=1))
     base = int(lowest > 0 if zero_based is None else not zero_based)
     if lowest < base:
@@ -211,7 +206,6 @@ def _make_features(
             "leave zero_based= out",
         )
     width = int(numbers.max(initial=base - 1)) + 1 - base
-    known = n_features if names is None else len(names)
     if isinstance(known, int):
         if width > known:
             problem = f"is beyond the {known:,} features, which are counted from {base}"
@@ -224,10 +218,7 @@ def _make_features(
 
 
 def _select_features(rows: SvmlightRows, names: tuple[str, ...], ignored: Sequence[str]) -> Any:
-    """Return the features of some numbers; rows that do not name one have 0 of it.
-
-    Between the lowest and the highest, rows may name others, such as the fit has left out.
-    """
+    """Return the features of some numbers; those between them are what the fit has left out."""
     numbers = rows.features.indices
     known = [int(name) for name in names]
     left_out = [int(name) for name in ignored if IS_INDEX(name)]
@@ -279,17 +270,12 @@ def _make_labels(rows: SvmlightRows, choice: LabelsChoice | None) -> tuple[Any, 
     return _make_matrix(rows.labels, columns, len(names)), names
 
 
-def _names(n_features: int | Sequence[str] | None) -> tuple[str, ...] | None:
-    return None if n_features is None or isinstance(n_features, int) else tuple(n_features)
-
-
 def _find_numbers(numbers: IntArray, names: Sequence[str]) -> IntArray:
     """Return the index of each number among names, or -1."""
     known = np.array([int(name) for name in names], dtype=np.int64)
     order = np.argsort(known)
     found = order[np.searchsorted(known, numbers, sorter=order).clip(max=len(known) - 1)]
-    columns: IntArray = np.where(known[found] == numbers, found, -1)
-    return columns
+    return np.where(known[found] == numbers, found, -1)
 
 
 def _make_matrix(matrix: Any, columns: IntArray, width: int) -> Any:

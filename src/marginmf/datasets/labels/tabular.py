@@ -16,14 +16,13 @@ from marginmf.datasets.files.arrow import open_columnar
 from marginmf.datasets.files.columns import is_number
 from marginmf.datasets.files.convert import parse_number
 from marginmf.datasets.files.source import (
-    SAMPLE_CHARACTERS,
     Chunk,
     Row,
     Source,
     iterate_rows,
     lines_of,
+    open_rows,
     skip_lines,
-    sniff_separator,
 )
 from marginmf.datasets.labels.columns import (
     NO_FEATURES,
@@ -52,9 +51,8 @@ NumberedRows = tuple[Sequence[int], Float64Array]
 class TableColumns:
     """Which columns are features and which are labels, by index.
 
-    `names` are those of all columns, and `named` tells whether they are the file's own. `index`
-    are columns that only count or name the rows, as those that pandas writes: no features, and no
-    labels either unless `labels` gives them by name.
+    `named` tells whether the names are the file's own. `index` are columns that only count or name
+    the rows, as those that pandas writes: no labels either, unless `labels` gives them by name.
     """
 
     def __init__(
@@ -115,15 +113,12 @@ class TableColumns:
             below = " after its line of names" if unit == "line" else ""
             raise ValueError(f"{self.where} has no rows{below}; add some.")
         index = quote_names([self.names[k] for k in self.index])
-        features, labels = (
-            tuple(self.names[k] for k in chosen) for chosen in (self.features, self.labels)
-        )
         return LabelsTable(
             source.path.name,
             stack_features(X),
             sparse.vstack(Y, format="csr"),
-            feature_names=features if self.named else None,
-            label_names=labels if self.named else (),
+            tuple(self.names[k] for k in self.features) if self.named else None,
+            tuple(self.names[k] for k in self.labels) if self.named else (),
             source=f"read from {self.where}"
             + (f" without its index {index}" if self.index else ""),
         )
@@ -135,14 +130,7 @@ def read_delimited(source: Source, labels: LabelsChoice | None, ignore: Ignored)
 
 
 def _read_text(source: Source, labels: LabelsChoice | None, ignore: Ignored) -> LabelsTable:
-    samples = source.read_chunks(4 * SAMPLE_CHARACTERS)
-    sample = next((one for one in samples if one.text.strip()), None)
-    if sample is None:
-        raise ValueError(f"{source.where} is empty; it needs lines of features and labels.")
-    separator = sniff_separator(sample.text, 2)
-    found = iterate_rows(
-        lines_of(chain([sample], samples)), separator, source.where, sample.lines_before
-    )
+    separator, found = open_rows(source, 2, "lines of features and labels")
     number, first = next(found)
     rows: list[Row] = []
     with suppress(ValueError):  # anything wrong below is reported when all is read
@@ -152,28 +140,21 @@ def _read_text(source: Source, labels: LabelsChoice | None, ignore: Ignored) -> 
     named = not all(is_number(cell.strip(), _parse_word) for cell in first)
     named = named or _counts_columns(first, labels)
     names = first if named else [f"column {k + 1}" for k in range(len(first))]
-    index = [0] if _is_index(first[0], [row[0].strip() for row in rows]) else []
-    columns = TableColumns(names, labels, ignore, source.where, named, index)
+    cells = [row[0].strip() for row in rows]
+    distinct = len(set(cells)) == len(cells) > 0  # and so it may only count or number the rows
+    is_index = first[0].strip() in UNNAMED and distinct and all(map(WHOLE_NUMBER, cells))
+    columns = TableColumns(names, labels, ignore, source.where, named, [0] if is_index else [])
     chunks = skip_lines(source.read_chunks(), number if named else 0)
     return columns.make_table(source, _parse_chunks(chunks, separator, columns), "line")
 
 
 def _counts_columns(first: Row, labels: LabelsChoice | None) -> bool:
-    """Tell whether a line of numbers is one of names: 0, 1, 2 or 1, 2, 3, as pandas writes them.
-
-    Two columns may be a feature and a label that happen to be 0 and 1, and are taken as such.
-    """
+    """Tell whether a line of numbers is one of names: 0, 1, 2 or 1, 2, 3, as pandas writes them."""
     cells = [cell.strip() for cell in first]
     if cells not in [list(map(str, range(start, start + len(cells)))) for start in (0, 1)]:
         return False
+    # Two columns may be a feature and a label that happen to be 0 and 1.
     return len(cells) > 2 or (cells == ["1", "2"] and labels == 1)
-
-
-def _is_index(name: str, cells: Sequence[str]) -> bool:
-    """Tell whether the first column, which has no name, only counts or numbers the rows."""
-    if name.strip() not in UNNAMED or not cells:
-        return False
-    return len(set(cells)) == len(cells) and all(map(WHOLE_NUMBER, cells))
 
 
 def _parse_chunks(
@@ -229,33 +210,21 @@ def _parse_word(cell: str) -> float:
 def read_columnar(source: Source, labels: LabelsChoice | None, ignore: Ignored) -> LabelsTable:
     """Read a Parquet, Arrow or Feather file whose columns are numbers or truth values."""
     with open_columnar(source) as file:
-        schema = file.schema
-        index = _find_index(schema)
-        columns = TableColumns(schema.names, labels, ignore, source.where, index=index)
-        _refuse_types(schema, columns)
+        from pyarrow import types
+
+        index: list[int] = []
+        with suppress(KeyError, TypeError, ValueError):  # pandas notes what its index is
+            noted = json.loads((file.schema.metadata or {})[b"pandas"])["index_columns"]
+            index = [k for k, name in enumerate(file.schema.names) if name in noted]
+        columns = TableColumns(file.schema.names, labels, ignore, source.where, index=index)
+        numeric = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal)
+        for k in columns.read:
+            kind = file.schema.field(k).type
+            kind = kind.value_type if types.is_dictionary(kind) else kind
+            if not any(is_kind(kind) for is_kind in numeric):
+                raise columns.refuse(columns.where, k, "what stands", f"is {kind}, not numbers")
         blocks = file.blocks(columns.read, max(1, BLOCK_VALUES // len(columns.names)))
         return columns.make_table(source, _convert_blocks(blocks, columns), "row")
-
-
-def _find_index(schema: Any) -> list[int]:
-    """Return the columns that pandas wrote an index into, as its own metadata says."""
-    try:
-        noted = json.loads((schema.metadata or {})[b"pandas"])["index_columns"]
-        names = {one for one in noted if isinstance(one, str)}  # one that counts has no column
-    except (KeyError, TypeError, ValueError):
-        return []
-    return [k for k, name in enumerate(schema.names) if name in names]
-
-
-def _refuse_types(schema: Any, columns: TableColumns) -> None:
-    from pyarrow import types
-
-    numeric = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal)
-    for k in columns.read:
-        kind = schema.field(k).type
-        kind = kind.value_type if types.is_dictionary(kind) else kind
-        if not any(is_kind(kind) for is_kind in numeric):
-            raise columns.refuse(columns.where, k, "what stands", f"is {kind}, not numbers")
 
 
 def _convert_blocks(
