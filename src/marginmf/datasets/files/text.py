@@ -30,7 +30,6 @@ from marginmf.datasets.files.columns import (
 from marginmf.datasets.files.convert import (
     TIME_DIGITS,
     Batch,
-    CellError,
     Encoded,
     IdBatch,
     Int64Array,
@@ -78,9 +77,9 @@ def read_text_batches(source: Source, wanted: Wanted) -> Iterator[Batch]:
     for batch in split_batches(chunks, separator, len(first), layout, source.where):
         yield batch
     if batch is None:
+        what = source.content
         raise ValueError(
-            f"{source.where} has no {source.content} after its header line; add lines of "
-            f"{source.content}."
+            f"{source.where} has no {what} after its header line; add lines of {what}."
         )
 
 
@@ -122,10 +121,7 @@ def _careful_batches(
             break
         positions = layout.positions_within(narrowest).items()
         raw = {role: [row[k] for _, row in taken] for role, k in positions}
-        try:
-            yield make_batch(raw, TextCells())
-        except CellError as error:
-            raise error.located(where, "line", taken[error.row][0]) from None
+        yield make_batch(raw, TextCells(), where, "line", [number for number, _ in taken])
     if fault is not None:
         raise fault
 
@@ -152,8 +148,8 @@ def read_plain(text: str, separator: str | None, width: int, layout: ColumnLayou
         role: _PlainColumn(characters, starts[k::width], ends[k::width])
         for role, k in layout.positions_within(width).items()
     }
-    with suppress(CellError):  # the careful reader finds it again, and knows its line
-        return make_batch(raw, _PlainCells())
+    with suppress(ValueError):  # the careful reader finds it again, and knows its line
+        return make_batch(raw, _PlainCells(), "", "line", range(len(ends)))
     return None
 
 
@@ -303,10 +299,8 @@ def read_json_batches(source: Source, wanted: Wanted) -> Iterator[Batch]:
     records = chain([first], records)
     while taken := list(islice(records, BATCH_ROWS)):
         raw = {role: [record.get(names[k]) for _, record in taken] for role, k in positions}
-        try:
-            yield make_batch(raw, TypedValues())
-        except CellError as error:
-            raise error.located(source.where, "line", taken[error.row][0]) from None
+        numbers = [number for number, _ in taken]
+        yield make_batch(raw, TypedValues(), source.where, "line", numbers)
 
 
 def read_json_columns(source: Source) -> Columns:

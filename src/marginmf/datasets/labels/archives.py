@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 import numpy as np
 
 from marginmf.datasets.download import DownloadError, fetch
-from marginmf.datasets.files.source import Source
+from marginmf.datasets.files.source import Source, first_reason
 from marginmf.datasets.labels.arff import read_arff, read_relation
 from marginmf.datasets.labels.arff_header import LabelsXml, find_labels
 from marginmf.datasets.labels.columns import Ignored, LabelsChoice, quote_names
@@ -38,9 +38,8 @@ def open_archive(source: Source) -> Iterator[zipfile.ZipFile]:
             with zipfile.ZipFile(file) as archive:
                 yield archive
         except DAMAGED as error:
-            reason = str(error) or type(error).__name__
             raise ValueError(
-                f"{source.where} is a damaged zip file ({reason}); fetch it again."
+                f"{source.where} is a damaged zip file ({first_reason(error)}); fetch it again."
             ) from error
 
 
@@ -61,7 +60,8 @@ def read_archive(
     tables = []
     for name in chosen:
         member = Source(source.path / name, "labels", content[name])
-        tables.append(read_relation(member, find, ignore, origin=source.where))
+        read = partial(read_relation, member, find, ignore, source.where)
+        tables.append(member.read_decoded(read))
     for what in ("feature_names", "label_names"):
         if getattr(tables[0], what) != getattr(tables[-1], what):
             raise ValueError(

@@ -102,20 +102,17 @@ class ArffColumn:
             raise ValueError(f"the value of {name!r} is missing (?); fill it in")
         if self.is_coded and value in values:
             return values.index(value)
+        problem = self.refuse(repr(value[:SHOWN]))
         try:
             number = parse_number(value)
+            found = self.find_numbers(np.array([number])) if self.is_coded else [number]
+            if found is not None:  # as is 1.0 for 1
+                return found[0]
         except ValueError as error:
-            if self.is_coded:
-                raise ValueError(self.refuse(repr(value[:SHOWN]))) from None
-            what = "label" if self.is_label else "value"
-            problem = f"the {what} {value[:SHOWN]!r} of {name!r} {error}; correct it"
-            raise ValueError(problem) from None
-        if not self.is_coded:
-            return number
-        found = self.find_numbers(np.array([number]))  # 1.0 for 1
-        if found is None:
-            raise ValueError(self.refuse(repr(value[:SHOWN])))
-        return int(found[0])
+            if not self.is_coded:
+                what = "label" if self.is_label else "value"
+                problem = f"the {what} {value[:SHOWN]!r} of {name!r} {error}; correct it"
+        raise ValueError(problem)
 
     def refuse(self, value: float | str) -> str:
         """Return what is wrong with a value that is not declared."""
@@ -204,17 +201,11 @@ def read_arff(
         xml_paths = [path for path in paths if path.suffix.lower() == ".xml"]
         beside = [LabelsXml(str(path), path.read_bytes) for path in xml_paths]
     find = partial(find_labels, labels=labels, xml=xml, beside=beside)
-    return read_relation(source, find, ignore)
+    return source.read_decoded(partial(read_relation, source, find, ignore, source.where))
 
 
-def read_relation(
-    source: Source, find: FindLabels, ignore: Ignored, origin: str | None = None
-) -> LabelsTable:
+def read_relation(source: Source, find: FindLabels, ignore: Ignored, origin: str) -> LabelsTable:
     """Read a file whose labels `find` finds; the table says that it was read from `origin`."""
-    return source.read_decoded(partial(_read, source, find, ignore, origin or source.where))
-
-
-def _read(source: Source, find: FindLabels, ignore: Ignored, origin: str) -> LabelsTable:
     where = source.where
     header = read_header(lines_of(source.read_chunks()), where)
     ignored = ignore.find(header.names, where)
@@ -262,8 +253,8 @@ def read_rows(lines: list[str], columns: ArffColumns, is_sparse: bool) -> Matric
     """Return the features and labels of lines that must all be sparse, or all dense."""
     other = next((k for k, line in enumerate(lines) if line.startswith("{") != is_sparse), None)
     if other is not None:
-        this, those = ("dense", "sparse") if is_sparse else ("sparse", "dense")
-        raise RowError(other, f"a {this} row among {those} ones; write all alike")
+        kinds = "dense row among sparse" if is_sparse else "sparse row among dense"
+        raise RowError(other, f"a {kinds} ones; write all alike")
     raw = (_read_sparse if is_sparse else _read_dense)(lines, columns)
     X, Y = (_expand(raw, chosen) for chosen in (columns.features, columns.labels))
     return X if is_sparse else compress_features(X), sparse.csr_array(Y).astype(np.int8)

@@ -15,7 +15,7 @@ from scipy import io, sparse
 
 from marginmf._utils.files import atomic_write
 from marginmf._utils.types import Array
-from marginmf.datasets.files.source import Source
+from marginmf.datasets.files.source import Source, first_reason
 from marginmf.datasets.labels.columns import quote_names, refuse_duplicates
 from marginmf.datasets.labels.table import LabelsTable, all_finite, compress_features, stack_parts
 from marginmf.datasets.table import SPLITS
@@ -55,16 +55,15 @@ def read_labels_npz(source: Source, name: str, needs_labels: bool = True) -> Lab
             with np.load(file, allow_pickle=False) as archive:
                 arrays = {key: archive[key] for key in archive.files}
         except Exception as error:  # a damaged file can fail anywhere in zipfile, zlib or NumPy
-            reason = str(error).partition("\n")[0] or type(error).__name__
             raise ValueError(
-                f"{where} is not an npz file of arrays, or is damaged ({reason}); fetch or write "
-                f"it again."
+                f"{where} is not an npz file of arrays, or is damaged ({first_reason(error)}); "
+                f"fetch or write it again."
             ) from error
     try:
         return _make_table(arrays, where, name, needs_labels)
     except (ValueError, TypeError, IndexError) as error:
-        reason = str(error).rstrip(".")
-        raise ValueError(f"{where} does not hold a label dataset: {reason}.") from error
+        problem = f"does not hold a label dataset: {first_reason(error)}"
+        raise ValueError(f"{where} {problem}.") from error
 
 
 def _make_table(
@@ -126,9 +125,9 @@ def read_mat(source: Source, needs_labels: bool = True) -> LabelsTable:
         with source.open() as file:
             loaded = io.loadmat(file)
     except Exception as error:  # a damaged file can fail anywhere in SciPy
-        reason = str(error).partition("\n")[0] or type(error).__name__
         raise ValueError(
-            f"{where} is not a MATLAB file, or is damaged ({reason}); fetch or write it again."
+            f"{where} is not a MATLAB file, or is damaged ({first_reason(error)}); fetch or write "
+            f"it again."
         ) from error
     matrices = {
         name.lower(): value
