@@ -188,7 +188,7 @@ def keep_copy(name: str, path: AnyPath, *, cache_dir: AnyPath | None = None) -> 
     if not file.exists():
         raise missing_file(file)
     try:
-        table = verify(_read_original(info, file), info)
+        table = verify(_read_original(info, file), info, info.exact)
     except Exception as error:  # a damaged file can fail anywhere in zipfile, zlib or NumPy
         raise ValueError(f"{file} is not {info.title}: {reason(error)}") from error
     cached = cached_path(info, cache_dir)
@@ -222,11 +222,10 @@ def _label_archives(folder: Path) -> Iterator[tuple[str, Path]]:
             continue
 
 
-def verify(table: Any, info: DatasetInfo, exact: bool | None = None) -> Any:
+def verify(table: Any, info: DatasetInfo, exact: bool) -> Any:
     """Return the table if it is the dataset, else raise ValueError that says what differs.
 
-    `exact` says whether all values must be the known ones; by default as the entry says. Else
-    the table's `source` tells whether they differ.
+    Unless it must be `exact`, values may differ, and then its `source` tells.
     """
     storage = STORAGE[info.kind]
     difference = info.facts.difference(storage.facts(table), info.title)
@@ -234,7 +233,7 @@ def verify(table: Any, info: DatasetInfo, exact: bool | None = None) -> Any:
         raise ValueError(difference)
     if info.fingerprint is None or storage.fingerprint(table) == info.fingerprint:
         return table
-    if info.exact if exact is None else exact:
+    if exact:
         raise ValueError(f"It has the size of {info.title}, but some of its values differ.")
     if DIFFERS in table.source:
         return table

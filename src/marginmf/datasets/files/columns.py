@@ -106,10 +106,8 @@ def find_layout(first: Row, where: str, wanted: Wanted) -> ColumnLayout:
         if (name := next((one for one in known if one in names), None)) is not None
     }
     header, named = _header(first, wanted, set(recognised), by_name)
-    found = dict(chosen)
-    if named:
-        taken = set(chosen.values())
-        found |= {r: k for r, k in recognised.items() if r not in chosen and k not in taken}
+    free = {role: k for role, k in recognised.items() if k not in chosen.values()}
+    found = {**free, **chosen} if named else chosen
     missing = [role for role in wanted.roles if role not in found]
     if missing and any(DEFAULT_POSITIONS[role] != k for role, k in found.items()):
         options = " and ".join(f"{role}=" for role in missing)
@@ -128,13 +126,15 @@ def find_layout(first: Row, where: str, wanted: Wanted) -> ColumnLayout:
     return ColumnLayout(positions, header, named)
 
 
-def refuse_narrow(layout: ColumnLayout, names: Row, where: str) -> None:
-    """Raise ValueError if there are fewer columns than needed."""
+def find_positions(names: Row, where: str, wanted: Wanted) -> dict[str, int]:
+    """Return the positions in a file whose columns all have names, or raise ValueError."""
+    layout = find_layout(names, where, wanted)
     if layout.width > len(names):
         raise ValueError(
             f"{where}: {len(names)} column(s) found where {layout.width} are needed "
             f"({', '.join(layout.positions)}): {listed(names) or 'none'}."
         )
+    return layout.positions_within(len(names))
 
 
 def name_columns(columns: Iterable[tuple[str, Array]], where: str) -> Columns:

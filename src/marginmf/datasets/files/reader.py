@@ -54,13 +54,11 @@ def read_ratings(
 
     Raises
     ------
-    FileNotFoundError
-        If there is no such file.
+    FileNotFoundError, ImportError
+        If there is no such file, or it needs pyarrow and that is not installed.
     ValueError
         If the file is empty or damaged, or a column or a value cannot be read; the message names
         the first line or row at fault, the value, and what to do.
-    ImportError
-        If the file needs pyarrow and it is not installed.
 
     Examples
     --------

@@ -18,27 +18,17 @@ import numpy as np
 
 from marginmf._utils.ids import as_objects
 from marginmf._utils.types import Array, Float64Array, IntArray
+from marginmf.datasets.files import convert
 from marginmf.datasets.files.columns import (
     ColumnLayout,
     Wanted,
     find_layout,
+    find_positions,
     is_number,
     listed,
     name_columns,
-    refuse_narrow,
 )
-from marginmf.datasets.files.convert import (
-    TIME_DIGITS,
-    Batch,
-    Encoded,
-    IdBatch,
-    Int64Array,
-    TextCells,
-    TypedValues,
-    is_whole_number,
-    make_batch,
-    parse_number,
-)
+from marginmf.datasets.files.convert import Batch, Encoded, IdBatch, Int64Array, parse_number
 from marginmf.datasets.files.source import (
     Chunk,
     Row,
@@ -121,7 +111,9 @@ def _careful_batches(
             break
         positions = layout.positions_within(narrowest).items()
         raw = {role: [row[k] for _, row in taken] for role, k in positions}
-        yield make_batch(raw, TextCells(), where, "line", [number for number, _ in taken])
+        yield convert.make_batch(
+            raw, convert.TextCells(), where, "line", [number for number, _ in taken]
+        )
     if fault is not None:
         raise fault
 
@@ -149,7 +141,7 @@ def read_plain(text: str, separator: str | None, width: int, layout: ColumnLayou
         for role, k in layout.positions_within(width).items()
     }
     with suppress(ValueError):  # the careful reader finds it again, and knows its line
-        return make_batch(raw, _PlainCells(), "", "line", range(len(ends)))
+        return convert.make_batch(raw, _PlainCells(), "", "line", range(len(ends)))
     return None
 
 
@@ -174,7 +166,7 @@ class _PlainColumn:
     def digits(self, leading_zeros: bool) -> Int64Array | None:
         """Return the numbers of a column that holds only digits, as ids and times mostly do."""
         lengths = self.ends - self.starts
-        if lengths.min() < 1 or lengths.max() > TIME_DIGITS:
+        if lengths.min() < 1 or lengths.max() > convert.TIME_DIGITS:
             return None
         # What is below "0" wraps around, so that one comparison finds all that are no digits.
         first = self.characters[self.starts] - ZERO
@@ -235,17 +227,18 @@ class _PlainCells:
 
     def ids(self, column: _PlainColumn, what: str) -> IdBatch:
         numbers = column.digits(leading_zeros=False)
-        return column.convert(TextCells().ids, what) if numbers is None else numbers
+        return column.convert(convert.TextCells().ids, what) if numbers is None else numbers
 
     def ratings(self, column: _PlainColumn) -> Float64Array:
-        return column.convert(TextCells().ratings)
+        return column.convert(convert.TextCells().ratings)
 
-    def times(self, column: _PlainColumn, convert: Any = None) -> Any:
+    def times(self, column: _PlainColumn) -> Int64Array:
         numbers = column.digits(leading_zeros=True)
-        return column.convert(convert or TextCells().times) if numbers is None else numbers
+        return column.convert(convert.TextCells().times) if numbers is None else numbers
 
     def maybe_times(self, column: _PlainColumn) -> Int64Array | None:
-        return self.times(column, TextCells().maybe_times)
+        numbers = column.digits(leading_zeros=True)
+        return column.convert(convert.TextCells().maybe_times) if numbers is None else numbers
 
 
 def read_text_columns(source: Source) -> Columns:
@@ -275,7 +268,7 @@ def read_text_columns(source: Source) -> Columns:
 
 def _typed(cells: tuple[str, ...]) -> Array:
     """Return whole numbers, or numbers with NaN for empty cells, or texts with None for them."""
-    if all(map(is_whole_number, cells)):
+    if all(map(convert.is_whole_number, cells)):
         return np.array(list(map(int, cells)), np.int64)
     filled = [cell for cell in cells if cell]
     # A number with a zero before it, such as a post code, is a name.
@@ -293,14 +286,12 @@ def read_json_batches(source: Source, wanted: Wanted) -> Iterator[Batch]:
     records = _records(source)
     first = next(records)  # the format was recognised by an opening bracket, so there is a line
     names, where = list(first[1]), f"{source.where}, line {first[0]}"
-    layout = find_layout(names, where, wanted)
-    refuse_narrow(layout, names, where)
-    positions = layout.positions_within(len(names)).items()
+    positions = find_positions(names, where, wanted).items()
     records = chain([first], records)
     while taken := list(islice(records, BATCH_ROWS)):
         raw = {role: [record.get(names[k]) for _, record in taken] for role, k in positions}
         numbers = [number for number, _ in taken]
-        yield make_batch(raw, TypedValues(), source.where, "line", numbers)
+        yield convert.make_batch(raw, convert.TypedValues(), source.where, "line", numbers)
 
 
 def read_json_columns(source: Source) -> Columns:

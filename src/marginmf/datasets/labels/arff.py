@@ -6,10 +6,10 @@ they hold nothing else; value by value where they do.
 """
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from os import PathLike
 from typing import Any
 
@@ -161,6 +161,11 @@ class ArffColumns:
         named = ((column.attribute.line, name) for column in columns for name in column.names)
         refuse_duplicates(named, where, "columns of the lines")
 
+    def parser(self, index: int) -> Callable[[str], float]:
+        """Return what parses each text of an attribute once; 0 for one that is not read."""
+        column = self.by_index.get(index)
+        return cache(column.parse) if column is not None else lambda text: 0.0
+
 
 def _make_codes(attribute: Attribute, is_label: bool, where: str) -> Float64Array:
     """Return the numbers that each declared value becomes; none where they are their own."""
@@ -306,7 +311,7 @@ def _dense_numbers(lines: list[str], columns: ArffColumns) -> Float64Array | Non
 def _parse_dense(lines: list[str], columns: ArffColumns) -> Float64Array:
     width = len(columns.attributes)
     raw = np.zeros((len(lines), width))
-    known = [_ParsedValues(columns.by_index.get(index)) for index in range(width)]
+    known = [columns.parser(index) for index in range(width)]
     for row, line in enumerate(lines):
         simple = "'" not in line and '"' not in line and "{" not in line
         values = [value.strip() for value in line.split(",")] if simple else []
@@ -318,7 +323,7 @@ def _parse_dense(lines: list[str], columns: ArffColumns) -> Float64Array:
                     f"{len(values):,} values where the header declares {width:,} attributes; "
                     f"complete or remove this line"
                 )
-            raw[row] = [parsed[value] for parsed, value in zip(known, values, strict=True)]
+            raw[row] = [parse(value) for parse, value in zip(known, values, strict=True)]
         except ValueError as error:
             raise RowError(row, error) from None
     return raw
@@ -370,13 +375,12 @@ def _sparse_numbers(lines: list[str], columns: ArffColumns) -> Triplets | None:
 
 
 def _parse_sparse(lines: list[str], columns: ArffColumns) -> Triplets:
-    known = {index: _ParsedValues(column) for index, column in columns.by_index.items()}
-    other = _ParsedValues(None)
+    parser = cache(columns.parser)
     triplets: list[tuple[int, int, float]] = []
     for row, line in enumerate(lines):
         try:
             pairs = _split_sparse(line.strip())
-            triplets += [(row, index, known.get(index, other)[value]) for index, value in pairs]
+            triplets += [(row, index, parser(index)(value)) for index, value in pairs]
         except ValueError as error:
             raise RowError(row, error) from None
     rows, indices, raw = zip(*triplets, strict=True) if triplets else ((), (), ())
@@ -402,16 +406,3 @@ def _split_sparse(line: str) -> list[tuple[int, str]]:
     if more:
         raise ValueError("the sparse row ends with a comma; complete or remove this line")
     return pairs
-
-
-class _ParsedValues(dict[str, float]):
-    """The number, or the index in the declaration, of each text of a column, parsed once."""
-
-    def __init__(self, column: ArffColumn | None) -> None:
-        self.column = column
-
-    def __missing__(self, value: str) -> float:
-        if self.column is None:  # which is not read
-            return 0.0
-        self[value] = number = self.column.parse(value)
-        return number

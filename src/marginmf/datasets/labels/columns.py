@@ -62,17 +62,14 @@ def find_columns(names: Sequence[str], choice: LabelsChoice, where: str) -> list
     for pattern in _patterns(choice):
         found = by_name.get(pattern, [])
         if len(found) > 1:
-            raise ValueError(
-                f"{where}: {len(found)} columns are called {pattern!r}; give each a name of its "
-                f"own."
-            )
+            problem = f"{len(found)} columns are called {pattern!r}; give each a name of its own"
+            raise ValueError(f"{where}: {problem}.")
         # A name that has a star or a bracket in it is first of all a name.
         if not found and any(sign in pattern for sign in "*?["):
             found = [index for index, name in enumerate(names) if fnmatchcase(name, pattern)]
         if not found:
-            raise ValueError(
-                f"{where}: there is no column {pattern!r}; the columns are {quote_names(names)}."
-            )
+            known = quote_names(names)
+            raise ValueError(f"{where}: there is no column {pattern!r}; the columns are {known}.")
         chosen.update(found)
     return sorted(chosen)
 

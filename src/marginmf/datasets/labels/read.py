@@ -66,21 +66,20 @@ def read_labels(
         The file.
     labels : int, str or sequence of str, optional
         The columns that are labels: the last n, or the first n as ``-n``; names; or a pattern of
-        names such as ``"tag_*"``. A number of more columns than there are is the name of one, if
-        one is called so. Of svmlight, how many labels there are, or their names: numbers as in the
-        file, or names in the order of the numbers. ``.npz`` and ``.mat`` files say it themselves.
-        An empty list reads all columns as features.
+        names such as ``"tag_*"``. A number beyond the columns may be the name of one. Of svmlight,
+        how many labels there are, or their names: numbers as in the file, or names in the order of
+        the numbers. ``.npz`` and ``.mat`` files say it themselves. An empty list reads all columns
+        as features.
     xml : path-like, optional
         The XML file that names the labels of an ARFF file.
     ignore : str or sequence of str
         Columns that are neither features nor labels, by name or pattern.
     n_features : int or sequence of str, optional
         How many features an svmlight file has, of which its rows may not name the last; or their
-        names, as for `labels`. With ``n_features=train.feature_names``, a test file gets the
-        columns of `train`.
+        names: with ``n_features=train.feature_names``, a test file gets the columns of `train`.
     zero_based : bool, optional
-        Whether the features of an svmlight file count from 0. By default they do if one of them is
-        0, or if there is a line of sizes; otherwise they count from 1.
+        Whether the features of an svmlight file count from 0; by default if one of them is 0, or
+        if there is a line of sizes.
 
     Returns
     -------
@@ -99,9 +98,8 @@ def read_labels(
     Notes
     -----
     Nominal attributes of ARFF that are 0 and 1, or yes and no in some words, become one feature;
-    others one for each value, called ``name=value``. One with more than 100 values names the rows
-    and is left out, which the table's ``source`` tells. A sparse row that leaves a nominal
-    attribute out has the first of its declared values, as the format has it.
+    others one for each value, called ``name=value``. One with more than 100 values is left out,
+    which ``source`` tells. A sparse row that leaves one out has the first of its declared values.
 
     Examples
     --------

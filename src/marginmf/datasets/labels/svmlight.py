@@ -199,12 +199,9 @@ def _make_features(
     lowest = int(numbers.min(initial=1))
     base = int(lowest > 0 if zero_based is None else not zero_based)
     if lowest < base:
-        raise rows.refuse(
-            "feature",
-            np.argmin(numbers),
-            "does not go with zero_based=False, where features are counted from 1; correct it, or "
-            "leave zero_based= out",
-        )
+        problem = "does not go with zero_based=False, where features are counted from 1"
+        remedy = "correct it, or leave zero_based= out"
+        raise rows.refuse("feature", np.argmin(numbers), f"{problem}; {remedy}")
     width = int(numbers.max(initial=base - 1)) + 1 - base
     if isinstance(known, int):
         if width > known:
