@@ -3,7 +3,8 @@
 import hashlib
 import os
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
@@ -204,22 +205,17 @@ def _read_original(info: DatasetInfo, path: Path) -> Any:
 
 
 def own_datasets(kind: DatasetKind, folder: Path | None) -> dict[str, Path]:
-    """Return the files of all datasets of a kind in a data folder, a user's own too, by name."""
-    if folder is None:
-        return {}
-    arrays = {path.stem: path for path in sorted(folder.glob(f"{kind}/*.npz"))}
-    return (dict(_label_archives(folder)) if kind == "labels" else {}) | arrays
+    """Return the files of all datasets of a kind in a data folder, a user's own too, by name.
 
-
-def _label_archives(folder: Path) -> Iterator[tuple[str, Path]]:
-    """Yield the archives of ARFF files, which alone are known to be labels."""
-    for path in sorted(folder.glob("original/*.zip")):
-        try:
-            with zipfile.ZipFile(path) as archive:
-                if any(name.lower().endswith(".arff") for name in archive.namelist()):
-                    yield path.stem, path
-        except (zipfile.BadZipFile, OSError):
-            continue
+    Of archives, only those of ARFF files are known to be labels.
+    """
+    found: dict[str, Path] = {}
+    for path in sorted(folder.glob("original/*.zip")) if folder and kind == "labels" else ():
+        with suppress(zipfile.BadZipFile, OSError), zipfile.ZipFile(path) as archive:
+            if any(name.lower().endswith(".arff") for name in archive.namelist()):
+                found[path.stem] = path
+    arrays = sorted(folder.glob(f"{kind}/*.npz")) if folder else ()
+    return found | {path.stem: path for path in arrays}
 
 
 def verify(table: Any, info: DatasetInfo, exact: bool) -> Any:

@@ -8,6 +8,7 @@ import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, cast
 
@@ -99,18 +100,17 @@ def read_movielens_100k(path: Path) -> RatingsTable:
 
 def read_movielens_1m(path: Path) -> RatingsTable:
     """``ratings.dat``, ``movies.dat`` and ``users.dat`` of ``ml-1m.zip``."""
-    table = _with_films(path, _ratings(path, "ratings.dat", "::"), "movies.dat", "::")
-    return replace(table, user_features=_people(path, "users.dat", "::", gender=1, age=2))
+    people = _people(path, "users.dat", "::", gender=1, age=2)
+    return replace(_read_movielens(path, "dat", "::", "latin-1"), user_features=people)
 
 
-def read_movielens_10m(path: Path) -> RatingsTable:
-    """``ratings.dat`` and ``movies.dat`` of ``ml-10m.zip``."""
-    return _with_films(path, _ratings(path, "ratings.dat", "::"), "movies.dat", "::", "utf-8")
-
-
-def read_movielens_csv(path: Path) -> RatingsTable:
-    """``ratings.csv`` and ``movies.csv``, which all archives since 2015 have."""
-    return _with_films(path, _ratings(path, "ratings.csv", ","), "movies.csv", ",", "utf-8")
+def _read_movielens(path: Path, ending: str, separator: str, encoding: str) -> RatingsTable:
+    """Read ratings, and films with an id, a title with a year, and genres."""
+    table = _ratings(path, f"ratings.{ending}", separator)
+    if not has_member(path):  # the file of ratings alone
+        return table
+    rows = _rows(path, f"movies.{ending}", separator, encoding)
+    return _described(table, [(row[0], row[1], row[2].strip(), _year(row[1])) for row in rows])
 
 
 def read_movielens_100k_wheel(members: Mapping[str, bytes]) -> RatingsTable:
@@ -222,8 +222,9 @@ def _read_yeast(members: Mapping[str, bytes]) -> Any:
 READERS: dict[str, Callable[[Path], Any]] = {
     "movielens-100k": read_movielens_100k,
     "movielens-1m": read_movielens_1m,
-    "movielens-10m": read_movielens_10m,
-    "movielens-csv": read_movielens_csv,
+    "movielens-10m": partial(_read_movielens, ending="dat", separator="::", encoding="utf-8"),
+    # All archives since 2015 have ``ratings.csv`` and ``movies.csv``.
+    "movielens-csv": partial(_read_movielens, ending="csv", separator=",", encoding="utf-8"),
     "jester": read_jester,
     "book-crossing": read_bookcrossing,
     "eachmovie": read_eachmovie,
@@ -256,16 +257,6 @@ def _read_numbers(file: BinaryIO, where: str, separator: str | None) -> RatingsT
         raise ValueError(f"{where} does not hold ratings with whole numbers for ids.")
     joined: list[Any] = [np.concatenate(column) for column in columns]
     return RatingsTable(Path(where).stem, *joined)
-
-
-def _with_films(
-    path: Path, table: RatingsTable, member: str, separator: str, encoding: str = "latin-1"
-) -> RatingsTable:
-    """Add what a list of films says, of which each has an id, a title with a year, and genres."""
-    if not has_member(path):  # the file of ratings alone
-        return table
-    rows = _rows(path, member, separator, encoding)
-    return _described(table, [(row[0], row[1], row[2].strip(), _year(row[1])) for row in rows])
 
 
 def _rows(path: Path, member: str, separator: str, encoding: str = "latin-1") -> list[list[str]]:

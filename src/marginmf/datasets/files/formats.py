@@ -102,24 +102,19 @@ def recognise(source: Source) -> Format:
     if head.startswith(UTF_16_MARKS):
         begin = head.decode("utf-16", errors="ignore")
     elif b"\0" in head:
-        raise _binary_file(source, named)
+        expected = FORMATS.get(BY_ENDING.get(named, ""), TEXT)
+        problem = f"is not a text file; export the {source.content} as CSV or another text form"
+        if head.startswith(OLD_FEATHER):
+            problem = "is a Feather file of the old version 1; write it again as version 2"
+        elif expected.columnar:
+            problem = f"is called a file of kind {expected.name} but is none, or is damaged"
+            problem += "; write it again"
+        raise ValueError(f"{source.where} {problem}.")
     else:
         begin = head.decode("utf-8-sig", errors="ignore")
     if JSON_OBJECT.match(begin) or (named in JSON_ENDINGS and begin.lstrip()[:1] in ("{", "[")):
         return JSON_LINES
     return TEXT
-
-
-def _binary_file(source: Source, named: str) -> ValueError:
-    expected = FORMATS.get(BY_ENDING.get(named, ""), TEXT)
-    if source.head.startswith(OLD_FEATHER):
-        problem = "is a Feather file of the old version 1; write it again as version 2"
-    elif expected.columnar:
-        problem = f"is called a file of kind {expected.name} but is none, or is damaged; write it "
-        problem += "again"
-    else:
-        problem = f"is not a text file; export the {source.content} as CSV or another text form"
-    return ValueError(f"{source.where} {problem}.")
 
 
 def write_columns(

@@ -16,7 +16,7 @@ import numpy as np
 from marginmf.datasets.download import DownloadError, fetch
 from marginmf.datasets.files.source import Source, first_reason
 from marginmf.datasets.labels.arff import read_arff, read_relation
-from marginmf.datasets.labels.arff_header import LabelsXml, find_labels
+from marginmf.datasets.labels.arff_header import find_labels
 from marginmf.datasets.labels.columns import Ignored, LabelsChoice, quote_names
 from marginmf.datasets.labels.table import LabelsTable, stack_parts
 from marginmf.datasets.labels.tabular import read_delimited
@@ -55,7 +55,7 @@ def read_archive(
         chosen = _choose_members(names, source.where)
         inside = [one for one in names if one.lower().endswith(".xml")]
         content = {name: archive.read(name) for name in (*chosen, *inside)}
-    beside = [LabelsXml(str(source.path / n), partial(content.__getitem__, n)) for n in inside]
+    beside = {str(source.path / name): partial(content.__getitem__, name) for name in inside}
     find = partial(find_labels, labels=labels, xml=xml, beside=beside)
     tables = []
     for name in chosen:

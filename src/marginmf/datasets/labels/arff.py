@@ -23,7 +23,7 @@ from marginmf.datasets.labels.arff_header import (
     QUOTED,
     Attribute,
     FindLabels,
-    LabelsXml,
+    XmlFiles,
     find_labels,
     read_header,
     split_values,
@@ -200,11 +200,10 @@ def read_arff(
     ignore: Ignored,
 ) -> LabelsTable:
     """Read a file whose labels are given by the caller, by an XML file, or by the file itself."""
-    beside: list[LabelsXml] = []
+    beside: XmlFiles = {}
     with suppress(OSError):  # what comes through a pipe has no folder of its own
         paths = sorted(source.path.parent.iterdir()) if labels is None else []
-        xml_paths = [path for path in paths if path.suffix.lower() == ".xml"]
-        beside = [LabelsXml(str(path), path.read_bytes) for path in xml_paths]
+        beside = {str(path): path.read_bytes for path in paths if path.suffix.lower() == ".xml"}
     find = partial(find_labels, labels=labels, xml=xml, beside=beside)
     return source.read_decoded(partial(read_relation, source, find, ignore, source.where))
 
@@ -241,9 +240,15 @@ def _read_blocks(chunks: Iterator[Chunk], columns: ArffColumns, where: str) -> I
         lines = list(rows.values())
         is_sparse = lines[0].startswith("{") if is_sparse is None else is_sparse
         try:
-            yield read_rows(lines, columns, is_sparse)
+            other = [k for k, line in enumerate(lines) if line.startswith("{") != is_sparse]
+            if other:
+                kinds = "dense row among sparse" if is_sparse else "sparse row among dense"
+                raise RowError(other[0], f"a {kinds} ones; write all alike")
+            raw = (_read_sparse if is_sparse else _read_dense)(lines, columns)
         except RowError as error:
             raise ValueError(f"{where}, line {list(rows)[error.row]}: {error}.") from None
+        X, Y = (_expand(raw, chosen) for chosen in (columns.features, columns.labels))
+        yield X if is_sparse else compress_features(X), sparse.csr_array(Y).astype(np.int8)
 
 
 class RowError(ValueError):
@@ -252,17 +257,6 @@ class RowError(ValueError):
     def __init__(self, row: Any, problem: object) -> None:
         super().__init__(str(problem))
         self.row = int(row)
-
-
-def read_rows(lines: list[str], columns: ArffColumns, is_sparse: bool) -> Matrices:
-    """Return the features and labels of lines that must all be sparse, or all dense."""
-    other = next((k for k, line in enumerate(lines) if line.startswith("{") != is_sparse), None)
-    if other is not None:
-        kinds = "dense row among sparse" if is_sparse else "sparse row among dense"
-        raise RowError(other, f"a {kinds} ones; write all alike")
-    raw = (_read_sparse if is_sparse else _read_dense)(lines, columns)
-    X, Y = (_expand(raw, chosen) for chosen in (columns.features, columns.labels))
-    return X if is_sparse else compress_features(X), sparse.csr_array(Y).astype(np.int8)
 
 
 def _expand(raw: Any, columns: list[ArffColumn]) -> Any:

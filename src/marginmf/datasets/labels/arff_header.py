@@ -2,12 +2,11 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import NamedTuple
 from xml.etree import ElementTree
 
 import numpy as np
@@ -162,13 +161,8 @@ def unquote(value: str) -> str:
     return ESCAPE.sub(lambda match: ESCAPED.get(match[1], match[1]), value[1:-1])
 
 
-class LabelsXml(NamedTuple):
-    """An XML file that may name labels, and how to read it."""
-
-    where: str
-    read: Callable[[], bytes]
-
-
+#: XML files that may name labels, and how each is read.
+XmlFiles = Mapping[str, Callable[[], bytes]]
 #: From the header of a file and its path to the indices of its labels.
 FindLabels = Callable[[ArffHeader, str], list[int]]
 
@@ -178,32 +172,32 @@ def find_labels(
     where: str,
     labels: LabelsChoice | None,
     xml: str | PathLike[str] | None,
-    beside: Sequence[LabelsXml],
+    beside: XmlFiles,
 ) -> list[int]:
     """Return the indices of the labels.
 
     What the caller gives as `labels` or `xml` comes first; then the XML file that belongs to the
     ARFF file by its name, MEKA's count, and the only XML file beside it.
     """
-    stems = {Path(file.where).stem.lower(): file for file in beside}
+    stems = {Path(file).stem.lower(): file for file in beside}
     stem = Path(where).name.lower().removesuffix(".gz").removesuffix(".arff")
     while stem not in stems and stem.endswith(SUFFIXES):
         stem = next(stem.removesuffix(one) for one in SUFFIXES if stem.endswith(one))
-    own, only = stems.get(stem), beside[0] if len(beside) == 1 else None
+    own = stems.get(stem)
     if xml is not None:
         path = Path(xml)
         if not path.is_file():
             raise FileNotFoundError(
                 f"There is no file {path}; xml= is the file that names the labels."
             )
-        own = LabelsXml(str(path), path.read_bytes)
+        own = str(path)
+        beside = {own: path.read_bytes}
     if labels is not None:
         return find_columns(header.names, labels, where)
     count = header.meka_count
     if own is None and count is not None and not header.moved:
         return find_columns(header.names, -count, where)  # MEKA's first are our negative
-    file = own or only
-    if file is None:
+    if own is None and len(beside) != 1:
         why = "does not say which attributes are labels"
         if count is not None:
             why = f"counts labels (-C {count}) that filters have moved since"
@@ -212,16 +206,17 @@ def find_labels(
             f"labels=[...], or their number with labels=n (the last n attributes) or labels=-n "
             f"(the first)."
         )
-    names = read_label_names(file.read(), file.where)
+    xml_file = own or next(iter(beside))
+    names = read_label_names(beside[xml_file](), xml_file)
     if count is not None and abs(count) != len(names):
         raise ValueError(
-            f"{where}: its relation counts {abs(count)} labels (-C {count}), but {file.where} "
+            f"{where}: its relation counts {abs(count)} labels (-C {count}), but {xml_file} "
             f"names {len(names)}; give the right one with labels= or xml=."
         )
     missing = sorted(set(names).difference(header.names))
     if missing:
         raise ValueError(
-            f"{file.where} names the label {missing[0]!r}, which is no attribute of {where}; its "
+            f"{xml_file} names the label {missing[0]!r}, which is no attribute of {where}; its "
             f"attributes end with {quote_names(header.names[-3:])}."
         )
     return find_columns(header.names, names, where)
