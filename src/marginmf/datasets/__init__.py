@@ -26,9 +26,6 @@ from marginmf.datasets.table import RatingsTable
 if TYPE_CHECKING:
     from marginmf.datasets.labels import LabelsTable, read_labels
 
-#: Imported when they are used, because they need SciPy.
-_LABELS = ("LabelsTable", "read_labels")
-
 __all__ = [
     "DatasetInfo",
     "DatasetUnavailable",
@@ -59,7 +56,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name in _LABELS:
+    if name in ("LabelsTable", "read_labels"):  # imported when used, because they need SciPy
         return getattr(import_module(f"{__name__}.labels"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

@@ -69,16 +69,8 @@ def labels_fingerprint(table: Any) -> str:
 
 
 STORAGE: dict[DatasetKind, Storage] = {
-    "ratings": Storage(
-        lambda path, name: read_npz(path, name, f"read from {path}"),
-        write_npz,
-        ratings_fingerprint,
-        RatingsFacts.of,
-        archive_first=True,
-    ),
-    "labels": Storage(
-        _read_labels, _write_labels, labels_fingerprint, LabelsFacts.of, archive_first=False
-    ),
+    "ratings": Storage(read_npz, write_npz, ratings_fingerprint, RatingsFacts.of, True),
+    "labels": Storage(_read_labels, _write_labels, labels_fingerprint, LabelsFacts.of, False),
 }
 
 

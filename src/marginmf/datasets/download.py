@@ -71,10 +71,8 @@ def fetch(
             size, digest = _receive(response, file, destination.name, progress)
             promised = int(response.headers.get("Content-Length") or size)
             if size < promised:
-                raise DownloadError(
-                    f"The download of {url} broke off after {size:,} of {promised:,} bytes. "
-                    f"Try again."
-                )
+                missing = f"broke off after {size:,} of {promised:,} bytes"
+                raise DownloadError(f"The download of {url} {missing}. Try again.")
             wrong = ""
             if expected_size not in (None, size):
                 wrong = f"{size:,} bytes where {expected_size:,} were expected"
@@ -106,8 +104,8 @@ def _receive(response: Any, file: BinaryIO, name: str, progress: bool) -> tuple[
     from marginmf.progress import show_bar  # needs SciPy
 
     size, digest = 0, hashlib.sha256()
-    total = response.headers.get("Content-Length")
-    with show_bar(name, int(total) if total else None, visible=progress, unit="bytes") as update:
+    total = int(response.headers.get("Content-Length") or 0) or None
+    with show_bar(name, total, visible=progress, unit="bytes") as update:
         while chunk := response.read(CHUNK_BYTES):
             file.write(chunk)
             digest.update(chunk)

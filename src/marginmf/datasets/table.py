@@ -174,8 +174,8 @@ def write_npz(table: RatingsTable, path: Path) -> None:
         np.savez_compressed(file, **{k: array for k, array in arrays.items() if array is not None})
 
 
-def read_npz(path: Path, name: str, source: str = "") -> RatingsTable:
-    """Read a table; `source` is used where the file does not say its own."""
+def read_npz(path: Path, name: str) -> RatingsTable:
+    """Read a table; if the file does not say its source, that is the file."""
     try:
         # Opened here, because NumPy does not close a file that it fails to read.
         with open(path, "rb") as handle, np.load(handle, allow_pickle=False) as file:
@@ -194,7 +194,7 @@ def read_npz(path: Path, name: str, source: str = "") -> RatingsTable:
             _as_text(arrays["items"])[arrays["item"]],
             arrays["rating"],
             timestamps=arrays.get("timestamp"),
-            source=str(arrays.get("source", source)),
+            source=str(arrays.get("source", f"read from {path}")),
             **others,
         )
     except (FileNotFoundError, NotADirectoryError):

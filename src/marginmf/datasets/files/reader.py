@@ -144,10 +144,8 @@ def iterate_pairs(
     >>> with TemporaryDirectory() as folder:
     ...     path = Path(folder, "asked.csv")
     ...     _ = path.write_text("user,film\n1,50\n2,50\n3,7\n")
-    ...     for pairs in iterate_pairs(path, chunk=2):
-    ...         print(pairs.tolist())
-    [[1, 50], [2, 50]]
-    [[3, 7]]
+    ...     [pairs.tolist() for pairs in iterate_pairs(path, chunk=2)]
+    [[[1, 50], [2, 50]], [[3, 7]]]
     """
     if isinstance(chunk, bool) or not isinstance(chunk, int | np.integer) or chunk < 1:
         raise ValueError(f"chunk= is how many pairs at a time, 1 or more, not {chunk!r}.")
@@ -236,8 +234,7 @@ def _as_ids(batch: IdBatch, whole: bool, untyped: bool) -> IdArray:
 def _encode(numbers: Int64Array, untyped: bool) -> Encoded:
     """Encode whole numbers: as names where the file has no types, else as numbers."""
     values, codes = np.unique(numbers, return_inverse=True)
-    listed = values.tolist()
-    return Encoded(list(map(str, listed)) if untyped else listed, codes)
+    return Encoded((values.astype(np.str_) if untyped else values).tolist(), codes)
 
 
 def _join_ids(batches: list[IdBatch], untyped: bool) -> IdArray:

@@ -39,31 +39,25 @@ class Source:
     def __init__(
         self, path: str | PathLike[str], content: str = "ratings", data: bytes | None = None
     ) -> None:
-        self.path = Path(path)
-        self.where = str(self.path)
-        self.content = content
-        self.data = data
-        beginning = self._beginning() if data is None else data[:HEAD_BYTES]
+        self.path, self.content, self.data = Path(path), content, data
+        self.where = where = str(self.path)
+        if self.data is None:
+            if self.path.is_dir():
+                raise IsADirectoryError(f"{where} is a folder; name the file of {content} in it.")
+            if not self.path.exists():
+                raise missing_file(self.path)
+            if not self.path.is_file():
+                # A pipe can be read only once, but the content is needed several times.
+                self.data = self.path.read_bytes()
+        self.compressed = False
+        with self.open() as file:
+            beginning = file.read(HEAD_BYTES)
         self.compressed = beginning.startswith(GZIP_MARK)  # whatever the file is called
         if self.compressed:
             with self.open() as file:
                 beginning = file.read(HEAD_BYTES)
         self.head = beginning
         self.encoding = "utf-16" if beginning.startswith(UTF_16_MARKS) else "utf-8-sig"
-
-    def _beginning(self) -> bytes:
-        if self.path.is_dir():
-            raise IsADirectoryError(
-                f"{self.path} is a folder; name the file of {self.content} inside it."
-            )
-        if not self.path.exists():
-            raise missing_file(self.path)
-        with open(self.path, "rb") as file:
-            if self.path.is_file():
-                return file.read(HEAD_BYTES)
-            # A pipe can be read only once, but the content is needed several times.
-            self.data = file.read()
-            return self.data[:HEAD_BYTES]
 
     @contextmanager
     def open(self) -> Iterator[BinaryIO]:

@@ -181,8 +181,10 @@ class _PlainColumn:
             power *= 10
         return numbers
 
-    def convert(self, function: Callable[..., Any], *rest: Any) -> Any:
-        """Return what a function makes of the distinct cells, for every line."""
+    def convert(self, function: Callable[..., Any], *rest: Any, zeros: bool | None = None) -> Any:
+        """Convert the distinct cells; if they are only digits, and `zeros` is given, read those."""
+        if zeros is not None and (numbers := self.digits(zeros)) is not None:
+            return numbers
         rows, codes = self._distinct()
         view = self.characters.data
         bounds = zip(self.starts[rows].tolist(), self.ends[rows].tolist(), strict=True)
@@ -226,19 +228,16 @@ class _PlainCells:
     """The meaning of plain columns: that of `TextCells`, for the distinct cells alone."""
 
     def ids(self, column: _PlainColumn, what: str) -> IdBatch:
-        numbers = column.digits(leading_zeros=False)
-        return column.convert(convert.TextCells().ids, what) if numbers is None else numbers
+        return column.convert(convert.TextCells().ids, what, zeros=False)
 
     def ratings(self, column: _PlainColumn) -> Float64Array:
         return column.convert(convert.TextCells().ratings)
 
     def times(self, column: _PlainColumn) -> Int64Array:
-        numbers = column.digits(leading_zeros=True)
-        return column.convert(convert.TextCells().times) if numbers is None else numbers
+        return column.convert(convert.TextCells().times, zeros=True)
 
     def maybe_times(self, column: _PlainColumn) -> Int64Array | None:
-        numbers = column.digits(leading_zeros=True)
-        return column.convert(convert.TextCells().maybe_times) if numbers is None else numbers
+        return column.convert(convert.TextCells().maybe_times, zeros=True)
 
 
 def read_text_columns(source: Source) -> Columns:

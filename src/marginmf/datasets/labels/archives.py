@@ -44,10 +44,7 @@ def open_archive(source: Source) -> Iterator[zipfile.ZipFile]:
 
 
 def read_archive(
-    source: Source,
-    labels: LabelsChoice | None,
-    xml: str | PathLike[str] | None,
-    ignore: Ignored,
+    source: Source, labels: LabelsChoice | None, xml: str | PathLike[str] | None, ignore: Ignored
 ) -> LabelsTable:
     """Read the training rows, then the test rows; or all rows, where they are not divided."""
     with open_archive(source) as archive:
@@ -64,10 +61,10 @@ def read_archive(
         tables.append(member.read_decoded(read))
     for what in ("feature_names", "label_names"):
         if getattr(tables[0], what) != getattr(tables[-1], what):
+            files = f"training file {tables[0].name} and its test file {tables[1].name}"
             raise ValueError(
-                f"{source.where}: its training file {tables[0].name} and its test file "
-                f"{tables[1].name} differ in their {what.replace('_', ' ')}; unpack it, and read "
-                f"one of them."
+                f"{source.where}: its {files} differ in their {what.replace('_', ' ')}; unpack it, "
+                f"and read one of them."
             )
     return replace(stack_parts(*tables), name=source.path.stem)
 
@@ -87,8 +84,7 @@ def _choose_members(names: list[str], where: str) -> tuple[str, ...]:
                 other = f"{name[:start]}{word}{name[start + 5 :]}"
                 if other in arff:
                     return name, other
-    parts = [one for one in arff if PART(PurePosixPath(one).stem)]
-    whole = [one for one in arff if one not in parts] or arff
+    whole = [one for one in arff if not PART(PurePosixPath(one).stem)] or arff
     if len(whole) > 1:
         raise ValueError(
             f"{where} has {len(whole)} ARFF files, {quote_names(whole)}; unpack it, and read the "
@@ -116,14 +112,7 @@ def read_yeast(members: Mapping[str, bytes]) -> LabelsTable:
     """Read river's copy of yeast, whose test rows come first, into the order of its owner's."""
     ((name, content),) = members.items()
     table = read_delimited(Source(name, "labels", content), YEAST_LABELS, Ignored())
-    rows = np.arange(table.n_samples)
-    order = np.roll(rows, YEAST_TRAIN)
-    return replace(
-        table,
-        name="yeast",
-        X=table.X[order].astype(np.float32),
-        Y=table.Y[order],
-        train_idx=rows[:YEAST_TRAIN],
-        test_idx=rows[YEAST_TRAIN:],
-        source="",
-    )
+    train, test = np.split(np.arange(table.n_samples), [YEAST_TRAIN])
+    order = np.roll(np.arange(table.n_samples), YEAST_TRAIN)
+    X, Y = table.X[order].astype(np.float32), table.Y[order]
+    return replace(table, name="yeast", X=X, Y=Y, train_idx=train, test_idx=test, source="")

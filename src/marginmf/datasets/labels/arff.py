@@ -194,10 +194,7 @@ def _make_codes(attribute: Attribute, is_label: bool, where: str) -> Float64Arra
 
 
 def read_arff(
-    source: Source,
-    labels: LabelsChoice | None,
-    xml: str | PathLike[str] | None,
-    ignore: Ignored,
+    source: Source, labels: LabelsChoice | None, xml: str | PathLike[str] | None, ignore: Ignored
 ) -> LabelsTable:
     """Read a file whose labels are given by the caller, by an XML file, or by the file itself."""
     beside: XmlFiles = {}

@@ -62,17 +62,6 @@ class ArffHeader:
         """Names of the attributes."""
         return [attribute.name for attribute in self.attributes]
 
-    @property
-    def meka_count(self) -> int | None:
-        """The ``-C n`` of MEKA, if the relation has it."""
-        match = MEKA_COUNT.search(self.relation)
-        return None if match is None else int(match[1])
-
-    @property
-    def moved(self) -> bool:
-        """Whether attributes may stand elsewhere than when the relation got its name."""
-        return MOVED.search(self.relation) is not None
-
 
 def read_header(lines: Iterable[str], where: str) -> ArffHeader:
     """Read lines up to ``@data``, or raise an error that names the line at fault."""
@@ -194,8 +183,9 @@ def find_labels(
         beside = {own: path.read_bytes}
     if labels is not None:
         return find_columns(header.names, labels, where)
-    count = header.meka_count
-    if own is None and count is not None and not header.moved:
+    match = MEKA_COUNT.search(header.relation)
+    count = None if match is None else int(match[1])
+    if own is None and count is not None and MOVED.search(header.relation) is None:
         return find_columns(header.names, -count, where)  # MEKA's first are our negative
     if own is None and len(beside) != 1:
         why = "does not say which attributes are labels"

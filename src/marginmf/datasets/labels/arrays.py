@@ -129,17 +129,12 @@ def read_mat(source: Source, needs_labels: bool = True) -> LabelsTable:
             f"{where} is not a MATLAB file, or is damaged ({first_reason(error)}); fetch or write "
             f"it again."
         ) from error
-    matrices = {
-        name.lower(): value
-        for name, value in loaded.items()
-        if not name.startswith("__") and getattr(value, "ndim", 0) == 2
-    }
+    named = {name.lower(): value for name, value in loaded.items() if not name.startswith("__")}
+    matrices = {name: value for name, value in named.items() if getattr(value, "ndim", 0) == 2}
     prefixes = [prefix for prefix in ("train_", "test_") if f"{prefix}data" in matrices] or [""]
     pairs = [_read_pair(matrices, prefix, where, needs_labels) for prefix in prefixes]
-    tables = [
-        LabelsTable(source.path.stem, X, Y, source=f"read from {where}")
-        for X, Y in _orient(pairs, where)
-    ]
+    about = f"read from {where}"
+    tables = [LabelsTable(source.path.stem, *pair, source=about) for pair in _orient(pairs, where)]
     return stack_parts(*tables)
 
 
@@ -185,8 +180,8 @@ def _orient(pairs: list[Pair], where: str) -> list[Pair]:
                 (X if sparse.issparse(X) else compress_features(np.ascontiguousarray(X)), Y)
                 for X, Y in turned
             ]
-    X, Y = pairs[0]
+    X, Y = (f"{matrix.shape[0]:,} by {matrix.shape[1]:,}" for matrix in pairs[0])
     raise ValueError(
-        f"{where}: the features are {X.shape[0]:,} by {X.shape[1]:,} and the labels "
-        f"{Y.shape[0]:,} by {Y.shape[1]:,}, which have no number of rows in common; correct it."
+        f"{where}: the features are {X} and the labels {Y}, which have no number of rows in "
+        f"common; correct it."
     )

@@ -85,9 +85,8 @@ class SvmlightRows(NamedTuple):
         """Return the error for a feature or a label, by its index among all stored ones."""
         matrix = self.features if what == "feature" else self.labels
         line = self.lines[np.searchsorted(matrix.indptr, int(entry), side="right") - 1]
-        return ValueError(
-            f"{self.where}, line {line}: the {what} {matrix.indices[entry]} {problem}."
-        )
+        number = matrix.indices[entry]
+        return ValueError(f"{self.where}, line {line}: the {what} {number} {problem}.")
 
 
 def _read_rows(source: Source) -> SvmlightRows:

@@ -72,9 +72,8 @@ class LabelsTable:
         if self.feature_names is not None:
             fields["feature_names"] = _check_names(self.feature_names, X, "feature")
         for part in SPLITS:
-            rows = getattr(self, part)
-            if rows is not None:
-                fields[part] = check_rows(rows, X.shape[0], part)
+            if getattr(self, part) is not None:
+                fields[part] = check_rows(getattr(self, part), X.shape[0], part)
         for field, value in fields.items():
             object.__setattr__(self, field, value)  # the way to fill in a frozen dataclass
 

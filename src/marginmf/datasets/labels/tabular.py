@@ -113,14 +113,14 @@ class TableColumns:
             below = " after its line of names" if unit == "line" else ""
             raise ValueError(f"{self.where} has no rows{below}; add some.")
         index = quote_names([self.names[k] for k in self.index])
+        without = f" without its index {index}" if self.index else ""
         return LabelsTable(
             source.path.name,
             stack_features(X),
             sparse.vstack(Y, format="csr"),
             tuple(self.names[k] for k in self.features) if self.named else None,
             tuple(self.names[k] for k in self.labels) if self.named else (),
-            source=f"read from {self.where}"
-            + (f" without its index {index}" if self.index else ""),
+            source=f"read from {self.where}{without}",
         )
 
 
