@@ -8,7 +8,7 @@ import pytest
 from labels_inputs import as_csv, songs
 from sklearn.model_selection import KFold
 
-from marginmf.datasets.labels.npz import write_labels_npz
+from marginmf.datasets.labels.arrays import write_labels_npz
 from marginmf.labels import PLST, Scaled
 from marginmf.metrics import labels_report
 

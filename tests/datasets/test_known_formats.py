@@ -13,9 +13,7 @@ from marginmf.datasets.known_formats import (
     read_bookcrossing,
     read_eachmovie,
     read_jester,
-    read_movielens_10m,
     read_movielens_100k,
-    read_movielens_csv,
 )
 
 VOTES = "1\t10\t0.2\t1\t2/25/97 1:00:00\n1\t11\t1\t1\t2/25/97 1:00:01\n7\t10\t0\t.5\t\n"
@@ -137,7 +135,7 @@ def test_the_archive_of_ten_million_has_halves_of_stars(tmp_path: Path) -> None:
             "ml-10M100K__movies_dot_dat": "7::Café: Sabrina (1995)::A|B\n122::Boomerang::Drama\n",
         },
     )
-    table = read_movielens_10m(path)
+    table = dataset_info("ml-10m").read(path)
     assert (table.pairs.tolist(), table.ratings.tolist()) == ([[1, 122], [2, 7]], [5, 3.5])
     assert table.timestamps is not None
     assert table.timestamps.tolist() == [838985046, 838985047]
@@ -169,16 +167,16 @@ def test_an_archive_without_a_file_of_users_has_none_of_their_features(tmp_path:
 def test_the_archives_since_2015_are_read_from_the_file_alone_too(tmp_path: Path) -> None:
     path = tmp_path / "ratings.csv"
     path.write_text("userId,movieId,rating,timestamp\r\n1,296,5.0,1147880044\r\n1,306,3.5,5\r\n")
-    table = read_movielens_csv(path)
+    table = dataset_info("ml-25m").read(path)
     assert (table.pairs.tolist(), table.titles) == ([[1, 296], [1, 306]], None)
-    assert dataset_info("ml-25m").read is dataset_info("ml-32m").read is read_movielens_csv
+    assert dataset_info("ml-25m").read is dataset_info("ml-32m").read
 
 
 def test_large_files_are_read_in_chunks(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr(source, "CHUNK_BYTES", 10)
     path = tmp_path / "ratings.dat"
     path.write_text("".join(f"{k}::{k % 7}::{k % 5 / 2}::{k * 10}\n" for k in range(100)))
-    table = read_movielens_10m(path)
+    table = dataset_info("ml-10m").read(path)
     assert table.users.tolist() == list(range(100))
     assert table.ratings.tolist() == [k % 5 / 2 for k in range(100)]
     assert table.timestamps is not None
@@ -198,7 +196,7 @@ def test_what_is_no_rating_is_told(tmp_path: Path, text: str, said: str) -> None
     path = tmp_path / "ratings.dat"
     path.write_text(text)
     with pytest.raises(ValueError, match=said):
-        read_movielens_10m(path)
+        dataset_info("ml-10m").read(path)
 
 
 def test_no_package_index_is_named_anywhere() -> None:

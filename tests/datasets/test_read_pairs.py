@@ -93,7 +93,7 @@ def test_every_fault_is_one_sentence(tmp_path: Path, fault: str) -> None:
 
 
 def test_a_folder_and_a_missing_file_are_named_at_once(tmp_path: Path) -> None:
-    with pytest.raises(IsADirectoryError, match="is a folder; name the file of pairs inside it"):
+    with pytest.raises(IsADirectoryError, match="is a folder; name the file of pairs in it"):
         iterate_pairs(tmp_path)
     with pytest.raises(FileNotFoundError, match=r"There is no file .*nowhere\.csv"):
         iterate_pairs(tmp_path / "nowhere.csv")

@@ -19,7 +19,7 @@ from marginmf.cli.options import DataOptions, LabelColumns, LabelDataOptions
 from marginmf.datasets import DatasetUnavailable, RatingsTable
 from marginmf.datasets.files.columns import is_column_name
 from marginmf.datasets.files.source import Source
-from marginmf.datasets.labels.columns import IfThere
+from marginmf.datasets.labels.columns import Ignored
 from marginmf.ratings import Ratings
 from marginmf.ratings.features import FeatureTable
 from marginmf.ratings.ids import IdIndex
@@ -223,7 +223,7 @@ def read_label_rows(
     # In svmlight files both have numbers, and so do the columns of text with the same rows.
     own = set(wanted or ())
     unlike = () if "labels" in given else tuple(name for name in labels if name not in own)
-    known["ignore"] = IfThere(unlike, given.pop("ignore", ()))
+    known["ignore"] = Ignored(given.pop("ignore", ()), unlike)
     return _order_features(_read_labels(name, given, known), wanted, model.n_features_in_)
 
 

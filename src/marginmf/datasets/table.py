@@ -73,7 +73,7 @@ class RatingsTable:
     item_features: Columns | None = None
 
     def __post_init__(self) -> None:
-        columns: dict[str, npt.NDArray[Any]] = {
+        columns: Columns = {
             "users": as_id_column(self.users, "user"),
             "items": as_id_column(self.items, "item"),
             "ratings": np.asarray(self.ratings, dtype=np.float64),
@@ -88,9 +88,8 @@ class RatingsTable:
                 f"but their shapes are: {found}."
             )
         for part in SPLITS:
-            rows = getattr(self, part)
-            if rows is not None:
-                columns[part] = _checked_rows(rows, len(columns["ratings"]), part)
+            if getattr(self, part) is not None:
+                columns[part] = check_rows(getattr(self, part), len(columns["ratings"]), part)
         for column, values in columns.items():
             object.__setattr__(self, column, values)  # the way to fill in a frozen dataclass
 
@@ -128,7 +127,7 @@ class RatingsTable:
 
 def as_pairs(users: IdArray, items: IdArray) -> IdArray:
     """Return pairs of shape (n, 2): ``int64`` where both ids are, else Python objects."""
-    both = users.dtype == np.int64 and items.dtype == np.int64
+    both = users.dtype == items.dtype == np.int64
     pairs = np.empty((len(users), 2), dtype=np.int64 if both else object)
     pairs[:, 0], pairs[:, 1] = users, items
     return pairs
@@ -139,15 +138,15 @@ def _n_distinct(ids: IdArray) -> int:
     return len(np.unique(ids) if ids.dtype == np.int64 else set(ids.tolist()))
 
 
-def _checked_rows(rows: Any, n_ratings: int, what: str) -> npt.NDArray[np.int64]:
+def check_rows(rows: Any, n_rows: int, what: str) -> npt.NDArray[np.int64]:
+    """Return the indices of rows of a table, or raise ValueError if they are none."""
     chosen = np.asarray(rows)
-    if chosen.ndim != 1 or chosen.dtype.kind not in "iu":
-        raise ValueError(f"{what} must be a list of whole numbers, the rows of ratings.")
-    if chosen.size and not 0 <= int(chosen.min()) <= int(chosen.max()) < n_ratings:
-        raise ValueError(
-            f"{what} goes from {chosen.min()} to {chosen.max()}, but ratings have the rows 0 to "
-            f"{n_ratings - 1}."
-        )
+    if chosen.ndim != 1 or (chosen.size and chosen.dtype.kind not in "iu"):
+        raise ValueError(f"{what} must be a list of whole numbers, the indices of rows.")
+    if chosen.min(initial=0) < 0:
+        raise ValueError(f"{what} names row {chosen.min()}; rows are counted from 0.")
+    if chosen.size and chosen.max() >= n_rows:
+        raise ValueError(f"{what} names row {chosen.max()}, but the rows are 0 to {n_rows - 1}.")
     return chosen.astype(np.int64)
 
 
@@ -175,14 +174,17 @@ def write_npz(table: RatingsTable, path: Path) -> None:
         np.savez_compressed(file, **{k: array for k, array in arrays.items() if array is not None})
 
 
-def read_npz(path: Path, name: str, source: str = "") -> RatingsTable:
-    """Read a table; `source` is used where the file does not say its own."""
+def read_npz(path: Path, name: str) -> RatingsTable:
+    """Read a table; if the file does not say its source, that is the file."""
     try:
         # Opened here, because NumPy does not close a file that it fails to read.
         with open(path, "rb") as handle, np.load(handle, allow_pickle=False) as file:
             arrays = {key: file[key] for key in file.files}
         others: dict[str, Any] = {part: arrays.get(part) for part in SPLITS}
-        others |= {part: _features(arrays, part) for part in FEATURES}
+        for part in FEATURES:
+            named = {key: key.removeprefix(f"{part}.") for key in arrays}
+            columns = {named[key]: _as_text(arrays[key]) for key in arrays if key != named[key]}
+            others[part] = columns or None
         if "titles" in arrays:
             titles = zip(arrays["title_ids"].tolist(), arrays["titles"].tolist(), strict=True)
             others["titles"] = dict(titles)
@@ -192,7 +194,7 @@ def read_npz(path: Path, name: str, source: str = "") -> RatingsTable:
             _as_text(arrays["items"])[arrays["item"]],
             arrays["rating"],
             timestamps=arrays.get("timestamp"),
-            source=str(arrays.get("source", source)),
+            source=str(arrays.get("source", f"read from {path}")),
             **others,
         )
     except (FileNotFoundError, NotADirectoryError):
@@ -203,10 +205,7 @@ def read_npz(path: Path, name: str, source: str = "") -> RatingsTable:
 
 
 def ratings_fingerprint(table: RatingsTable) -> str:
-    """Return the SHA-256 of users, items, ratings and timestamps in the order of the file.
-
-    Numbers are little-endian and take 8 bytes; ids that are texts are UTF-8, a line each.
-    """
+    """Return the SHA-256 of users, items, ratings and timestamps, in 8 bytes or lines of UTF-8."""
     digest = hashlib.sha256()
     for ids in (table.users, table.items):
         if ids.dtype == np.int64:
@@ -217,11 +216,6 @@ def ratings_fingerprint(table: RatingsTable) -> str:
     if table.timestamps is not None:
         digest.update(table.timestamps.astype("<i8").tobytes())
     return digest.hexdigest()
-
-
-def _features(arrays: dict[str, Any], part: str) -> Columns | None:
-    names = [key.removeprefix(f"{part}.") for key in arrays if key.startswith(f"{part}.")]
-    return {name: _as_text(arrays[f"{part}.{name}"]) for name in names} or None
 
 
 def _storable(ids: IdArray) -> IdArray:

@@ -14,7 +14,7 @@ from made_files import as_feather, as_parquet, as_stream
 from scipy import sparse
 
 from marginmf.datasets import LabelsTable, read_labels
-from marginmf.datasets.labels.npz import write_labels_npz
+from marginmf.datasets.labels.arrays import write_labels_npz
 
 
 def dense(matrix: Any) -> np.ndarray:

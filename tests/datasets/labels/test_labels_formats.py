@@ -37,7 +37,7 @@ def test_svmlight_is_known_by_its_lines(tmp_path: Path) -> None:
 def test_files_that_are_not_there_are_named(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match=r"There is no file .*made.arff; check the name"):
         read_labels(tmp_path / "made.arff")
-    with pytest.raises(IsADirectoryError, match="is a folder; name the file of labels inside it"):
+    with pytest.raises(IsADirectoryError, match="is a folder; name the file of labels in it"):
         read_labels(tmp_path)
     path = write(tmp_path, as_arff(TABLE), "made.arff")
     with pytest.raises(FileNotFoundError, match=r"There is no file .*x.xml; xml= is the file that"):

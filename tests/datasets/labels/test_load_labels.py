@@ -21,7 +21,7 @@ from marginmf.datasets import (
 )
 from marginmf.datasets.cache import DIFFERS
 from marginmf.datasets.labels import archives
-from marginmf.datasets.labels.npz import write_labels_npz
+from marginmf.datasets.labels.arrays import write_labels_npz
 from marginmf.datasets.registry import OpenMLCopy
 
 TABLE = LabelsTable("t", [[1.0, 2.0]], [[1, 0]], label_names=("p", "q"))

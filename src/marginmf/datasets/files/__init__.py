@@ -1,5 +1,5 @@
 """Files of ratings, pairs and features in any usual format, read and written in batches.
 
-`reader` and `write` are the entries. A `Source` has a format (`formats`, the table of them);
-`text` and `arrow` find its columns (`columns`) and convert their values (`convert`).
+`reader` reads. A `Source` has a format (`formats`, the table of them, which also writes); `text`
+and `arrow` find its columns (`columns`) and convert their values (`convert`).
 """

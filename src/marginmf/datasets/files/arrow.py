@@ -7,18 +7,11 @@ from typing import IO, Any
 import numpy as np
 
 from marginmf._utils.ids import as_objects
-from marginmf._utils.types import Array, Float64Array
-from marginmf.datasets.files.columns import Wanted, find_layout, name_columns, refuse_narrow
-from marginmf.datasets.files.convert import (
-    Batch,
-    CellError,
-    Encoded,
-    IdBatch,
-    Int64Array,
-    TypedValues,
-    make_batch,
-)
-from marginmf.datasets.files.source import Source
+from marginmf._utils.types import Float64Array
+from marginmf.datasets.files import convert
+from marginmf.datasets.files.columns import Wanted, find_positions, name_columns
+from marginmf.datasets.files.convert import CellError, Encoded, IdBatch, Int64Array
+from marginmf.datasets.files.source import Source, first_reason
 from marginmf.datasets.table import Columns
 
 PARQUET_MARK, ARROW_MARK, STREAM_MARK = b"PAR1", b"ARROW1\0\0", b"\xff\xff\xff\xff"
@@ -57,7 +50,15 @@ class ColumnarFile:
         """Yield some columns, by their positions, at most `most_rows` rows at a time."""
         most_rows = BATCH_ROWS if most_rows is None else most_rows
         if self._mark == PARQUET_MARK:
-            yield from self._parquet_blocks(positions, most_rows)
+            from pyarrow import parquet
+
+            # Columns are chosen by name, so with a name that occurs twice all of them are read.
+            names = self.schema.names
+            unique = len(set(names)) == len(names)
+            chosen = [names[k] for k in positions] if unique else None
+            self._file.seek(0)
+            for batch in parquet.ParquetFile(self._file).iter_batches(most_rows, columns=chosen):
+                yield {k: batch.column(names[k] if unique else k) for k in positions}
             return
         reader = self._ipc_reader(positions)
         stream = self._mark == STREAM_MARK
@@ -67,17 +68,6 @@ class ColumnarFile:
             for start in range(0, batch.num_rows, most_rows):
                 rows = batch.slice(start, most_rows)
                 yield dict(zip(positions, rows.columns, strict=True))
-
-    def _parquet_blocks(self, positions: Sequence[int], most_rows: int) -> Iterator[dict[int, Any]]:
-        from pyarrow import parquet
-
-        # Columns are chosen by name, so with a name that occurs twice all of them are read.
-        names = self.schema.names
-        unique = len(set(names)) == len(names)
-        chosen = [names[k] for k in positions] if unique else None
-        self._file.seek(0)
-        for batch in parquet.ParquetFile(self._file).iter_batches(most_rows, columns=chosen):
-            yield {k: batch.column(names[k] if unique else k) for k in positions}
 
     def _ipc_reader(self, positions: Sequence[int]) -> Any:
         """Open a reader of some columns; of all, if none are named."""
@@ -101,32 +91,33 @@ def open_columnar(source: Source) -> Iterator[ColumnarFile]:
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise ValueError(
             f"{source.where} is a damaged {NAMES[mark]} file, or of a form that pyarrow cannot "
-            f"read ({_reason(error)}); write it again."
+            f"read ({first_reason(error)}); write it again."
         ) from error
 
 
-def read_columnar_batches(source: Source, wanted: Wanted, encoding: str = "") -> Iterator[Batch]:
+def read_columnar_batches(source: Source, wanted: Wanted) -> Iterator[convert.Batch]:
     """Yield the rows of a file."""
     n_rows = 0
     with open_columnar(source) as file:
         names = file.schema.names
-        layout = find_layout(names, source.where, wanted)
-        refuse_narrow(layout, names, source.where)
-        positions = layout.positions_within(len(names))
-        _refuse_nested(file.schema, layout.positions, source.where)
+        positions = find_positions(names, source.where, wanted)
+        for role, k in positions.items():
+            field = file.schema.field(k)
+            if field.type.num_fields and role != "maybe_time":
+                raise ValueError(
+                    f"{source.where}: the column {field.name!r}, which is the {role}, is nested "
+                    f"({field.type}); take it apart into columns of single values."
+                )
         for block in file.blocks(sorted(positions.values())):
             raw = {role: block[k] for role, k in positions.items()}
-            try:
-                batch = make_batch(raw, ArrowValues())
-            except CellError as error:
-                raise error.located(source.where, "row", n_rows + error.row + 1) from None
-            n_rows += len(batch)
-            yield batch
+            numbers = range(n_rows + 1, n_rows + 1 + len(raw["user"]))
+            n_rows += len(numbers)
+            yield convert.make_batch(raw, ArrowValues(), source.where, "row", numbers)
     if not n_rows:
         raise ValueError(f"{source.where} has no rows; add some.")
 
 
-def read_columnar_columns(source: Source, encoding: str = "") -> Columns:
+def read_columnar_columns(source: Source) -> Columns:
     """Return all columns by their names."""
     with open_columnar(source) as file:
         names = file.schema.names
@@ -139,26 +130,13 @@ def read_columnar_columns(source: Source, encoding: str = "") -> Columns:
     return name_columns(zip(names, map(as_objects, cells), strict=True), source.where)
 
 
-def _refuse_nested(schema: Any, positions: dict[str, int], where: str) -> None:
-    import pyarrow as pa
-
-    for role, k in positions.items():
-        field = schema.field(k)
-        if pa.types.is_nested(field.type):
-            raise ValueError(
-                f"{where}: the column {field.name!r}, which is the {role}, is nested ({field.type})"
-                f"; take it apart into columns of single values."
-            )
-
-
-class ArrowValues:
-    """The meaning of Arrow's columns: numbers and texts at once, the rest as `TypedValues`."""
+class ArrowValues(convert.TypedValues):
+    """The meaning of Arrow's columns: numbers and texts at once, the rest value by value."""
 
     def __init__(self) -> None:
-        import pyarrow.compute as compute
         from pyarrow import types
 
-        self._compute, self._types = compute, types
+        self._types = types
 
     def ids(self, column: Any, what: str) -> IdBatch:
         """Return whole numbers if all values are, else texts and numbers as they are."""
@@ -171,16 +149,16 @@ class ArrowValues:
             values = encoded.dictionary.to_numpy(zero_copy_only=False).tolist()
             if all(map(str.strip, values)):
                 return Encoded(values, encoded.indices.to_numpy())
-        return TypedValues().ids(column.to_pylist(), what)
+        return super().ids(column.to_pylist(), what)
 
     def ratings(self, column: Any) -> Float64Array:
         """Return finite numbers."""
         column = self._complete(column, "rating")
         if self._types.is_integer(column.type) or self._types.is_floating(column.type):
-            numbers: Float64Array = column.to_numpy(zero_copy_only=False).astype(np.float64)
+            numbers = column.to_numpy(zero_copy_only=False).astype(np.float64)
             if np.isfinite(numbers).all():
                 return numbers
-        return TypedValues().ratings(column.to_pylist())
+        return super().ratings(column.to_pylist())
 
     def times(self, column: Any) -> Int64Array:
         """Return seconds since 1970."""
@@ -191,20 +169,20 @@ class ArrowValues:
             return _as_int64(column) // TICKS_PER_SECOND[column.type.unit]
         if self._types.is_date(column.type):
             return _as_int64(column.cast("date32").cast("int32")) * DAY
-        return TypedValues().times(column.to_pylist())
+        return super().times(column.to_pylist())
 
     def maybe_times(self, column: Any) -> Int64Array | None:
         """Return the values if all are whole numbers."""
         if column.null_count or not self._types.is_integer(column.type):
             return None
-        return TypedValues().maybe_times(column.to_pylist())
+        return super().maybe_times(column.to_pylist())
 
     def _complete(self, column: Any, what: str) -> Any:
         """Return a column, its dictionary resolved, in which no value is missing."""
         if self._types.is_dictionary(column.type):
             column = column.dictionary_decode()
         if column.null_count:
-            row = self._compute.index(column.is_null(), True).as_py()
+            row = column.is_null().index(True).as_py()
             raise CellError(row, f"the {what} is missing", "fill it in")
         return column
 
@@ -213,8 +191,7 @@ class ArrowValues:
 
 
 def _as_int64(column: Any) -> Int64Array:
-    numbers: Int64Array = column.cast("int64").to_numpy(zero_copy_only=False)
-    return numbers
+    return column.cast("int64").to_numpy(zero_copy_only=False)
 
 
 def write_columnar(file: IO[Any], batches: Iterable[Columns], mark: bytes) -> None:
@@ -237,23 +214,15 @@ def _record_batches(batches: Iterable[Columns]) -> Iterator[Any]:
 
     types: dict[str, Any] = {}
     for batch in batches:
-        arrays = {name: _as_arrow(name, batch[name], types.get(name)) for name in batch}
+        arrays = {}
+        for name, column in batch.items():
+            values = column.tolist() if column.dtype == object else column
+            try:
+                arrays[name] = pa.array(values, type=types.get(name))
+            except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+                raise ValueError(
+                    f"The column {name!r} does not hold values of one type, as Parquet and Arrow "
+                    f"need ({first_reason(error)}); write CSV or JSON lines."
+                ) from error
         types = {name: array.type for name, array in arrays.items()}
         yield pa.record_batch(list(arrays.values()), names=list(arrays))
-
-
-def _as_arrow(name: str, column: Array, wanted: Any) -> Any:
-    import pyarrow as pa
-
-    values = column.tolist() if column.dtype == object else column
-    try:
-        return pa.array(values, type=wanted)
-    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
-        raise ValueError(
-            f"The column {name!r} does not hold values of one type, as Parquet and Arrow need "
-            f"({_reason(error)}); write CSV or JSON lines."
-        ) from error
-
-
-def _reason(error: Exception) -> str:
-    return str(error).partition("\n")[0].rstrip(".")

@@ -1,13 +1,9 @@
-"""Which column is the user, the item, the rating and the time: the one rule, for all tables.
-
-Files of ratings and of pairs go through `find_layout`; tables of features through
-`find_id_column`; lists of ids through `is_column_name`.
-"""
+"""Which column is the user, the item, the rating and the time: the one rule, for all tables."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any
 
 from marginmf._utils.types import Array
 from marginmf.datasets.files.source import Row
@@ -32,11 +28,7 @@ def plain_name(name: str) -> str:
 
 
 def is_column_name(name: str, role: str) -> bool:
-    """Tell whether a name is one that columns of users, of items and so on have.
-
-    >>> is_column_name("Movie_ID", "item"), is_column_name("Heat", "item")
-    (True, False)
-    """
+    """Tell whether a name is one that columns of users, of items and so on have."""
     return plain_name(name) in COLUMN_NAMES[role]
 
 
@@ -44,9 +36,6 @@ def find_id_column(names: Iterable[str], role: str) -> str | None:
     """Return the column of a table of features that holds the ids of users or items, if any.
 
     A title, which may be the id of an item in a file of ratings, is a feature here.
-
-    >>> find_id_column(["title", "movieId", "year"], "item")
-    'movieId'
     """
     found = {plain_name(name): name for name in names}
     known = (role, f"{role}id", "id", *COLUMN_NAMES[role])
@@ -82,38 +71,34 @@ class ColumnLayout:
         return max(self.positions.values()) + 1
 
     def positions_within(self, width: int) -> dict[str, int]:
-        """Return the positions, with ``maybe_time`` for a column that may be the time.
-
-        It is the time if it holds only whole numbers, as only the values tell.
-        """
+        """Return the positions; column ``maybe_time`` is the time if it holds whole numbers."""
         last = DEFAULT_POSITIONS["timestamp"]
         taken = self.named or "rating" not in self.positions or last in self.positions.values()
         return self.positions if taken or last >= width else {**self.positions, "maybe_time": last}
 
 
-def find_layout(first: Row, where: str, wanted: Wanted | None = None) -> ColumnLayout:
+def find_layout(first: Row, where: str, wanted: Wanted) -> ColumnLayout:
     """Find the columns by what the caller says, by the names in the first line, or by position.
 
     The first line is a header if it has all the names, or no number at all. For pairs, which may
     have no number themselves, the latter needs a known name.
 
-    Examples
-    --------
-    >>> find_layout(["rating:float", "userId", "item_id:token"], "a file")
+    >>> find_layout(["rating:float", "userId", "item_id:token"], "a file", Wanted())
     ColumnLayout(positions={'user': 1, 'item': 2, 'rating': 0}, header=True, named=True)
-    >>> find_layout(["1", "50", "5", "881250949"], "a file")
-    ColumnLayout(positions={'user': 0, 'item': 1, 'rating': 2}, header=False, named=False)
-    >>> find_layout(["who", "film", "stars"], "a file", Wanted(user="who")).positions
-    {'user': 0, 'item': 1, 'rating': 2}
     """
-    wanted = wanted or Wanted()
     names = [plain_name(cell) for cell in first]
     chosen = {
         role: _chosen_position(getattr(wanted, role), role, first, names, where)
         for role in wanted.roles
         if getattr(wanted, role) is not None
     }
-    _refuse_twice(chosen, where)
+    for role, position in chosen.items():
+        other = next(one for one in chosen if chosen[one] == position)
+        if other != role:
+            raise ValueError(
+                f"{where}: column {position + 1} cannot be both the {other} and the {role}; "
+                f"give another {role}=."
+            )
     by_name = any(_as_position(getattr(wanted, role), first) is None for role in chosen)
     recognised = {
         role: names.index(name)
@@ -121,26 +106,35 @@ def find_layout(first: Row, where: str, wanted: Wanted | None = None) -> ColumnL
         if (name := next((one for one in known if one in names), None)) is not None
     }
     header, named = _header(first, wanted, set(recognised), by_name)
-    found = dict(chosen)
-    if named:
-        taken = set(chosen.values())
-        found |= {r: k for r, k in recognised.items() if r not in chosen and k not in taken}
+    free = {role: k for role, k in recognised.items() if k not in chosen.values()}
+    found = {**free, **chosen} if named else chosen
     missing = [role for role in wanted.roles if role not in found]
     if missing and any(DEFAULT_POSITIONS[role] != k for role, k in found.items()):
-        _refuse_unknown(first, missing, wanted.roles, named, where)
+        options = " and ".join(f"{role}=" for role in missing)
+        if not named:
+            raise ValueError(
+                f"{where}: the columns have no names; say with {options} which is which."
+            )
+        *most, last = map(repr, wanted.roles)
+        raise ValueError(
+            f"{where}: none of the columns {listed(first)} is known as the {' or '.join(missing)}; "
+            f"name the columns {', '.join(most)} and {last}, or say which is which with {options}."
+        )
     positions = {role: found.get(role, DEFAULT_POSITIONS[role]) for role in wanted.roles}
     if wanted.rated and "timestamp" in found:
         positions["timestamp"] = found["timestamp"]
     return ColumnLayout(positions, header, named)
 
 
-def refuse_narrow(layout: ColumnLayout, names: Row, where: str) -> None:
-    """Raise ValueError if there are fewer columns than needed."""
+def find_positions(names: Row, where: str, wanted: Wanted) -> dict[str, int]:
+    """Return the positions in a file whose columns all have names, or raise ValueError."""
+    layout = find_layout(names, where, wanted)
     if layout.width > len(names):
         raise ValueError(
             f"{where}: {len(names)} column(s) found where {layout.width} are needed "
             f"({', '.join(layout.positions)}): {listed(names) or 'none'}."
         )
+    return layout.positions_within(len(names))
 
 
 def name_columns(columns: Iterable[tuple[str, Array]], where: str) -> Columns:
@@ -163,7 +157,7 @@ def _header(first: Row, wanted: Wanted, recognised: set[str], by_name: bool) -> 
     """Tell whether the first line is a header, and whether its names say which column is which."""
     if by_name or recognised.issuperset(wanted.roles):
         return True, True
-    if any(_is_number(cell) for cell in first):
+    if any(is_number(cell) for cell in first):
         return False, False
     if recognised.intersection(COLUMN_NAMES if wanted.rated else wanted.roles):
         return True, True
@@ -208,32 +202,10 @@ def _chosen_position(column: Any, role: str, first: Row, names: Row, where: str)
     return found[0]
 
 
-def _refuse_twice(chosen: dict[str, int], where: str) -> None:
-    for role, position in chosen.items():
-        other = next(one for one in chosen if chosen[one] == position)
-        if other != role:
-            raise ValueError(
-                f"{where}: column {position + 1} cannot be both the {other} and the {role}; "
-                f"give another {role}=."
-            )
-
-
-def _refuse_unknown(
-    first: Row, missing: list[str], roles: tuple[str, ...], named: bool, where: str
-) -> NoReturn:
-    options = " and ".join(f"{role}=" for role in missing)
-    if not named:
-        raise ValueError(f"{where}: the columns have no names; say with {options} which is which.")
-    *most, last = map(repr, roles)
-    raise ValueError(
-        f"{where}: none of the columns {listed(first)} is known as the {' or '.join(missing)}; "
-        f"name the columns {', '.join(most)} and {last}, or say which is which with {options}."
-    )
-
-
-def _is_number(cell: str) -> bool:
+def is_number(cell: str, parse: Callable[[str], float] = float) -> bool:
+    """Tell whether a cell can be parsed as a number."""
     try:
-        float(cell)
+        parse(cell)
     except ValueError:
         return False
     return True

@@ -6,12 +6,12 @@ have them. Both follow the same rules otherwise.
 
 import math
 import re
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -35,9 +35,6 @@ class Encoded:
     values: list[Any]
     codes: IntArray
 
-    def __len__(self) -> int:
-        return len(self.codes)
-
 
 #: Whole numbers are an array; anything else is `Encoded`.
 IdBatch = Int64Array | Encoded
@@ -52,38 +49,23 @@ class Batch:
     ratings: Float64Array | None = None
     timestamps: Int64Array | None = None
 
-    def __len__(self) -> int:
-        return len(self.users)
-
 
 class CellError(ValueError):
     """A cell that cannot be read: its row in the batch, what is wrong, and what to do."""
 
     def __init__(self, row: int, problem: str, remedy: str) -> None:
         super().__init__(problem)
-        self.row, self.problem, self.remedy = row, problem, remedy
-
-    def located(self, where: str, unit: str, number: int) -> ValueError:
-        """Return the error for the user, which names the file and the line or row."""
-        return ValueError(
-            f"{where}, {unit} {number}: {self.problem}; {self.remedy} or remove this {unit}."
-        )
+        self.row, self.remedy = row, remedy
 
 
-class _Converter(Protocol):
-    """Converts the raw columns of a format; raises `CellError`.
+def make_batch(
+    raw: Mapping[str, Any], converter: Any, where: str, unit: str, numbers: Sequence[int]
+) -> Batch:
+    """Convert the raw columns of some rows; of several errors, the one of the first row counts.
 
-    `maybe_times` returns None unless all are whole numbers of no more than `TIME_DIGITS`.
+    A converter has the methods of `TextCells`, which raise `CellError`. The error for the user
+    names the file and the number of the line or row.
     """
-
-    def ids(self, column: Any, what: str, /) -> IdBatch: ...
-    def ratings(self, column: Any, /) -> Float64Array: ...
-    def times(self, column: Any, /) -> Int64Array: ...
-    def maybe_times(self, column: Any, /) -> Int64Array | None: ...
-
-
-def make_batch(raw: Mapping[str, Any], converter: _Converter) -> Batch:
-    """Convert the raw columns of some rows; of several errors, the one of the first row counts."""
     errors: list[CellError] = []
 
     def convert(role: str, function: Callable[..., Any], *rest: Any) -> Any:
@@ -99,7 +81,9 @@ def make_batch(raw: Mapping[str, Any], converter: _Converter) -> Batch:
     ratings = convert("rating", converter.ratings)
     times = convert("timestamp", converter.times)
     if errors:
-        raise min(errors, key=lambda error: error.row)
+        error = min(errors, key=lambda error: error.row)
+        remedy = f"{error.remedy} or remove this {unit}"
+        raise ValueError(f"{where}, {unit} {numbers[error.row]}: {error}; {remedy}.")
     if times is None:
         times = convert("maybe_time", converter.maybe_times)
     return Batch(users, items, ratings, times)
@@ -133,7 +117,7 @@ class TextCells:
         return _parse_each(cells, "timestamp", parse_time, np.int64) if digits is None else digits
 
     def maybe_times(self, cells: Iterable[str]) -> Int64Array | None:
-        """Return the cells as numbers if all are digits."""
+        """Return the cells as numbers if all are digits, at most `TIME_DIGITS` of them."""
         stripped = list(map(str.strip, cells))
         if not all(map(str.isdecimal, stripped)) or max(map(len, stripped)) > TIME_DIGITS:
             return None
@@ -170,7 +154,7 @@ class TypedValues:
     def ids(self, values: Any, what: str) -> IdBatch:
         """Return whole numbers if all values are, else texts and numbers as they are."""
         if set(map(type, values)) != {int}:
-            values = [_convert(_id, value, row, f"{what} id") for row, value in enumerate(values)]
+            values = _convert_each(_id, values, f"{what} id")
         if not any(isinstance(value, str) for value in values):
             with suppress(OverflowError):
                 return np.array(values, dtype=np.int64)
@@ -184,13 +168,11 @@ class TypedValues:
                 numbers: Float64Array = np.array(values, dtype=np.float64)
                 if np.isfinite(numbers).all():
                     return numbers
-        each = [_convert(_rating, value, row, "rating") for row, value in enumerate(values)]
-        return np.array(each, dtype=np.float64)
+        return np.array(_convert_each(_rating, values, "rating"), dtype=np.float64)
 
     def times(self, values: Any) -> Int64Array:
         """Return seconds since 1970."""
-        each = [_convert(_time, value, row, "timestamp") for row, value in enumerate(values)]
-        return np.array(each, dtype=np.int64)
+        return np.array(_convert_each(_time, values, "timestamp"), dtype=np.int64)
 
     def maybe_times(self, values: Any) -> Int64Array | None:
         """Return the values if all are whole numbers."""
@@ -199,18 +181,21 @@ class TypedValues:
         return np.array(values, dtype=np.int64)
 
 
-def _convert(convert: Callable[[Any], Any], value: Any, row: int, what: str) -> Any:
-    if value is None:
-        raise CellError(row, f"the {what} is missing", "fill it in")
-    shown = repr(value)
-    if len(shown) > LONGEST_SHOWN:
-        shown = f"{shown[:LONGEST_SHOWN]}..."
-    if isinstance(value, list | dict | tuple):
-        raise CellError(row, f"the {what} {shown} is more than one value", "correct")
-    try:
-        return convert(value)
-    except (ValueError, OverflowError) as error:
-        raise CellError(row, f"the {what} {shown} {error}", "correct") from None
+def _convert_each(convert: Callable[[Any], Any], values: Any, what: str) -> list[Any]:
+    converted = []
+    for row, value in enumerate(values):
+        if value is None:
+            raise CellError(row, f"the {what} is missing", "fill it in")
+        try:
+            if isinstance(value, list | dict | tuple):
+                raise ValueError("is more than one value")
+            converted.append(convert(value))
+        except (ValueError, OverflowError) as error:
+            shown = repr(value)
+            if len(shown) > LONGEST_SHOWN:
+                shown = f"{shown[:LONGEST_SHOWN]}..."
+            raise CellError(row, f"the {what} {shown} {error}", "correct") from None
+    return converted
 
 
 def _id(value: Any) -> str | int:
@@ -230,23 +215,19 @@ def _id(value: Any) -> str | int:
 
 
 def _rating(value: Any) -> float:
-    if isinstance(value, str):
-        return parse_number(value.strip())
-    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
+    if isinstance(value, bool) or not isinstance(value, str | int | float | Decimal):
         raise ValueError("is not a number")
-    return parse_number(str(value))
+    return parse_number(str(value).strip())
 
 
 def _time(value: Any) -> int:
-    if isinstance(value, str):
-        return parse_time(value.strip())
     if isinstance(value, datetime):
         return _seconds(value)
     if isinstance(value, date):
         return _seconds(datetime.combine(value, time()))
-    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
+    if isinstance(value, bool) or not isinstance(value, str | int | float | Decimal):
         raise ValueError("is neither a number nor a date")
-    return parse_time(str(value))
+    return parse_time(str(value).strip())
 
 
 def parse_number(cell: str) -> float:

@@ -1,28 +1,22 @@
 """Read a user's own file: ratings, pairs to predict, or features, in any format."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from itertools import count
 from os import PathLike
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from marginmf._utils.ids import as_objects
 from marginmf._utils.types import Array
 from marginmf.datasets.files.columns import Wanted
-from marginmf.datasets.files.convert import Batch, Encoded, IdBatch, Int64Array
-from marginmf.datasets.files.formats import TEXT, recognise
-from marginmf.datasets.files.source import (
-    OTHER_ENCODING,
-    Source,
-    likely_encoding,
-    read_decoded,
-)
+from marginmf.datasets.files.convert import Encoded, IdBatch, Int64Array
+from marginmf.datasets.files.formats import TEXT, Format, recognise
+from marginmf.datasets.files.source import Source
 from marginmf.datasets.table import Columns, IdArray, RatingsTable, as_pairs
 
 AnyPath = str | PathLike[str]
-Result = TypeVar("Result")
 
 
 def read_ratings(
@@ -34,15 +28,14 @@ def read_ratings(
 ) -> RatingsTable:
     r"""Read a file of ratings, one rating a line or row.
 
-    The kind of file is found by its content, whatever its name: delimited text (comma, tab,
-    ``::``, semicolon or blanks), JSON lines (one object a line), Parquet, Arrow and Feather. Text
-    and JSON lines may be compressed with gzip. Parquet, Arrow and Feather need the extra
-    ``marginmf[io]``. Files are read in chunks: memory holds the table and some megabytes beside it.
+    The format is found by the content: delimited text (comma, tab, ``::``, semicolon or blanks),
+    JSON lines (one object a line), Parquet, Arrow and Feather, for which the extra
+    ``marginmf[io]`` is needed. Text and JSON lines may be compressed with gzip. Files are read in
+    chunks: memory holds the table and some megabytes beside it.
 
-    Columns are found by names, in any case and with or without ``_``, such as ``user_id``,
-    ``movieId``, ``rating`` and ``timestamp``. Without a header, or with names that say nothing,
-    the first three columns are user, item and rating, and a fourth that holds only whole numbers
-    is the timestamp.
+    Columns are found by names such as ``user_id``, ``movieId``, ``rating`` and ``timestamp``, in
+    any case. Without a header, or with names that say nothing, the first three columns are user,
+    item and rating, and a fourth that holds only whole numbers is the timestamp.
 
     Parameters
     ----------
@@ -55,20 +48,17 @@ def read_ratings(
     Returns
     -------
     RatingsTable
-        In files with types (JSON lines, Parquet, Arrow), ids are what they are there: texts, or
-        whole numbers as ``int64``. In delimited text, which has no types, they are ``int64`` where
-        a whole column of them are whole numbers as Python writes them, else strings; ``007`` is a
-        string. Blanks around the values of delimited text are dropped.
+        In files with types (JSON lines, Parquet, Arrow), ids are what they are there. In delimited
+        text they are ``int64`` where all of a column are whole numbers as Python writes them, else
+        strings, as ``007`` is; blanks around values are dropped.
 
     Raises
     ------
-    FileNotFoundError
-        If there is no such file.
+    FileNotFoundError, ImportError
+        If there is no such file, or it needs pyarrow and that is not installed.
     ValueError
-        If the file is empty or damaged, if a column is not there, or if a value cannot be read;
-        the message names the first line or row at fault, the value, and what to do.
-    ImportError
-        If the file needs pyarrow and it is not installed.
+        If the file is empty or damaged, or a column or a value cannot be read; the message names
+        the first line or row at fault, the value, and what to do.
 
     Examples
     --------
@@ -76,26 +66,14 @@ def read_ratings(
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
     ...     path = Path(folder, "films.csv")
-    ...     _ = path.write_text("userId,movieId,rating\nann,50,4.5\nbob,50,3\n")
-    ...     table = read_ratings(path)
-    ...     _ = path.write_text("4.5|ann|50\n3|bob|50\n".replace("|", "\t"))
-    ...     same = read_ratings(path, user=2, item=3, rating=1)
+    ...     _ = path.write_text("rating,who,movieId\n4.5,ann,50\n3,bob,50\n")
+    ...     table = read_ratings(path, user="who")
     >>> table.users.tolist(), table.items.tolist(), table.ratings.tolist()
-    (['ann', 'bob'], [50, 50], [4.5, 3.0])
-    >>> same.users.tolist(), same.items.tolist(), same.ratings.tolist()
     (['ann', 'bob'], [50, 50], [4.5, 3.0])
     """
     source = Source(path)
-    rows = _FileRows(source, Wanted(user, item, rating))
-    users, items, ratings, timestamps = rows.read_columns()
-    return RatingsTable(
-        source.path.name,
-        users,
-        items,
-        ratings,
-        timestamps=timestamps,
-        source=f"read from {source.where}",
-    )
+    columns = _read_columns(source, Wanted(user, item, rating))
+    return RatingsTable(source.path.name, *columns, source=f"read from {source.where}")
 
 
 def read_pairs(
@@ -103,27 +81,19 @@ def read_pairs(
 ) -> IdArray:
     r"""Read a file of (user, item) pairs, such as ``model.predict`` takes.
 
-    The file is of any kind that `read_ratings` reads, and its columns are found in the same way.
     Other columns, that of ratings among them, are not looked at. Without names that are known, the
     first two columns are user and item, and every line is a pair: a header must have a name that
     is known, or one that `user` or `item` gives.
 
     Parameters
     ----------
-    path : path-like
-        The file.
-    user, item : str or int, optional
-        The column of each: its name, or its position counted from 1.
+    path, user, item
+        As for `read_ratings`, which raises the same errors.
 
     Returns
     -------
     ndarray of shape (n, 2)
         ``int64`` where both columns are whole numbers, else Python objects.
-
-    Raises
-    ------
-    FileNotFoundError, ValueError, ImportError
-        As for `read_ratings`.
 
     See Also
     --------
@@ -139,8 +109,7 @@ def read_pairs(
     ...     read_pairs(path).tolist()
     [['ann', 50], ['bob', 7]]
     """
-    rows = _FileRows(Source(path, "pairs"), Wanted(user, item, rated=False))
-    return as_pairs(*rows.read_columns()[:2])
+    return as_pairs(*_read_columns(Source(path, "pairs"), Wanted(user, item, rated=False))[:2])
 
 
 def iterate_pairs(
@@ -152,16 +121,14 @@ def iterate_pairs(
 ) -> Iterator[IdArray]:
     r"""Read a file of (user, item) pairs in chunks, for files larger than memory.
 
-    The file is gone through twice. The first time finds what is wrong with it, before anything is
-    made of its first chunk, and whether all ids of a column are whole numbers, so that the chunks
-    together are what `read_pairs` returns.
+    The file is read twice. The first time finds what is wrong with it, before the first chunk, and
+    whether all ids of a column are whole numbers, so that the chunks together are what `read_pairs`
+    returns.
 
     Parameters
     ----------
-    path : path-like
-        The file, as for `read_pairs`.
-    user, item : str or int, optional
-        The column of each: its name, or its position counted from 1.
+    path, user, item
+        As for `read_pairs`.
     chunk : int
         How many pairs at a time; the last chunk may have fewer.
 
@@ -177,28 +144,24 @@ def iterate_pairs(
     >>> with TemporaryDirectory() as folder:
     ...     path = Path(folder, "asked.csv")
     ...     _ = path.write_text("user,film\n1,50\n2,50\n3,7\n")
-    ...     for pairs in iterate_pairs(path, chunk=2):
-    ...         print(pairs.tolist())
-    [[1, 50], [2, 50]]
-    [[3, 7]]
+    ...     [pairs.tolist() for pairs in iterate_pairs(path, chunk=2)]
+    [[[1, 50], [2, 50]], [[3, 7]]]
     """
     if isinstance(chunk, bool) or not isinstance(chunk, int | np.integer) or chunk < 1:
         raise ValueError(f"chunk= is how many pairs at a time, 1 or more, not {chunk!r}.")
-    rows = _FileRows(Source(path, "pairs"), Wanted(user, item, rated=False))
-    return _pair_chunks(rows, int(chunk))
+    source = Source(path, "pairs")
+    return _pair_chunks(source, recognise(source), Wanted(user, item, rated=False), int(chunk))
 
 
 def read_features(path: AnyPath) -> Columns:
     r"""Read a file of features, one user or item a line or row.
 
-    The file is of any kind that `read_ratings` reads: delimited text, JSON lines, Parquet, Arrow
-    or Feather.  Its columns need names: the first line of a text holds them.  Columns without a
-    name, such as the row numbers that pandas writes, are left out.
-
     Parameters
     ----------
     path : path-like
-        The file.
+        A file of any format that `read_ratings` reads, which raises the same errors.  Its columns
+        need names: the first line of a text holds them.  Columns without a name, such as the row
+        numbers that pandas writes, are left out.
 
     Returns
     -------
@@ -206,11 +169,6 @@ def read_features(path: AnyPath) -> Columns:
         The columns by name, as ``fit(..., item_features=)`` takes them.  A column of text that
         holds only numbers becomes one of numbers; empty cells are missing, NaN among numbers and
         None among texts.
-
-    Raises
-    ------
-    FileNotFoundError, ValueError, ImportError
-        As for `read_ratings`.
 
     Examples
     --------
@@ -225,49 +183,36 @@ def read_features(path: AnyPath) -> Columns:
     """
     source = Source(path, "features")
     file_format = recognise(source)
-    return read_decoded(source, lambda encoding: file_format.read_columns(source, encoding))
+    return source.read_decoded(lambda: file_format.read_columns(source))
 
 
-class _FileRows:
-    """The rows of a file in batches, which can be iterated more than once."""
-
-    def __init__(self, source: Source, wanted: Wanted) -> None:
-        self._source, self._wanted = source, wanted
-        self._format = recognise(source)
-        self._encoding = likely_encoding(source)
-        self.untyped = self._format is TEXT
-
-    def batches(self) -> Iterator[Batch]:
-        return self._format.read_batches(self._source, self._wanted, self._encoding)
-
-    def gather(self, consume: Callable[[Iterator[Batch]], Result]) -> Result:
-        """Return what `consume` makes of all batches; it may be called twice.
-
-        The end of a file may show that it has another encoding than its beginning.
-        """
-        try:
-            return consume(self.batches())
-        except UnicodeDecodeError:
-            self._encoding = OTHER_ENCODING
-            return consume(self.batches())
-
-    def read_columns(self) -> tuple[IdArray, IdArray, Any, Any]:
-        """Return users, items, ratings and times; None for what the file has not."""
-        batches = self.gather(list)
-        return (
-            _join_ids([batch.users for batch in batches], self.untyped),
-            _join_ids([batch.items for batch in batches], self.untyped),
-            _join_numbers([batch.ratings for batch in batches]),
-            _join_numbers([batch.timestamps for batch in batches]),
-        )
+def _read_columns(source: Source, wanted: Wanted) -> tuple[IdArray, IdArray, Any, Any]:
+    """Return users, items, ratings and times; None for what the file has not."""
+    file_format = recognise(source)
+    batches = source.read_decoded(lambda: list(file_format.read_batches(source, wanted)))
+    return (
+        _join_ids([batch.users for batch in batches], file_format is TEXT),
+        _join_ids([batch.items for batch in batches], file_format is TEXT),
+        _join_numbers([batch.ratings for batch in batches]),
+        _join_numbers([batch.timestamps for batch in batches]),
+    )
 
 
-def _pair_chunks(rows: _FileRows, size: int) -> Iterator[IdArray]:
-    users_whole, items_whole = rows.gather(_are_whole_numbers)
+def _pair_chunks(
+    source: Source, file_format: Format, wanted: Wanted, size: int
+) -> Iterator[IdArray]:
+    def are_whole_numbers() -> tuple[bool, bool]:
+        users = items = True
+        for batch in file_format.read_batches(source, wanted):
+            users &= isinstance(batch.users, np.ndarray)
+            items &= isinstance(batch.items, np.ndarray)
+        return users, items
+
+    users_whole, items_whole = source.read_decoded(are_whole_numbers)
     rest = np.empty((0, 2), dtype=np.int64 if users_whole and items_whole else object)
-    for batch in rows.batches():
-        users = _as_ids(batch.users, users_whole, rows.untyped)
-        items = _as_ids(batch.items, items_whole, rows.untyped)
+    for batch in file_format.read_batches(source, wanted):
+        users = _as_ids(batch.users, users_whole, file_format is TEXT)
+        items = _as_ids(batch.items, items_whole, file_format is TEXT)
         rest = np.concatenate([rest, as_pairs(users, items).astype(rest.dtype, copy=False)])
         complete = len(rest) - len(rest) % size
         for start in range(0, complete, size):
@@ -277,29 +222,19 @@ def _pair_chunks(rows: _FileRows, size: int) -> Iterator[IdArray]:
         yield rest
 
 
-def _are_whole_numbers(batches: Iterable[Batch]) -> tuple[bool, bool]:
-    users = items = True
-    for batch in batches:
-        users = users and isinstance(batch.users, np.ndarray)
-        items = items and isinstance(batch.items, np.ndarray)
-    return users, items
-
-
 def _as_ids(batch: IdBatch, whole: bool, untyped: bool) -> IdArray:
     """Return ids; in a text, numbers are names where not all of the column are numbers."""
     if isinstance(batch, np.ndarray):
         if whole or not untyped:
             return batch
         batch = _encode(batch, untyped)
-    ids: IdArray = as_objects(batch.values)[batch.codes]
-    return ids
+    return as_objects(batch.values)[batch.codes]
 
 
 def _encode(numbers: Int64Array, untyped: bool) -> Encoded:
     """Encode whole numbers: as names where the file has no types, else as numbers."""
     values, codes = np.unique(numbers, return_inverse=True)
-    listed = values.tolist()
-    return Encoded(list(map(str, listed)) if untyped else listed, codes)
+    return Encoded((values.astype(np.str_) if untyped else values).tolist(), codes)
 
 
 def _join_ids(batches: list[IdBatch], untyped: bool) -> IdArray:
@@ -313,8 +248,7 @@ def _join_ids(batches: list[IdBatch], untyped: bool) -> IdArray:
         encoded = _encode(batch, untyped) if isinstance(batch, np.ndarray) else batch
         indices = map(vocabulary.__getitem__, encoded.values)
         codes.append(np.fromiter(indices, np.int32, len(encoded.values))[encoded.codes])
-    ids: IdArray = as_objects(vocabulary)[np.concatenate(codes)]
-    return ids
+    return as_objects(vocabulary)[np.concatenate(codes)]
 
 
 def _join_numbers(columns: list[Any]) -> Array | None:

@@ -4,8 +4,6 @@ import codecs
 import csv
 import gzip
 import io
-import os
-import stat
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -34,47 +32,32 @@ Result = TypeVar("Result")
 class Source:
     """A file that exists, and how it begins: plain or gzip, on a disk or through a pipe.
 
-    Parameters
-    ----------
-    path : path-like
-        The file.
-    content : str
-        What it holds, for messages: "ratings" or "pairs".
-    data : bytes, optional
-        The bytes of the file, where they are known already, as for a file inside an archive.
+    `content` says what it holds, for messages: "ratings" or "pairs". `data` are the bytes of the
+    file, where they are known already, as for a file inside an archive.
     """
 
     def __init__(
         self, path: str | PathLike[str], content: str = "ratings", data: bytes | None = None
     ) -> None:
-        self.path = Path(path)
-        self.where = str(self.path)
-        self.content = content
-        self.data = data
-        beginning = self._beginning() if data is None else data[:HEAD_BYTES]
+        self.path, self.content, self.data = Path(path), content, data
+        self.where = where = str(self.path)
+        if self.data is None:
+            if self.path.is_dir():
+                raise IsADirectoryError(f"{where} is a folder; name the file of {content} in it.")
+            if not self.path.exists():
+                raise missing_file(self.path)
+            if not self.path.is_file():
+                # A pipe can be read only once, but the content is needed several times.
+                self.data = self.path.read_bytes()
+        self.compressed = False
+        with self.open() as file:
+            beginning = file.read(HEAD_BYTES)
         self.compressed = beginning.startswith(GZIP_MARK)  # whatever the file is called
         if self.compressed:
             with self.open() as file:
                 beginning = file.read(HEAD_BYTES)
         self.head = beginning
-
-    def _beginning(self) -> bytes:
-        if self.path.is_dir():
-            raise IsADirectoryError(
-                f"{self.path} is a folder; name the file of {self.content} inside it."
-            )
-        try:
-            with open(self.path, "rb") as file:
-                if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                    return file.read(HEAD_BYTES)
-                # A pipe can be read only once, but the content is needed several times.
-                self.data = file.read()
-                return self.data[:HEAD_BYTES]
-        except FileNotFoundError:
-            raise FileNotFoundError(
-                f"There is no file {self.path}; check the name and the folder "
-                f"(now in {Path.cwd()})."
-            ) from None
+        self.encoding = "utf-16" if beginning.startswith(UTF_16_MARKS) else "utf-8-sig"
 
     @contextmanager
     def open(self) -> Iterator[BinaryIO]:
@@ -91,6 +74,34 @@ class Source:
                 f"{self.where} is a damaged gzip file ({error}); fetch or compress it again."
             ) from error
 
+    def read_chunks(self, size: int | None = None) -> "Iterator[Chunk]":
+        """Yield the text of the file; see `decode_chunks`."""
+        with self.open() as file:
+            yield from decode_chunks(file, self.encoding, size)
+
+    def read_decoded(self, read: Callable[[], Result]) -> Result:
+        """Return ``read()``, once more with Latin-1 if the file turns out not to be UTF-8.
+
+        Only the last byte of a file tells whether it is UTF-8; Latin-1 never fails.
+        """
+        try:
+            return read()
+        except UnicodeDecodeError:
+            self.encoding = OTHER_ENCODING
+            return read()
+
+
+def missing_file(path: Path) -> FileNotFoundError:
+    """Return the error for a file that does not exist."""
+    return FileNotFoundError(
+        f"There is no file {path}; check the name and the folder (now in {Path.cwd()})."
+    )
+
+
+def first_reason(error: Exception) -> str:
+    """Return why something failed, in one line, also where the error has no message."""
+    return str(error).partition("\n")[0].rstrip(".") or type(error).__name__
+
 
 class Chunk(NamedTuple):
     """Whole lines of a text, and the number of lines before them."""
@@ -99,30 +110,8 @@ class Chunk(NamedTuple):
     text: str
 
 
-def likely_encoding(source: Source) -> str:
-    """Return the encoding by the byte-order mark, else UTF-8."""
-    return "utf-16" if source.head.startswith(UTF_16_MARKS) else "utf-8-sig"
-
-
-def read_decoded(source: Source, read: Callable[[str], Result]) -> Result:
-    """Return ``read(encoding)``, once more with Latin-1 if the file turns out not to be UTF-8.
-
-    Only the last byte of a file tells whether it is UTF-8; Latin-1 never fails.
-    """
-    try:
-        return read(likely_encoding(source))
-    except UnicodeDecodeError:
-        return read(OTHER_ENCODING)
-
-
-def read_chunks(source: Source, encoding: str, size: int | None = None) -> Iterator[Chunk]:
-    """Yield the text of a file, about `size` bytes at a time, with every line end a newline."""
-    with source.open() as file:
-        yield from decode_chunks(file, encoding, size)
-
-
 def decode_chunks(file: BinaryIO, encoding: str, size: int | None = None) -> Iterator[Chunk]:
-    """Yield the text of an open file as `read_chunks` does."""
+    """Yield the text of a file, about `size` bytes at a time, with every line end a newline."""
     errors = "replace" if encoding == "utf-16" else "strict"
     decoder = io.IncrementalNewlineDecoder(
         codecs.getincrementaldecoder(encoding)(errors), translate=True
@@ -158,11 +147,22 @@ def lines_of(chunks: Iterable[Chunk]) -> Iterator[str]:
     return chain.from_iterable(io.StringIO(chunk.text) for chunk in chunks)
 
 
+def open_rows(
+    source: Source, n_cells: int, needs: str, size: int | None = 4 * SAMPLE_CHARACTERS
+) -> tuple[str | None, Iterator[tuple[int, Row]]]:
+    """Return the separator of a text and its rows, or raise ValueError if it is blank."""
+    chunks = source.read_chunks(size)
+    first = next((chunk for chunk in chunks if chunk.text.strip()), None)
+    if first is None:
+        raise ValueError(f"{source.where} is empty; it needs {needs}.")
+    separator = sniff_separator(first.text, n_cells)
+    lines = lines_of(chain([first], chunks))
+    return separator, iterate_rows(lines, separator, source.where, first.lines_before)
+
+
 def sniff_separator(text: str, cells: int = 3) -> str | None:
     r"""Find the separator that splits most of the first rows into `cells` cells or more.
 
-    Examples
-    --------
     >>> sniff_separator("1::2::3\n"), sniff_separator("a;b;3,5\n"), sniff_separator("1 2 3")
     ('::', ';', None)
     """
@@ -189,9 +189,8 @@ def iterate_rows(
     """
     if separator is None or len(separator) > 1:
         for number, line in enumerate(lines, start=lines_before + 1):
-            row = line.rstrip("\n").split(separator)
-            if len(row) > 1 or (row and row[0].strip()):
-                yield number, row
+            if line.strip():
+                yield number, line.rstrip("\n").split(separator)
         return
     reader = csv.reader(lines, delimiter=separator, skipinitialspace=True, strict=True)
     try:
@@ -211,13 +210,8 @@ def _widths(lines: list[str], separator: str | None) -> list[int]:
         rows.extend(iterate_rows([f"{line}\n" for line in lines], separator, ""))
     except ValueError:
         # A quote that closes after these lines, if it comes late; else no quote at all.
+        if len(lines) == 1:
+            return [len(lines[0].split(separator))]
         if not rows or 2 * rows[-1][0] < len(lines):
-            return [_width(line, separator) for line in lines]
+            return [width for line in lines for width in _widths([line], separator) or [0]]
     return [len(row) for _, row in rows]
-
-
-def _width(line: str, separator: str | None) -> int:
-    try:
-        return max((len(row) for _, row in iterate_rows([line], separator, "")), default=0)
-    except ValueError:
-        return len(line.split(separator))

@@ -9,6 +9,7 @@ import io
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain, islice
 from typing import IO, Any
@@ -16,78 +17,59 @@ from typing import IO, Any
 import numpy as np
 
 from marginmf._utils.ids import as_objects
-from marginmf._utils.types import Array, BoolArray, Float64Array, IntArray
+from marginmf._utils.types import Array, Float64Array, IntArray
+from marginmf.datasets.files import convert
 from marginmf.datasets.files.columns import (
     ColumnLayout,
     Wanted,
     find_layout,
+    find_positions,
+    is_number,
     listed,
     name_columns,
-    refuse_narrow,
 )
-from marginmf.datasets.files.convert import (
-    TIME_DIGITS,
-    Batch,
-    CellError,
-    Encoded,
-    IdBatch,
-    Int64Array,
-    TextCells,
-    TypedValues,
-    is_whole_number,
-    make_batch,
-    parse_number,
-)
+from marginmf.datasets.files.convert import Batch, Encoded, IdBatch, Int64Array, parse_number
 from marginmf.datasets.files.source import (
-    SAMPLE_CHARACTERS,
     Chunk,
     Row,
     Source,
     iterate_rows,
     lines_of,
-    read_chunks,
+    open_rows,
     skip_lines,
-    sniff_separator,
 )
 from marginmf.datasets.table import Columns
 
 #: Rows to convert at once where they are Python objects.
 BATCH_ROWS = 1 << 13
 SHOWN_CHARACTERS = 40
-#: Cells of at most this many bytes are compared as numbers.
-KEY_BYTES = 8
-NEWLINE = ord("\n")
+#: Cells of at most this many bytes are compared as numbers, eight bytes at a time.
+LONGEST_KEY = 96
+WORD_MASKS = np.array([(1 << 8 * n_bytes) - 1 for n_bytes in range(9)], np.uint64)
+#: Of the hash table of cells: the logarithm of its size, and an odd number without a pattern.
+TABLE_BITS, MULTIPLIER = 18, 0x9E3779B97F4A7C15
+NEWLINE, ZERO = ord("\n"), np.uint8(ord("0"))
 #: What "::" and runs of blanks become.
 SPARE_SEPARATOR = "\x1f"
 RUN_OF_BLANKS = re.compile(r"[^\S\n]+")
 BLANK_AROUND_LINE = re.compile("^\x1f|\x1f$", re.MULTILINE)
 
-NumberedRow = tuple[int, Row]
 
-
-def read_text_batches(source: Source, wanted: Wanted, encoding: str) -> Iterator[Batch]:
+def read_text_batches(source: Source, wanted: Wanted) -> Iterator[Batch]:
     """Yield the rows of delimited text; UnicodeDecodeError means that it has another encoding."""
-    samples = read_chunks(source, encoding, 4 * SAMPLE_CHARACTERS)
-    sample = next((chunk for chunk in samples if chunk.text.strip()), None)
-    if sample is None:
-        *most, last = (f"{'an' if role == 'item' else 'a'} {role}" for role in wanted.roles)
-        raise ValueError(
-            f"{source.where} is empty; it needs lines with {', '.join(most)} and {last}."
-        )
-    separator = sniff_separator(sample.text, len(wanted.roles))
-    number, first = next(
-        iterate_rows(lines_of([sample]), separator, source.where, sample.lines_before)
-    )
+    *most, last = (f"{'an' if role == 'item' else 'a'} {role}" for role in wanted.roles)
+    needs = f"lines with {', '.join(most)} and {last}"
+    separator, rows = open_rows(source, len(wanted.roles), needs)
+    number, first = next(rows)
     layout = find_layout(first, f"{source.where}, line {number}", wanted)
-    chunks = skip_lines(read_chunks(source, encoding), number if layout.header else 0)
-    n_rows = 0
+    chunks = skip_lines(source.read_chunks(), number if layout.header else 0)
+    batch = None
     for batch in split_batches(chunks, separator, len(first), layout, source.where):
-        n_rows += len(batch)
         yield batch
-    if not n_rows:
+    if batch is None:
+        what = source.content
         raise ValueError(
-            f"{source.where} has no {source.content} after its header line; add lines of "
-            f"{source.content}."
+            f"{source.where} has no {what} after its header line; add lines of {what}."
         )
 
 
@@ -106,11 +88,11 @@ def split_batches(
 
 
 def _careful_batches(
-    rows: Iterator[NumberedRow], layout: ColumnLayout, where: str
+    rows: Iterator[tuple[int, Row]], layout: ColumnLayout, where: str
 ) -> Iterator[Batch]:
     fault: ValueError | None = None
     while fault is None:
-        taken: list[NumberedRow] = []
+        taken: list[tuple[int, Row]] = []
         try:
             taken.extend(islice(rows, BATCH_ROWS))
         except ValueError as error:  # quotes that do not match
@@ -118,27 +100,22 @@ def _careful_batches(
         narrowest = min((len(row) for _, row in taken), default=0)
         if taken and narrowest < layout.width:
             short = next(k for k, (_, row) in enumerate(taken) if len(row) < layout.width)
-            fault = _too_narrow(*taken[short], layout, where)
+            needed = ", ".join(role for role in layout.positions if role != "timestamp")
+            fault = ValueError(
+                f"{where}, line {taken[short][0]}: {len(taken[short][1])} column(s) found where "
+                f"{layout.width} are needed ({needed}, separated by comma, tab, '::', semicolon or "
+                f"blanks); complete or remove this line."
+            )
             del taken[short:]
         if not taken:
             break
         positions = layout.positions_within(narrowest).items()
         raw = {role: [row[k] for _, row in taken] for role, k in positions}
-        try:
-            yield make_batch(raw, TextCells())
-        except CellError as error:
-            raise error.located(where, "line", taken[error.row][0]) from None
+        yield convert.make_batch(
+            raw, convert.TextCells(), where, "line", [number for number, _ in taken]
+        )
     if fault is not None:
         raise fault
-
-
-def _too_narrow(line: int, row: Row, layout: ColumnLayout, where: str) -> ValueError:
-    needed = ", ".join(role for role in layout.positions if role != "timestamp")
-    return ValueError(
-        f"{where}, line {line}: {len(row)} column(s) found where {layout.width} are needed "
-        f"({needed}, separated by comma, tab, '::', semicolon or blanks); complete or remove this "
-        f"line."
-    )
 
 
 # The quick reader: NumPy finds where cells begin and end, and reads digits in whole columns.
@@ -151,24 +128,21 @@ def read_plain(text: str, separator: str | None, width: int, layout: ColumnLayou
     if plain is None or "\0" in plain or width < layout.width:
         return None
     data = plain.encode() + b"\n" * (not plain.endswith("\n"))
-    # A cell is looked at a little beyond its end.
-    characters = np.frombuffer(data + bytes(KEY_BYTES), np.uint8)
+    # Cells are read in words of eight bytes, a little beyond their ends.
+    characters = np.frombuffer(data + bytes(LONGEST_KEY + 8), np.uint8)
     newlines = characters == NEWLINE
     ends = np.flatnonzero(newlines | (characters == ord(mark)))
-    if len(ends) != width * np.count_nonzero(newlines):
+    whole = len(ends) == width * np.count_nonzero(newlines)
+    if not whole or not newlines[ends[width - 1 :: width]].all():
         return None
-    if not newlines[ends[width - 1 :: width]].all():
-        return None
-    starts = np.empty_like(ends)
-    starts[0], starts[1:] = 0, ends[:-1] + 1
+    starts = np.append(0, ends[:-1] + 1)
     raw = {
         role: _PlainColumn(characters, starts[k::width], ends[k::width])
         for role, k in layout.positions_within(width).items()
     }
-    try:
-        return make_batch(raw, _PlainCells())
-    except CellError:
-        return None  # the careful reader finds it again, and knows its line
+    with suppress(ValueError):  # the careful reader finds it again, and knows its line
+        return convert.make_batch(raw, _PlainCells(), "", "line", range(len(ends)))
+    return None
 
 
 def _with_one_separator(text: str, separator: str | None) -> str | None:
@@ -192,78 +166,86 @@ class _PlainColumn:
     def digits(self, leading_zeros: bool) -> Int64Array | None:
         """Return the numbers of a column that holds only digits, as ids and times mostly do."""
         lengths = self.ends - self.starts
-        if lengths.min() < 1 or lengths.max() > TIME_DIGITS:
+        if lengths.min() < 1 or lengths.max() > convert.TIME_DIGITS:
             return None
-        if not leading_zeros and ((self.characters[self.starts] == ord("0")) & (lengths > 1)).any():
+        # What is below "0" wraps around, so that one comparison finds all that are no digits.
+        first = self.characters[self.starts] - ZERO
+        if first.max() > 9 or not (leading_zeros or (first[lengths > 1] > 0).all()):
             return None
         numbers, power = np.zeros(len(lengths), np.int64), 1
         for k in range(int(lengths.max())):
-            inside: BoolArray = lengths > k
-            # What is below "0" wraps around, so that one comparison finds all that are no digits.
-            digits = (self.characters[self.ends - (k + 1)] - np.uint8(ord("0"))) * inside
+            digits = (self.characters[self.ends - (k + 1)] - ZERO) * (lengths > k)
             if digits.max() > 9:
                 return None
             numbers += digits.astype(np.int64) * power
             power *= 10
         return numbers
 
-    def convert(self, function: Callable[..., Any], *rest: Any) -> Any:
-        """Return what a function makes of the distinct cells, for every line."""
-        cells, codes = self.distinct()
-        found = function(cells, *rest)
+    def convert(self, function: Callable[..., Any], *rest: Any, zeros: bool | None = None) -> Any:
+        """Convert the distinct cells; if they are only digits, and `zeros` is given, read those."""
+        if zeros is not None and (numbers := self.digits(zeros)) is not None:
+            return numbers
+        rows, codes = self._distinct()
+        view = self.characters.data
+        bounds = zip(self.starts[rows].tolist(), self.ends[rows].tolist(), strict=True)
+        found = function([str(view[start:end], "utf-8") for start, end in bounds], *rest)
         if isinstance(found, Encoded):
             return Encoded(found.values, found.codes[codes])
         return None if found is None else found[codes]
 
-    def distinct(self) -> tuple[list[str], IntArray]:
-        """Return the distinct cells, and for each line the index of its own."""
+    def _distinct(self) -> tuple[IntArray, IntArray]:
+        """Return lines that hold the distinct cells, and for each line the index of its own."""
         lengths = self.ends - self.starts
-        if lengths.max() <= KEY_BYTES:
-            keys = np.zeros(len(lengths), np.uint64)
-            for k in range(int(lengths.max())):
-                longer = (keys << np.uint64(8)) | self.characters[self.starts + k]
-                keys = np.where(lengths > k, longer, keys)
-            values = np.unique(keys)
-            cells = [key.to_bytes(KEY_BYTES, "big").lstrip(b"\0") for key in values.tolist()]
-            return [cell.decode() for cell in cells], np.searchsorted(values, keys).astype(np.int32)
-        data = self.characters.tobytes()
-        bounds = zip(self.starts.tolist(), self.ends.tolist(), strict=True)
-        column = [data[start:end] for start, end in bounds]
-        index = {cell: k for k, cell in enumerate(dict.fromkeys(column))}
-        codes = np.fromiter(map(index.__getitem__, column), np.int32, len(column))
-        return [cell.decode() for cell in index], codes
+        rest = index = np.arange(len(lengths))
+        if lengths.max() > LONGEST_KEY:
+            return index, index
+        # The eight bytes from any position on, as one number; those after a cell count as zeros.
+        words = np.ndarray((len(self.characters) - 7,), "<u8", self.characters, 0, (1,))
+        keys = [
+            words[self.starts + k] & WORD_MASKS[(lengths - k).clip(0, 8)]
+            for k in range(0, max(int(lengths.max()), 1), 8)
+        ]
+        # A hash table, filled in rounds: the last line in a slot stays there, the others find
+        # whether its cell is theirs, and those with another cell try another hash function.
+        same_as, table, multiplier = index.copy(), np.empty(1 << TABLE_BITS, np.int64), 1
+        while len(rest):
+            multiplier = multiplier * MULTIPLIER % 2**64
+            hashes = np.zeros(len(rest), np.uint64)
+            for key in keys:
+                hashes = (hashes ^ key[rest]) * np.uint64(multiplier)
+            slots = hashes >> np.uint64(64 - TABLE_BITS)
+            table[slots] = rest
+            found = table[slots]
+            same = np.logical_and.reduce([key[found] == key[rest] for key in keys])
+            same_as[rest[same]] = found[same]
+            rest = rest[~same]
+        rows = np.flatnonzero(same_as == index)
+        index[rows] = np.arange(len(rows))
+        return rows, index[same_as]
 
 
 class _PlainCells:
     """The meaning of plain columns: that of `TextCells`, for the distinct cells alone."""
 
     def ids(self, column: _PlainColumn, what: str) -> IdBatch:
-        numbers = column.digits(leading_zeros=False)
-        return column.convert(TextCells().ids, what) if numbers is None else numbers
+        return column.convert(convert.TextCells().ids, what, zeros=False)
 
     def ratings(self, column: _PlainColumn) -> Float64Array:
-        numbers: Float64Array = column.convert(TextCells().ratings)
-        return numbers
+        return column.convert(convert.TextCells().ratings)
 
     def times(self, column: _PlainColumn) -> Int64Array:
-        numbers = column.digits(leading_zeros=True)
-        return column.convert(TextCells().times) if numbers is None else numbers
+        return column.convert(convert.TextCells().times, zeros=True)
 
     def maybe_times(self, column: _PlainColumn) -> Int64Array | None:
-        numbers = column.digits(leading_zeros=True)
-        return column.convert(TextCells().maybe_times) if numbers is None else numbers
+        return column.convert(convert.TextCells().maybe_times, zeros=True)
 
 
-def read_text_columns(source: Source, encoding: str) -> Columns:
+def read_text_columns(source: Source) -> Columns:
     """Return all columns of delimited text by the names in its first line."""
-    where, chunks = source.where, read_chunks(source, encoding)
-    first = next((chunk for chunk in chunks if chunk.text.strip()), None)
-    if first is None:
-        raise ValueError(f"{where} is empty; it needs a line of names, and lines below it.")
-    separator = sniff_separator(first.text[:SAMPLE_CHARACTERS], cells=2)
-    rows = iterate_rows(lines_of(chain([first], chunks)), separator, where, first.lines_before)
+    where = source.where
+    _, rows = open_rows(source, 2, "a line of names, and lines below it", size=None)
     names = [name.strip() for name in next(rows)[1]]
-    if not any(names) or any(map(_is_number, names)):
+    if not any(names) or any(is_number(name, parse_number) for name in names):
         raise ValueError(
             f"{where}: the first line, {listed(names)}, holds no names of columns; add a line of "
             "names, such as item,genres,year."
@@ -285,53 +267,42 @@ def read_text_columns(source: Source, encoding: str) -> Columns:
 
 def _typed(cells: tuple[str, ...]) -> Array:
     """Return whole numbers, or numbers with NaN for empty cells, or texts with None for them."""
-    if all(map(is_whole_number, cells)):
+    if all(map(convert.is_whole_number, cells)):
         return np.array(list(map(int, cells)), np.int64)
     filled = [cell for cell in cells if cell]
     # A number with a zero before it, such as a post code, is a name.
     if filled and all(
-        _is_number(cell) and not (len(cell) > 1 and cell[0] == "0" and cell.isdecimal())
+        is_number(cell, parse_number)
+        and not (len(cell) > 1 and cell[0] == "0" and cell.isdecimal())
         for cell in filled
     ):
         return np.array([float(cell) if cell else np.nan for cell in cells])
     return as_objects(cell or None for cell in cells)
 
 
-def _is_number(cell: str) -> bool:
-    try:
-        parse_number(cell)
-    except ValueError:
-        return False
-    return True
-
-
-def read_json_batches(source: Source, wanted: Wanted, encoding: str) -> Iterator[Batch]:
+def read_json_batches(source: Source, wanted: Wanted) -> Iterator[Batch]:
     """Yield the rows of JSON lines: one object a line, its keys the names of the columns."""
-    records = _records(source, encoding)
+    records = _records(source)
     first = next(records)  # the format was recognised by an opening bracket, so there is a line
     names, where = list(first[1]), f"{source.where}, line {first[0]}"
-    layout = find_layout(names, where, wanted)
-    refuse_narrow(layout, names, where)
-    positions = layout.positions_within(len(names)).items()
+    positions = find_positions(names, where, wanted).items()
     records = chain([first], records)
     while taken := list(islice(records, BATCH_ROWS)):
         raw = {role: [record.get(names[k]) for _, record in taken] for role, k in positions}
-        try:
-            yield make_batch(raw, TypedValues())
-        except CellError as error:
-            raise error.located(source.where, "line", taken[error.row][0]) from None
+        numbers = [number for number, _ in taken]
+        yield convert.make_batch(raw, convert.TypedValues(), source.where, "line", numbers)
 
 
-def read_json_columns(source: Source, encoding: str) -> Columns:
+def read_json_columns(source: Source) -> Columns:
     """Return all columns of JSON lines, with None for what an object lacks."""
-    records = [record for _, record in _records(source, encoding)]
+    records = [record for _, record in _records(source)]
     names = dict.fromkeys(name for record in records for name in record)
     return {name: as_objects(record.get(name) for record in records) for name in names}
 
 
-def _records(source: Source, encoding: str) -> Iterator[tuple[int, dict[str, Any]]]:
+def _records(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield the number and the object of each line that is not blank."""
-    for number, line in enumerate(lines_of(read_chunks(source, encoding)), start=1):
+    for number, line in enumerate(lines_of(source.read_chunks()), start=1):
         if line.isspace():
             continue
         try:
@@ -351,17 +322,15 @@ def _records(source: Source, encoding: str) -> Iterator[tuple[int, dict[str, Any
 
 def write_delimited(file: IO[Any], batches: Iterable[Columns], separator: str) -> None:
     """Write a header and rows of cells, with quotes where they are needed."""
-    header = True
-    for batch in batches:
+    for number, batch in enumerate(batches):
         columns = [_plain_values(column) for column in batch.values()]
         buffer = io.StringIO()
         # By itself the writer would not quote a carriage return, which ends a line for readers.
         returns = any(isinstance(v, str) and "\r" in v for values in columns for v in values)
         quoting: Any = csv.QUOTE_NONNUMERIC if returns else csv.QUOTE_MINIMAL
         writer = csv.writer(buffer, delimiter=separator, quoting=quoting, lineterminator="\n")
-        if header:
+        if number == 0:
             writer.writerow(batch)
-            header = False
         writer.writerows(zip(*columns, strict=True))
         _write_text(file, buffer.getvalue())
 
@@ -375,7 +344,8 @@ def write_json_lines(file: IO[Any], batches: Iterable[Columns]) -> None:
         try:
             text = "".join(f"{encode(row)}\n" for row in rows)
         except (TypeError, ValueError):
-            _refuse_values(dict(zip(batch, columns, strict=True)), encode)
+            for name, values in zip(batch, columns, strict=True):
+                _refuse_values(name, values, encode)
             raise
         _write_text(file, text)
 
@@ -393,20 +363,19 @@ def _plain_values(column: Array) -> list[Any]:
             column = column.astype(np.str_).astype(np.float64)
         if np.isnan(column).any():
             column = column.astype(object)
-    values: list[Any] = column.tolist()
+    values = column.tolist()
     if column.dtype == object:
         values = [value.item() if isinstance(value, np.generic) else value for value in values]
         values = [None if value != value else value for value in values]  # NaN alone
     return values
 
 
-def _refuse_values(columns: dict[str, list[Any]], encode: Callable[[Any], str]) -> None:
-    for name, values in columns.items():
-        for value in values:
-            try:
-                encode(value)
-            except (TypeError, ValueError):
-                raise ValueError(
-                    f"The column {name!r} holds {value!r}, which JSON lines cannot hold; "
-                    f"write CSV or another kind of file."
-                ) from None
+def _refuse_values(name: str, values: list[Any], encode: Callable[[Any], str]) -> None:
+    for value in values:
+        try:
+            encode(value)
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"The column {name!r} holds {value!r}, which JSON lines cannot hold; "
+                f"write CSV or another kind of file."
+            ) from None

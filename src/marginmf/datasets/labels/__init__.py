@@ -1,6 +1,6 @@
 """Label sets to learn from, in files of any usual kind.
 
-Every kind of file (`arff`, `svmlight`, `tabular`, `npz`, `mat`, `archives`) becomes a `LabelsTable`
+Every kind of file (`arff`, `svmlight`, `tabular`, `arrays`, `archives`) becomes a `LabelsTable`
 (`table`); `read` tells the kinds apart, and `columns` finds the columns that are labels.
 """
 

@@ -14,9 +14,10 @@ from pathlib import Path, PurePosixPath
 import numpy as np
 
 from marginmf.datasets.download import DownloadError, fetch
-from marginmf.datasets.files.source import Source
-from marginmf.datasets.labels.arff import LabelsXml, make_rule, read_arff, read_relation
-from marginmf.datasets.labels.columns import IgnoredChoice, LabelsChoice, quote_names
+from marginmf.datasets.files.source import Source, first_reason
+from marginmf.datasets.labels.arff import read_arff, read_relation
+from marginmf.datasets.labels.arff_header import find_labels
+from marginmf.datasets.labels.columns import Ignored, LabelsChoice, quote_names
 from marginmf.datasets.labels.table import LabelsTable, stack_parts
 from marginmf.datasets.labels.tabular import read_delimited
 
@@ -37,17 +38,13 @@ def open_archive(source: Source) -> Iterator[zipfile.ZipFile]:
             with zipfile.ZipFile(file) as archive:
                 yield archive
         except DAMAGED as error:
-            reason = str(error) or type(error).__name__
             raise ValueError(
-                f"{source.where} is a damaged zip file ({reason}); fetch it again."
+                f"{source.where} is a damaged zip file ({first_reason(error)}); fetch it again."
             ) from error
 
 
 def read_archive(
-    source: Source,
-    labels: LabelsChoice | None,
-    xml: str | PathLike[str] | None,
-    ignore: IgnoredChoice,
+    source: Source, labels: LabelsChoice | None, xml: str | PathLike[str] | None, ignore: Ignored
 ) -> LabelsTable:
     """Read the training rows, then the test rows; or all rows, where they are not divided."""
     with open_archive(source) as archive:
@@ -55,18 +52,19 @@ def read_archive(
         chosen = _choose_members(names, source.where)
         inside = [one for one in names if one.lower().endswith(".xml")]
         content = {name: archive.read(name) for name in (*chosen, *inside)}
-    beside = [LabelsXml(str(source.path / n), partial(content.__getitem__, n)) for n in inside]
+    beside = {str(source.path / name): partial(content.__getitem__, name) for name in inside}
+    find = partial(find_labels, labels=labels, xml=xml, beside=beside)
     tables = []
     for name in chosen:
         member = Source(source.path / name, "labels", content[name])
-        rule = make_rule(labels, xml, member.path.name, beside)
-        tables.append(read_relation(member, rule, ignore, origin=source.where))
+        read = partial(read_relation, member, find, ignore, source.where)
+        tables.append(member.read_decoded(read))
     for what in ("feature_names", "label_names"):
         if getattr(tables[0], what) != getattr(tables[-1], what):
+            files = f"training file {tables[0].name} and its test file {tables[1].name}"
             raise ValueError(
-                f"{source.where}: its training file {tables[0].name} and its test file "
-                f"{tables[1].name} differ in their {what.replace('_', ' ')}; unpack it, and read "
-                f"one of them."
+                f"{source.where}: its {files} differ in their {what.replace('_', ' ')}; unpack it, "
+                f"and read one of them."
             )
     return replace(stack_parts(*tables), name=source.path.stem)
 
@@ -86,8 +84,7 @@ def _choose_members(names: list[str], where: str) -> tuple[str, ...]:
                 other = f"{name[:start]}{word}{name[start + 5 :]}"
                 if other in arff:
                     return name, other
-    parts = [one for one in arff if PART(PurePosixPath(one).stem)]
-    whole = [one for one in arff if one not in parts] or arff
+    whole = [one for one in arff if not PART(PurePosixPath(one).stem)] or arff
     if len(whole) > 1:
         raise ValueError(
             f"{where} has {len(whole)} ARFF files, {quote_names(whole)}; unpack it, and read the "
@@ -97,40 +94,25 @@ def _choose_members(names: list[str], where: str) -> tuple[str, ...]:
 
 
 def fetch_openml(data_id: int, folder: Path, *, progress: bool = True) -> LabelsTable:
-    """Download a dataset into a folder and read it; its labels are what OpenML calls targets.
-
-    A description in JSON tells which those are and where the ARFF file is. The labels hold TRUE
-    and FALSE there, which the ARFF reader understands.
-    """
+    """Download a dataset into a folder and read it; its labels are what OpenML calls targets."""
     url = OPENML.format(data_id)
     path = fetch(url, folder / f"openml-{data_id}.json", progress=False, timeout=OPENML_TIMEOUT)
     try:
         about = json.loads(path.read_bytes())["data_set_description"]
-        labels, url_arff = about["default_target_attribute"].split(","), about["url"]
+        labels = [label.strip() for label in about["default_target_attribute"].split(",")]
+        url_arff = about["url"]
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise DownloadError(f"{url} does not describe a dataset ({error!r}).") from error
-    finally:
-        path.unlink()
-    path = folder / f"openml-{data_id}.arff"
+    path = path.with_suffix(".arff")
     fetch(url_arff, path, progress=progress, timeout=OPENML_TIMEOUT)
-    try:
-        return read_arff(Source(path, "labels"), [label.strip() for label in labels], None, ())
-    finally:
-        path.unlink()
+    return read_arff(Source(path, "labels"), labels, None, Ignored())
 
 
 def read_yeast(members: Mapping[str, bytes]) -> LabelsTable:
     """Read river's copy of yeast, whose test rows come first, into the order of its owner's."""
     ((name, content),) = members.items()
-    table = read_delimited(Source(name, "labels", content), YEAST_LABELS, ())
+    table = read_delimited(Source(name, "labels", content), YEAST_LABELS, Ignored())
+    train, test = np.split(np.arange(table.n_samples), [YEAST_TRAIN])
     order = np.roll(np.arange(table.n_samples), YEAST_TRAIN)
-    rows = np.arange(table.n_samples)
-    return replace(
-        table,
-        name="yeast",
-        X=table.X[order].astype(np.float32),
-        Y=table.Y[order],
-        train_idx=rows[:YEAST_TRAIN],
-        test_idx=rows[YEAST_TRAIN:],
-        source="",
-    )
+    X, Y = table.X[order].astype(np.float32), table.Y[order]
+    return replace(table, name="yeast", X=X, Y=Y, train_idx=train, test_idx=test, source="")

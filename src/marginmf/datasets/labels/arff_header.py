@@ -1,19 +1,19 @@
-"""The header of an ARFF file, and the columns of features and labels that its attributes become.
-
-What they become depends on the header alone, never on the rows, so that two files with one header
-have the same columns.
-"""
+"""The header of an ARFF file, and how its labels are found: by MEKA's count or MULAN's XML file."""
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from os import PathLike
+from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 
-from marginmf._utils.types import BoolArray, Float64Array, IntArray
+from marginmf._utils.types import Float64Array
 from marginmf.datasets.files.convert import parse_number
-from marginmf.datasets.labels.columns import NO_FEATURES, refuse_duplicates
+from marginmf.datasets.labels.columns import LabelsChoice, find_columns, quote_names
 
 QUOTED = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
 VALUE = re.compile(rf"""\s*({QUOTED}|[^\s,'"{{}}][^\s,{{}}]*)\s*(,?)""")
@@ -26,9 +26,8 @@ OTHER_KINDS = ("string", "date")
 MEKA_COUNT = re.compile(r"(?:^|\s)-[Cc]\s+(-?\d+)\b")
 # Filters that take attributes out or move them, after which the count says nothing any more.
 MOVED = re.compile(r"weka\.filters\.\w+\.attribute\.(?:Remove|Reorder|Add|Copy)")
-#: A nominal attribute of more values than this names the rows and is no feature of them.
-MOST_VALUES = 100
-YES_AND_NO = (("yes", "no"), ("y", "n"), ("true", "false"), ("t", "f"), ("on", "off"))
+#: What a file may have at the end of its stem that its XML has not.
+SUFFIXES = ("-sparse", "-train", "-test", "_train", "_test")
 SHOWN = 60
 
 
@@ -63,23 +62,10 @@ class ArffHeader:
         """Names of the attributes."""
         return [attribute.name for attribute in self.attributes]
 
-    @property
-    def meka_count(self) -> int | None:
-        """The ``-C n`` of MEKA, if the relation has it."""
-        match = MEKA_COUNT.search(self.relation)
-        return None if match is None else int(match[1])
-
-    @property
-    def moved(self) -> bool:
-        """Whether attributes may stand elsewhere than when the relation got its name."""
-        return MOVED.search(self.relation) is not None
-
 
 def read_header(lines: Iterable[str], where: str) -> ArffHeader:
     """Read lines up to ``@data``, or raise an error that names the line at fault."""
-    relation = ""
-    attributes: list[Attribute] = []
-    number = 0
+    relation, attributes, number = "", list[Attribute](), 0
     for number, line in enumerate(lines, start=1):
         line = line.strip()
         if not line or line.startswith("%"):
@@ -91,15 +77,15 @@ def read_header(lines: Iterable[str], where: str) -> ArffHeader:
                 relation = unquote(rest)
             elif keyword == "@attribute":
                 attributes.append(_parse_attribute(rest, number))
-            elif keyword != "@data":
+            elif keyword == "@data" and attributes:
+                return ArffHeader(relation, tuple(attributes), number)
+            elif keyword == "@data":
+                raise ValueError("@data comes before any @attribute; declare some")
+            else:
                 raise ValueError(
                     f"{line[:SHOWN]!r} is not a line of an ARFF header; it needs @relation, "
                     f"@attribute or @data, and comments begin with %"
                 )
-            elif attributes:
-                return ArffHeader(relation, tuple(attributes), number)
-            else:
-                raise ValueError("@data comes before any @attribute; declare some")
         except ValueError as error:
             raise ValueError(f"{where}, line {number}: {error}.") from None
     if not number:
@@ -120,12 +106,12 @@ def _parse_attribute(text: str, line: int) -> Attribute:
         if not kind.endswith("}"):
             raise ValueError(f"the values of {name!r} have no closing brace; complete the line")
         try:
-            values = split_values(kind[1:-1])
+            values = tuple(split_values(kind[1:-1]))
         except ValueError as error:
             raise ValueError(f"in the values of {name!r}, {error}") from None
         if not values:
             raise ValueError(f"the attribute {name!r} has no values; name some")
-        return Attribute(name, "nominal", tuple(values), line)
+        return Attribute(name, "nominal", values, line)
     word = kind.split()[0].lower()
     if word not in NUMERIC + OTHER_KINDS:
         raise ValueError(
@@ -136,13 +122,7 @@ def _parse_attribute(text: str, line: int) -> Attribute:
 
 
 def split_values(text: str) -> list[str]:
-    r"""Return the values of a list, without their quotes, or raise ValueError with the problem.
-
-    They are separated by commas or blanks, and quoted where they hold any.
-
-    >>> split_values(r"1, 'rock \'n\' roll',?")
-    ['1', "rock 'n' roll", '?']
-    """
+    """Return the values of a list without their quotes; commas or blanks separate them."""
     values: list[str] = []
     position, more = 0, False
     end = len(text.rstrip())
@@ -170,103 +150,93 @@ def unquote(value: str) -> str:
     return ESCAPE.sub(lambda match: ESCAPED.get(match[1], match[1]), value[1:-1])
 
 
-@dataclass(frozen=True)
-class ArffColumn:
-    """An attribute and the columns that it becomes: `width` of them, from `start` on.
+#: XML files that may name labels, and how each is read.
+XmlFiles = Mapping[str, Callable[[], bytes]]
+#: From the header of a file and its path to the indices of its labels.
+FindLabels = Callable[[ArffHeader, str], list[int]]
 
-    Its values are numbers that are taken as they are; or, where it `is_coded`, the index of each
-    in the declaration, whose row of `codes` has the numbers of the columns.
+
+def find_labels(
+    header: ArffHeader,
+    where: str,
+    labels: LabelsChoice | None,
+    xml: str | PathLike[str] | None,
+    beside: XmlFiles,
+) -> list[int]:
+    """Return the indices of the labels.
+
+    What the caller gives as `labels` or `xml` comes first; then the XML file that belongs to the
+    ARFF file by its name, MEKA's count, and the only XML file beside it.
     """
-
-    attribute: Attribute
-    index: int
-    is_label: bool
-    start: int
-    codes: Float64Array
-
-    @property
-    def is_coded(self) -> bool:
-        """Whether values are read as indices in the declaration."""
-        return len(self.codes) > 0
-
-    @property
-    def width(self) -> int:
-        """Number of columns."""
-        return int(self.codes.shape[1])
-
-    @property
-    def names(self) -> list[str]:
-        """Names of the columns."""
-        name = self.attribute.name
-        return [name] if self.width == 1 else [f"{name}={one}" for one in self.attribute.values]
-
-    def find_numbers(self, numbers: Float64Array) -> IntArray | None:
-        """Return the index of each number in the declaration, or None if one is not declared."""
-        if self.attribute.numbers is None:
-            return None
-        equal = numbers[:, None] == self.attribute.numbers
-        return equal.argmax(axis=1) if equal.any(axis=1).all() else None
-
-
-class ArffColumns:
-    """The columns that are read, of `features` and of `labels`; other attributes are left out.
-
-    `binary` tells of each attribute whether it must be the number 0 or 1.
-    """
-
-    def __init__(
-        self,
-        attributes: Sequence[Attribute],
-        labels: Collection[int],
-        ignored: Collection[int],
-        where: str,
-    ) -> None:
-        self.attributes = attributes
-        self.by_index: dict[int, ArffColumn] = {}
-        self.binary: BoolArray = np.zeros(len(attributes), dtype=bool)
-        labels, ignored, widths = set(labels), set(ignored), [0, 0]
-        for index, attribute in enumerate(attributes):
-            is_label = index in labels
-            if not is_label and (index in ignored or len(attribute.values) > MOST_VALUES):
-                continue
-            codes = _make_codes(attribute, is_label, where)
-            column = ArffColumn(attribute, index, is_label, widths[is_label], codes)
-            widths[is_label] += column.width
-            self.by_index[index] = column
-            nominal = is_label or attribute.kind == "nominal"
-            self.binary[index] = nominal and not column.is_coded
-        columns = list(self.by_index.values())
-        self.features = [column for column in columns if not column.is_label]
-        self.labels = [column for column in columns if column.is_label]
-        self.coded = [column for column in columns if column.is_coded]
-        self.left_out = [one.name for k, one in enumerate(attributes) if k not in self.by_index]
-        if not self.features:
-            raise ValueError(f"{where} {NO_FEATURES}")
-        named = ((column.attribute.line, name) for column in columns for name in column.names)
-        refuse_duplicates(named, where, "columns of the lines")
-
-
-def _make_codes(attribute: Attribute, is_label: bool, where: str) -> Float64Array:
-    """Return the numbers that each declared value becomes; none where they are their own."""
-    numbers = None if attribute.numbers is None else attribute.numbers.tolist()
-    if attribute.kind == "numeric" or numbers in ([0.0], [0.0, 1.0]):
-        return np.empty((0, 1))
-    if numbers in ([1.0], [1.0, 0.0]):  # the first is what a sparse row leaves out
-        return np.array(numbers)[:, None]
-    words = tuple(value.lower() for value in attribute.values)
-    for yes, no in YES_AND_NO:
-        if words in ((yes, no), (no, yes)):
-            return np.array([[float(word == yes)] for word in words])
-    here = f"{where}, line {attribute.line}"
-    if is_label:
-        declared = ", ".join(attribute.values[:4]) or attribute.kind
+    stems = {Path(file).stem.lower(): file for file in beside}
+    stem = Path(where).name.lower().removesuffix(".gz").removesuffix(".arff")
+    while stem not in stems and stem.endswith(SUFFIXES):
+        stem = next(stem.removesuffix(one) for one in SUFFIXES if stem.endswith(one))
+    own = stems.get(stem)
+    if xml is not None:
+        path = Path(xml)
+        if not path.is_file():
+            raise FileNotFoundError(
+                f"There is no file {path}; xml= is the file that names the labels."
+            )
+        own = str(path)
+        beside = {own: path.read_bytes}
+    if labels is not None:
+        return find_columns(header.names, labels, where)
+    match = MEKA_COUNT.search(header.relation)
+    count = None if match is None else int(match[1])
+    if own is None and count is not None and MOVED.search(header.relation) is None:
+        return find_columns(header.names, -count, where)  # MEKA's first are our negative
+    if own is None and len(beside) != 1:
+        why = "does not say which attributes are labels"
+        if count is not None:
+            why = f"counts labels (-C {count}) that filters have moved since"
         raise ValueError(
-            f"{here}: {attribute.name!r} is a label but takes the values {declared}; labels take 0 "
-            f"and 1."
+            f"{where} {why}; give the XML file that names them with xml=, their names with "
+            f"labels=[...], or their number with labels=n (the last n attributes) or labels=-n "
+            f"(the first)."
         )
-    if attribute.kind != "nominal":
+    xml_file = own or next(iter(beside))
+    names = read_label_names(beside[xml_file](), xml_file)
+    if count is not None and abs(count) != len(names):
         raise ValueError(
-            f"{here}: the attribute {attribute.name!r} is of type {attribute.kind}, which is no "
-            f"number; turn it into numbers, or leave it out with ignore=[{attribute.name!r}]."
+            f"{where}: its relation counts {abs(count)} labels (-C {count}), but {xml_file} "
+            f"names {len(names)}; give the right one with labels= or xml=."
         )
-    return np.eye(len(attribute.values))
+    missing = sorted(set(names).difference(header.names))
+    if missing:
+        raise ValueError(
+            f"{xml_file} names the label {missing[0]!r}, which is no attribute of {where}; its "
+            f"attributes end with {quote_names(header.names[-3:])}."
+        )
+    return find_columns(header.names, names, where)
+
+
+def read_label_names(content: bytes, where: str) -> list[str]:
+    """Return the names of all labels, also of those below others in a hierarchy."""
+    if not content.strip():
+        raise ValueError(f"{where} is empty; it needs <labels> with a <label name=...> for each.")
+    if b"<!DOCTYPE" in content or b"<!ENTITY" in content:
+        # Entities can refer to other files, or swell without bound.
+        raise ValueError(f"{where} has a document type, which label files do not need; remove it.")
+    try:
+        root = ElementTree.fromstring(content)
+    except (ElementTree.ParseError, LookupError, ValueError) as error:
+        raise ValueError(
+            f"{where} is not XML, or is cut short ({error}); fetch or write it again."
+        ) from error
+    names: list[str] = []
+    for element in root.iter():
+        if element.tag.rpartition("}")[2] == "label":
+            name = element.get("name")
+            if not name:
+                raise ValueError(f"{where}: label {len(names) + 1} has no name; give it one.")
+            names.append(name)
+    if not names:
+        raise ValueError(
+            f"{where} names no labels; it needs <labels> with a <label name=...> for each."
+        )
+    twice, times = Counter(names).most_common(1)[0]
+    if times > 1:
+        raise ValueError(f"{where} names the label {twice!r} {times} times; leave one of them.")
+    return names

@@ -18,32 +18,31 @@ SHOWN = 8
 
 
 @dataclass(frozen=True)
-class IfThere:
-    """Columns to leave out if a file has them, such as labels of rows to predict.
+class Ignored:
+    """Columns to leave out: names and patterns that a file must have, and names it may have."""
 
-    `others` are columns that the file must have, and that are left out too.
-    """
+    required: Sequence[str] = ()
+    optional: Sequence[str] = ()
 
-    names: tuple[str, ...]
-    others: tuple[str, ...] = ()
+    @classmethod
+    def of(cls, choice: "IgnoredChoice") -> "Ignored":
+        """Return what a caller chose, who may give names or a pattern alone."""
+        return choice if isinstance(choice, cls) else cls(_patterns(choice))
+
+    def find(self, names: Sequence[str], where: str) -> list[int]:
+        """Return the indices of the columns that are left out."""
+        there = set(names).intersection(self.optional)
+        return find_columns(names, [*self.required, *there], where)
 
 
 #: Columns that are neither features nor labels.
-IgnoredChoice = str | Sequence[str] | IfThere
+IgnoredChoice = str | Sequence[str] | Ignored
 
 
 def find_columns(names: Sequence[str], choice: LabelsChoice, where: str) -> list[int]:
     """Return the indices of the chosen columns, in the order of the file.
 
-    >>> find_columns(["a", "b", "tag_x", "tag_y"], "tag_*", "f.csv")
-    [2, 3]
-    >>> find_columns(["a", "b", "c"], -1, "f.csv"), find_columns(["a", "b", "c"], 2, "f.csv")
-    ([0], [1, 2])
-
-    A count of more columns than there are may be the name of one:
-
-    >>> find_columns(["a", "2011"], 2011, "f.csv")
-    [1]
+    A count of more columns than there are may be the name of one.
     """
     if isinstance(choice, Integral) and not isinstance(choice, bool):
         count, most = int(choice), len(names)
@@ -63,41 +62,21 @@ def find_columns(names: Sequence[str], choice: LabelsChoice, where: str) -> list
     for pattern in _patterns(choice):
         found = by_name.get(pattern, [])
         if len(found) > 1:
-            raise ValueError(
-                f"{where}: {len(found)} columns are called {pattern!r}; give each a name of its "
-                f"own."
-            )
+            problem = f"{len(found)} columns are called {pattern!r}; give each a name of its own"
+            raise ValueError(f"{where}: {problem}.")
         # A name that has a star or a bracket in it is first of all a name.
         if not found and any(sign in pattern for sign in "*?["):
             found = [index for index, name in enumerate(names) if fnmatchcase(name, pattern)]
         if not found:
-            raise ValueError(
-                f"{where}: there is no column {pattern!r}; the columns are {quote_names(names)}."
-            )
+            known = quote_names(names)
+            raise ValueError(f"{where}: there is no column {pattern!r}; the columns are {known}.")
         chosen.update(found)
     return sorted(chosen)
 
 
-def find_ignored(names: Sequence[str], ignore: IgnoredChoice, where: str) -> list[int]:
-    """Return the indices of the columns that are left out.
-
-    >>> find_ignored(["a", "b", "c"], IfThere(("c", "d"), others=("a",)), "f.csv")
-    [0, 2]
-    """
-    there = set(names).intersection(ignore.names) if isinstance(ignore, IfThere) else ()
-    return find_columns(names, [*required_names(ignore), *there], where)
-
-
-def required_names(ignore: IgnoredChoice) -> Sequence[str]:
-    """Return the names and patterns of ignored columns that the file must have."""
-    return _patterns(ignore.others if isinstance(ignore, IfThere) else ignore)
-
-
-def given_names(choice: LabelsChoice | IgnoredChoice | None) -> set[str]:
+def given_names(labels: LabelsChoice | None) -> set[str]:
     """Return the names and patterns that the caller gave; none where columns are counted."""
-    if isinstance(choice, IfThere):
-        return {*choice.names, *choice.others}
-    return set(_patterns(choice)) if isinstance(choice, Sequence) else set()
+    return set(_patterns(labels)) if isinstance(labels, Sequence) else set()
 
 
 def no_labels(labels: LabelsChoice | None) -> bool:
@@ -122,12 +101,7 @@ def quote_names(names: Sequence[Any]) -> str:
 
 
 def refuse_duplicates(numbered: Iterable[tuple[int, str]], where: str, what: str) -> None:
-    """Raise an error if two names are equal; their numbers say where each of them is.
-
-    >>> refuse_duplicates([(1, "a"), (3, "a")], "f.csv", "columns")
-    Traceback (most recent call last):
-    ValueError: f.csv: the columns 1 and 3 are both called 'a'; give each a name of its own.
-    """
+    """Raise an error if two names are equal; their numbers say where each of them is."""
     first: dict[str, int] = {}
     for number, name in numbered:
         if name in first:
@@ -138,31 +112,11 @@ def refuse_duplicates(numbered: Iterable[tuple[int, str]], where: str, what: str
         first[name] = number
 
 
-def distinct(names: Iterable[str]) -> list[str]:
-    """Return names no two of which are equal, with a number after those that come again.
-
-    >>> distinct(["row", "a", "row", "row (2)", "row"])
-    ['row', 'a', 'row (3)', 'row (2)', 'row (4)']
-    """
-    given = list(names)
-    taken, seen, result = set(given), set[str](), []
-    for name in given:
-        new, number = name, 2
-        while new in seen or (new != name and new in taken):
-            new, number = f"{name} ({number})", number + 1
-        seen.add(new)
-        result.append(new)
-    return result
-
-
 def parse_numbers(text: str, separator: str, count: int) -> Float64Array | None:
-    r"""Return the `count` numbers of a text, or None if it holds anything else.
+    """Return the `count` numbers of a text, or None if it holds anything else.
 
     A blank as separator stands for any run of blanks, tabs and line ends; around any other one
     they are allowed.
-
-    >>> parse_numbers("1,2.5, -3e2", ",", 3), parse_numbers("1,,3", ",", 3)
-    (array([   1. ,    2.5, -300. ]), None)
     """
     if count == 0:
         return np.empty(0) if not text.strip() else None
@@ -170,7 +124,7 @@ def parse_numbers(text: str, separator: str, count: int) -> Float64Array | None:
         # NumPy is about to turn its warning of an unreadable text into an error.
         warnings.simplefilter("error", DeprecationWarning)
         try:
-            numbers: Float64Array = np.fromstring(text, dtype=np.float64, sep=separator)
+            numbers = np.fromstring(text, dtype=np.float64, sep=separator)
         except (DeprecationWarning, ValueError):
             return None
     return numbers if len(numbers) == count and np.isfinite(numbers).all() else None
@@ -180,9 +134,6 @@ def parse_matrix(lines: Sequence[str], separator: str | None, width: int) -> Flo
     """Return rows of `width` numbers each, or None if any line is anything else.
 
     None as separator stands for any run of blanks.
-
-    >>> parse_matrix(["1,2", "3,4"], ",", 2).tolist(), parse_matrix(["1,2,3", "4"], ",", 2)
-    ([[1.0, 2.0], [3.0, 4.0]], None)
     """
     if separator is None:
         separator, lines = ",", [",".join(line.split()) for line in lines]

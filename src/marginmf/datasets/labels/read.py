@@ -5,12 +5,11 @@ from collections.abc import Sequence
 from os import PathLike
 
 from marginmf.datasets.files.formats import JSON_LINES, ending, recognise
-from marginmf.datasets.files.source import Source, likely_encoding
+from marginmf.datasets.files.source import Source
 from marginmf.datasets.labels.archives import open_archive, read_archive
 from marginmf.datasets.labels.arff import read_arff
-from marginmf.datasets.labels.columns import IgnoredChoice, LabelsChoice, no_labels, required_names
-from marginmf.datasets.labels.mat import looks_like_mat, read_mat
-from marginmf.datasets.labels.npz import read_labels_npz
+from marginmf.datasets.labels.arrays import looks_like_mat, read_labels_npz, read_mat
+from marginmf.datasets.labels.columns import Ignored, IgnoredChoice, LabelsChoice, no_labels
 from marginmf.datasets.labels.svmlight import looks_like_svmlight, read_svmlight
 from marginmf.datasets.labels.table import LabelsTable, drop_features
 from marginmf.datasets.labels.tabular import read_columnar, read_delimited
@@ -18,16 +17,14 @@ from marginmf.datasets.labels.tabular import read_columnar, read_delimited
 ZIP_MARKS = (b"PK\x03\x04", b"PK\x05\x06")
 ARFF = re.compile(r"(?:\s|%[^\n]*\n)*@(?:relation|attribute|data)\b", re.IGNORECASE)
 SVMLIGHT_ENDINGS = (".svm", ".svmlight", ".libsvm")
-#: The options that go with each format, and why they do not go with the others.
+#: The formats that each option goes with, and why it does not go with the others.
 OPTIONS = {
-    "labels": ("archive", "arff", "columnar", "delimited", "svmlight"),
-    "xml": ("archive", "arff"),
-    "zero_based": ("svmlight",),
-}
-REFUSED = {
-    "xml": "is not an ARFF file, and only those have labels that an XML file names",
-    "zero_based": "is not an svmlight file, and only those have numbers that count from 0 or 1",
-    "labels": "is a file of arrays, which says itself which labels it has",
+    "xml": ("archive arff", "not an ARFF file, and only those have labels that an XML file names"),
+    "zero_based": ("svmlight", "not an svmlight file, and only those count from 0 or 1"),
+    "labels": (
+        "archive arff columnar delimited svmlight",
+        "a file of arrays, which says itself which labels it has",
+    ),
 }
 
 
@@ -56,10 +53,10 @@ def read_labels(
       text that counts three or more columns (``0,1,2`` or ``1,2,3``) holds names. An index of
       pandas is no feature: the one that Parquet files note, and a first column of text without a
       name (or ``Unnamed: 0``) that holds whole numbers, no two alike; ``source`` tells.
-    * ``.npz`` with the arrays that `load_labels` reads.
-    * ``.mat`` of MATLAB up to version 7: matrices called ``data`` and ``target``, or ``X`` and
-      ``Y``, with labels 0 and 1 or -1 and 1, a row or a column for each sample; or the same as
-      ``train_data``, ``train_target``, ``test_data`` and ``test_target``.
+    * ``.npz`` with the arrays that `load_labels` reads; ``.mat`` of MATLAB up to version 7, with
+      matrices ``data`` and ``target``, or ``X`` and ``Y``, of labels 0 and 1 or -1 and 1, a row or
+      a column for each sample; or with ``train_data``, ``train_target``, ``test_data``,
+      ``test_target``.
 
     Text may be compressed with gzip.
 
@@ -69,21 +66,20 @@ def read_labels(
         The file.
     labels : int, str or sequence of str, optional
         The columns that are labels: the last n, or the first n as ``-n``; names; or a pattern of
-        names such as ``"tag_*"``. A number of more columns than there are is the name of one, if
-        one is called so. Of svmlight, how many labels there are, or their names: numbers as in the
-        file, or names in the order of the numbers. ``.npz`` and ``.mat`` files say it themselves.
-        An empty list reads all columns as features.
+        names such as ``"tag_*"``. A number beyond the columns may be the name of one. Of svmlight,
+        how many labels there are, or their names: numbers as in the file, or names in the order of
+        the numbers. ``.npz`` and ``.mat`` files say it themselves. An empty list reads all columns
+        as features.
     xml : path-like, optional
         The XML file that names the labels of an ARFF file.
     ignore : str or sequence of str
         Columns that are neither features nor labels, by name or pattern.
     n_features : int or sequence of str, optional
         How many features an svmlight file has, of which its rows may not name the last; or their
-        names, as for `labels`. With ``n_features=train.feature_names``, a test file gets the
-        columns of `train`.
+        names: with ``n_features=train.feature_names``, a test file gets the columns of `train`.
     zero_based : bool, optional
-        Whether the features of an svmlight file count from 0. By default they do if one of them is
-        0, or if there is a line of sizes; otherwise they count from 1.
+        Whether the features of an svmlight file count from 0; by default if one of them is 0, or
+        if there is a line of sizes.
 
     Returns
     -------
@@ -92,21 +88,18 @@ def read_labels(
 
     Raises
     ------
-    FileNotFoundError
-        If there is no such file.
+    FileNotFoundError, ImportError
+        If there is no such file, or it needs pyarrow and that is not installed.
     ValueError
         If the file is damaged or does not say which columns are labels, if two columns have one
         name, if an argument does not go with the format, or if a value cannot be read; the message
         names the first line at fault and what to do.
-    ImportError
-        If the file needs pyarrow and it is not installed.
 
     Notes
     -----
     Nominal attributes of ARFF that are 0 and 1, or yes and no in some words, become one feature;
-    others one for each value, called ``name=value``. One with more than 100 values names the rows
-    and is left out, which the table's ``source`` tells. A sparse row that leaves a nominal
-    attribute out has the first of its declared values, as the format has it.
+    others one for each value, called ``name=value``. One with more than 100 values is left out,
+    which ``source`` tells. A sparse row that leaves one out has the first of its declared values.
 
     Examples
     --------
@@ -124,23 +117,24 @@ def read_labels(
     source = Source(path, "labels")
     file_format = _find_format(source)
     given = {"labels": None if no_labels(labels) else labels, "xml": xml, "zero_based": zero_based}
-    for option, why in REFUSED.items():
-        if given[option] is not None and file_format not in OPTIONS[option]:
-            raise ValueError(f"{source.where} {why}; leave {option}= out.")
-    if file_format == "npz":
-        with source.open() as file:
-            table = read_labels_npz(file, source.where, source.path.stem, not no_labels(labels))
-        return drop_features(table, required_names(ignore))
-    if file_format == "mat":
-        return drop_features(read_mat(source, not no_labels(labels)), required_names(ignore))
-    if file_format == "archive":
-        return read_archive(source, labels, xml, ignore)
-    if file_format == "arff":
-        return read_arff(source, labels, xml, ignore)
-    if file_format == "svmlight":
-        return read_svmlight(source, labels, n_features, zero_based, required_names(ignore))
+    for option, (formats, why) in OPTIONS.items():
+        if given[option] is not None and file_format not in formats.split():
+            raise ValueError(f"{source.where} is {why}; leave {option}= out.")
+    left_out, needs_labels = Ignored.of(ignore), not no_labels(labels)
+    match file_format:
+        case "npz":
+            table = read_labels_npz(source, source.path.stem, needs_labels)
+            return drop_features(table, left_out.required)
+        case "mat":
+            return drop_features(read_mat(source, needs_labels), left_out.required)
+        case "archive":
+            return read_archive(source, labels, xml, left_out)
+        case "arff":
+            return read_arff(source, labels, xml, left_out)
+        case "svmlight":
+            return read_svmlight(source, labels, n_features, zero_based, left_out.required)
     read = read_columnar if file_format == "columnar" else read_delimited
-    return read(source, labels, ignore)
+    return read(source, labels, left_out)
 
 
 def _find_format(source: Source) -> str:
@@ -157,7 +151,7 @@ def _find_format(source: Source) -> str:
         raise ValueError(
             f"{source.where} is JSON, which is not read for labels; write it as CSV or Parquet."
         )
-    text = source.head.decode(likely_encoding(source), errors="ignore").replace("\r\n", "\n")
+    text = source.head.decode(source.encoding, errors="ignore").replace("\r\n", "\n")
     if name == ".arff" or ARFF.match(text):
         return "arff"
     return "svmlight" if name in SVMLIGHT_ENDINGS or looks_like_svmlight(text) else "delimited"

@@ -16,7 +16,7 @@ import numpy as np
 from scipy import sparse
 
 from marginmf._utils.types import IntArray
-from marginmf.datasets.files.source import Source, read_chunks, read_decoded
+from marginmf.datasets.files.source import Source
 from marginmf.datasets.labels.columns import LabelsChoice, no_labels, refuse_duplicates
 from marginmf.datasets.labels.table import LabelsTable, all_finite, drop_features
 
@@ -58,20 +58,15 @@ def read_svmlight(
     ignored: Sequence[str],
 ) -> LabelsTable:
     """Read a file; see `read_labels` for the parameters."""
-    rows = read_decoded(source, partial(_read_rows, source))
+    rows = source.read_decoded(partial(_read_rows, source))
     if rows.sizes is not None:  # such files count from 0, also where no row names a 0
-        n_features = rows.sizes[1] if _names(n_features) is None else n_features
+        if n_features is None or isinstance(n_features, int):
+            n_features = rows.sizes[1]
         zero_based = zero_based is not False
     X, feature_names = _make_features(rows, n_features, zero_based, ignored)
     Y, label_names = _make_labels(rows, labels)
-    table = LabelsTable(
-        source.path.name,
-        X,
-        Y,
-        feature_names=feature_names,
-        label_names=label_names,
-        source=f"read from {source.where}",
-    )
+    about = f"read from {source.where}"
+    table = LabelsTable(source.path.name, X, Y, feature_names, label_names, source=about)
     # What no row names is 0, so a number that is not there can be left out as well.
     known = set(feature_names or ())
     return drop_features(table, [one for one in ignored if one in known or not IS_INDEX(one)])
@@ -90,18 +85,16 @@ class SvmlightRows(NamedTuple):
         """Return the error for a feature or a label, by its index among all stored ones."""
         matrix = self.features if what == "feature" else self.labels
         line = self.lines[np.searchsorted(matrix.indptr, int(entry), side="right") - 1]
-        return ValueError(
-            f"{self.where}, line {line}: the {what} {matrix.indices[entry]} {problem}."
-        )
+        number = matrix.indices[entry]
+        return ValueError(f"{self.where}, line {line}: the {what} {number} {problem}.")
 
 
-def _read_rows(source: Source, encoding: str) -> SvmlightRows:
-    where = source.where
-    sizes: tuple[int, ...] | None = None
+def _read_rows(source: Source) -> SvmlightRows:
+    where, sizes = source.where, None
     lines: list[int] = []
     parsed: list[tuple[Any, Any]] = []
     blank: list[int] = []  # lines that are samples without labels and features if others follow
-    for chunk in read_chunks(source, encoding):
+    for chunk in source.read_chunks():
         texts: dict[int, str] = {}
         split = chunk.text.removesuffix("\n").split("\n")
         for number, line in enumerate(split, chunk.lines_before + 1):
@@ -171,13 +164,12 @@ def _sort_features(text: str, here: str) -> str:
     """Return a line with its features in order, or raise an error that tells what is wrong."""
     pairs = WORDS(text)
     head = "" if not pairs or ":" in pairs[0] else pairs.pop(0)
-    problem = ""
     if not LABELS(head):
-        problem = f"{head[:30]!r} are not labels, which are whole numbers such as 1,3; correct it"
-        raise ValueError(f"{here}: {problem}.")
+        problem = f"{head[:30]!r} are not labels, which are whole numbers such as 1,3"
+        raise ValueError(f"{here}: {problem}; correct it.")
     values: dict[int, str] = {}
     for pair in pairs:
-        feature, _, value = pair.partition(":")
+        problem, (feature, _, value) = "", pair.partition(":")
         if not FEATURE(pair):
             problem = f"{pair[:30]!r} is not a feature and its value, such as 4:0.2; correct it"
         elif not NUMBER(value) or not math.isfinite(float(value)):
@@ -198,20 +190,18 @@ def _make_features(
     ignored: Sequence[str],
 ) -> tuple[Any, tuple[str, ...] | None]:
     """Return the features, and their names, which are their numbers unless they are given."""
-    numbers, names = rows.features.indices, _names(n_features)
-    if names is not None and all(map(IS_INDEX, names)):
-        return _select_features(rows, names, ignored), names
+    numbers, names, known = rows.features.indices, None, n_features
+    if not (n_features is None or isinstance(n_features, int)):
+        names, known = tuple(n_features), len(n_features)
+        if all(map(IS_INDEX, names)):
+            return _select_features(rows, names, ignored), names
     lowest = int(numbers.min(initial=1))
     base = int(lowest > 0 if zero_based is None else not zero_based)
     if lowest < base:
-        raise rows.refuse(
-            "feature",
-            np.argmin(numbers),
-            "does not go with zero_based=False, where features are counted from 1; correct it, or "
-            "leave zero_based= out",
-        )
+        problem = "does not go with zero_based=False, where features are counted from 1"
+        remedy = "correct it, or leave zero_based= out"
+        raise rows.refuse("feature", np.argmin(numbers), f"{problem}; {remedy}")
     width = int(numbers.max(initial=base - 1)) + 1 - base
-    known = n_features if names is None else len(names)
     if isinstance(known, int):
         if width > known:
             problem = f"is beyond the {known:,} features, which are counted from {base}"
@@ -224,10 +214,7 @@ def _make_features(
 
 
 def _select_features(rows: SvmlightRows, names: tuple[str, ...], ignored: Sequence[str]) -> Any:
-    """Return the features of some numbers; rows that do not name one have 0 of it.
-
-    Between the lowest and the highest, rows may name others, such as the fit has left out.
-    """
+    """Return the features of some numbers; those between them are what the fit has left out."""
     numbers = rows.features.indices
     known = [int(name) for name in names]
     left_out = [int(name) for name in ignored if IS_INDEX(name)]
@@ -279,17 +266,12 @@ def _make_labels(rows: SvmlightRows, choice: LabelsChoice | None) -> tuple[Any, 
     return _make_matrix(rows.labels, columns, len(names)), names
 
 
-def _names(n_features: int | Sequence[str] | None) -> tuple[str, ...] | None:
-    return None if n_features is None or isinstance(n_features, int) else tuple(n_features)
-
-
 def _find_numbers(numbers: IntArray, names: Sequence[str]) -> IntArray:
     """Return the index of each number among names, or -1."""
     known = np.array([int(name) for name in names], dtype=np.int64)
     order = np.argsort(known)
     found = order[np.searchsorted(known, numbers, sorter=order).clip(max=len(known) - 1)]
-    columns: IntArray = np.where(known[found] == numbers, found, -1)
-    return columns
+    return np.where(known[found] == numbers, found, -1)
 
 
 def _make_matrix(matrix: Any, columns: IntArray, width: int) -> Any:

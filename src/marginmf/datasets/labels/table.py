@@ -10,6 +10,7 @@ from scipy import sparse
 
 from marginmf._utils.types import Array
 from marginmf.datasets.labels.columns import NO_FEATURES, find_columns
+from marginmf.datasets.table import SPLITS, check_rows
 
 Indexes = npt.NDArray[np.int64]
 #: Below this share of values that are not zero, features are kept as a sparse matrix.
@@ -70,10 +71,9 @@ class LabelsTable:
         fields: dict[str, Any] = {"X": X, "Y": Y, "label_names": _check_names(labels, Y, "label")}
         if self.feature_names is not None:
             fields["feature_names"] = _check_names(self.feature_names, X, "feature")
-        for part in ("train_idx", "test_idx"):
-            rows = getattr(self, part)
-            if rows is not None:
-                fields[part] = _check_rows(rows, X.shape[0], part)
+        for part in SPLITS:
+            if getattr(self, part) is not None:
+                fields[part] = check_rows(getattr(self, part), X.shape[0], part)
         for field, value in fields.items():
             object.__setattr__(self, field, value)  # the way to fill in a frozen dataclass
 
@@ -106,7 +106,7 @@ class LabelsTable:
         """Return some samples, by index or by a mask; the owner's split is left out."""
         mask = np.asarray(rows)
         chosen = np.flatnonzero(mask) if mask.dtype == bool else mask
-        chosen = _check_rows(chosen, self.n_samples, "rows")
+        chosen = check_rows(chosen, self.n_samples, "rows")
         return replace(self, X=self.X[chosen], Y=self.Y[chosen], train_idx=None, test_idx=None)
 
     def __len__(self) -> int:
@@ -203,18 +203,6 @@ def _check_names(names: Sequence[str], matrix: Any, what: str) -> tuple[str, ...
         n_columns = _count(matrix.shape[1], what)
         raise ValueError(f"There are {len(names)} {what} names for {n_columns}.")
     return tuple(map(str, names))
-
-
-def _check_rows(rows: Any, n_samples: int, what: str) -> Indexes:
-    chosen = np.asarray(rows)
-    if chosen.ndim != 1 or (chosen.size and chosen.dtype.kind not in "iu"):
-        raise ValueError(f"{what} must be a list of whole numbers, the indices of rows.")
-    lowest, highest = (int(chosen.min()), int(chosen.max())) if chosen.size else (0, -1)
-    if lowest < 0:
-        raise ValueError(f"{what} names row {lowest}; rows are counted from 0.")
-    if highest >= n_samples:
-        raise ValueError(f"{what} names row {highest}, but the rows are 0 to {n_samples - 1}.")
-    return chosen.astype(np.int64)
 
 
 def _count(number: int, what: str) -> str:

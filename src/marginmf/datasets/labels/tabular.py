@@ -13,26 +13,22 @@ from scipy import sparse
 
 from marginmf._utils.types import Float64Array
 from marginmf.datasets.files.arrow import open_columnar
+from marginmf.datasets.files.columns import is_number
 from marginmf.datasets.files.convert import parse_number
 from marginmf.datasets.files.source import (
-    SAMPLE_CHARACTERS,
     Chunk,
     Row,
     Source,
     iterate_rows,
     lines_of,
-    read_chunks,
-    read_decoded,
+    open_rows,
     skip_lines,
-    sniff_separator,
 )
 from marginmf.datasets.labels.columns import (
     NO_FEATURES,
-    IfThere,
-    IgnoredChoice,
+    Ignored,
     LabelsChoice,
     find_columns,
-    find_ignored,
     given_names,
     parse_matrix,
     quote_names,
@@ -55,16 +51,15 @@ NumberedRows = tuple[Sequence[int], Float64Array]
 class TableColumns:
     """Which columns are features and which are labels, by index.
 
-    `names` are those of all columns, and `named` tells whether they are the file's own. `index`
-    are columns that only count or name the rows, as those that pandas writes: no features, and no
-    labels either unless `labels` gives them by name.
+    `named` tells whether the names are the file's own. `index` are columns that only count or name
+    the rows, as those that pandas writes: no labels either, unless `labels` gives them by name.
     """
 
     def __init__(
         self,
         names: Sequence[str],
         labels: LabelsChoice | None,
-        ignore: IgnoredChoice,
+        ignore: Ignored,
         where: str,
         named: bool = True,
         index: Sequence[int] = (),
@@ -77,18 +72,17 @@ class TableColumns:
                 f"last n columns), labels=['rock', 'jazz'] or a pattern such as labels='tag_*'; "
                 f"its columns are {quote_names(self.names)}."
             )
-        by_name = ignore.others if isinstance(ignore, IfThere) else ignore
-        if not named and ((labels and not isinstance(labels, int)) or by_name):
+        if not named and ((labels and not isinstance(labels, int)) or ignore.required):
             raise ValueError(
                 f"{where} has no line of names; say with labels=n that the last n columns are "
                 f"labels, or add a line of names."
             )
-        given = given_names(labels) | given_names(ignore)
+        given = given_names(labels) | {*ignore.required, *ignore.optional}
         self.index = [k for k in index if self.names[k] not in given]
         columns = [k for k in range(len(names)) if k not in self.index]
         known = [self.names[k] for k in columns]
         self.labels = [columns[k] for k in find_columns(known, labels, where)]
-        left_out = {*self.labels, *(columns[k] for k in find_ignored(known, ignore, where))}
+        left_out = {*self.labels, *(columns[k] for k in ignore.find(known, where))}
         self.features = [k for k in columns if k not in left_out]
         if not self.features:
             raise ValueError(f"{where} {NO_FEATURES}")
@@ -119,68 +113,48 @@ class TableColumns:
             below = " after its line of names" if unit == "line" else ""
             raise ValueError(f"{self.where} has no rows{below}; add some.")
         index = quote_names([self.names[k] for k in self.index])
-        features, labels = (
-            tuple(self.names[k] for k in chosen) for chosen in (self.features, self.labels)
-        )
+        without = f" without its index {index}" if self.index else ""
         return LabelsTable(
             source.path.name,
             stack_features(X),
             sparse.vstack(Y, format="csr"),
-            feature_names=features if self.named else None,
-            label_names=labels if self.named else (),
-            source=f"read from {self.where}"
-            + (f" without its index {index}" if self.index else ""),
+            tuple(self.names[k] for k in self.features) if self.named else None,
+            tuple(self.names[k] for k in self.labels) if self.named else (),
+            source=f"read from {self.where}{without}",
         )
 
 
-def read_delimited(
-    source: Source, labels: LabelsChoice | None, ignore: IgnoredChoice
-) -> LabelsTable:
+def read_delimited(source: Source, labels: LabelsChoice | None, ignore: Ignored) -> LabelsTable:
     """Read a text whose columns are numbers, with or without a line of names."""
-    return read_decoded(source, partial(_read_text, source, labels, ignore))
+    return source.read_decoded(partial(_read_text, source, labels, ignore))
 
 
-def _read_text(
-    source: Source, labels: LabelsChoice | None, ignore: IgnoredChoice, encoding: str
-) -> LabelsTable:
-    samples = read_chunks(source, encoding, 4 * SAMPLE_CHARACTERS)
-    sample = next((one for one in samples if one.text.strip()), None)
-    if sample is None:
-        raise ValueError(f"{source.where} is empty; it needs lines of features and labels.")
-    separator = sniff_separator(sample.text, 2)
-    found = iterate_rows(
-        lines_of(chain([sample], samples)), separator, source.where, sample.lines_before
-    )
+def _read_text(source: Source, labels: LabelsChoice | None, ignore: Ignored) -> LabelsTable:
+    separator, found = open_rows(source, 2, "lines of features and labels")
     number, first = next(found)
     rows: list[Row] = []
     with suppress(ValueError):  # anything wrong below is reported when all is read
         rows.extend(row for _, row in islice(found, SAMPLE_ROWS))
     if separator is None and rows and all(len(row) == 1 for row in rows):
         separator, first = ",", [" ".join(first)]  # one column, whose name has a blank
-    named = not all(_is_number(cell.strip()) for cell in first) or _counts_columns(first, labels)
+    named = not all(is_number(cell.strip(), _parse_word) for cell in first)
+    named = named or _counts_columns(first, labels)
     names = first if named else [f"column {k + 1}" for k in range(len(first))]
-    index = [0] if _is_index(first[0], [row[0].strip() for row in rows]) else []
-    columns = TableColumns(names, labels, ignore, source.where, named, index)
-    chunks = skip_lines(read_chunks(source, encoding), number if named else 0)
+    cells = [row[0].strip() for row in rows]
+    distinct = len(set(cells)) == len(cells) > 0  # and so it may only count or number the rows
+    is_index = first[0].strip() in UNNAMED and distinct and all(map(WHOLE_NUMBER, cells))
+    columns = TableColumns(names, labels, ignore, source.where, named, [0] if is_index else [])
+    chunks = skip_lines(source.read_chunks(), number if named else 0)
     return columns.make_table(source, _parse_chunks(chunks, separator, columns), "line")
 
 
 def _counts_columns(first: Row, labels: LabelsChoice | None) -> bool:
-    """Tell whether a line of numbers is one of names: 0, 1, 2 or 1, 2, 3, as pandas writes them.
-
-    Two columns may be a feature and a label that happen to be 0 and 1, and are taken as such.
-    """
+    """Tell whether a line of numbers is one of names: 0, 1, 2 or 1, 2, 3, as pandas writes them."""
     cells = [cell.strip() for cell in first]
     if cells not in [list(map(str, range(start, start + len(cells)))) for start in (0, 1)]:
         return False
+    # Two columns may be a feature and a label that happen to be 0 and 1.
     return len(cells) > 2 or (cells == ["1", "2"] and labels == 1)
-
-
-def _is_index(name: str, cells: Sequence[str]) -> bool:
-    """Tell whether the first column, which has no name, only counts or numbers the rows."""
-    if name.strip() not in UNNAMED or not cells:
-        return False
-    return len(set(cells)) == len(cells) and all(map(WHOLE_NUMBER, cells))
 
 
 def _parse_chunks(
@@ -215,7 +189,12 @@ def _parse_cells(rows: Iterator[tuple[int, Row]], columns: TableColumns) -> Iter
                 f"remove this line."
             )
         for k in columns.read:
-            values[len(numbers), k] = _parse_cell(cells[k].strip(), here, k, columns)
+            cell = cells[k].strip()
+            try:
+                values[len(numbers), k] = _parse_word(cell)
+            except ValueError as error:
+                value, problem = (repr(cell), str(error)) if cell else ("a value", "is missing")
+                raise columns.refuse(here, k, value, problem) from None
         numbers.append(number)
         if len(numbers) == most:
             yield numbers, values
@@ -224,53 +203,28 @@ def _parse_cells(rows: Iterator[tuple[int, Row]], columns: TableColumns) -> Iter
         yield numbers, values[: len(numbers)]
 
 
-def _parse_cell(cell: str, here: str, column: int, columns: TableColumns) -> float:
-    try:
-        return WORDS[cell.lower()] if cell.lower() in WORDS else parse_number(cell)
-    except ValueError as error:
-        value, problem = (repr(cell), str(error)) if cell else ("a value", "is missing")
-        raise columns.refuse(here, column, value, problem) from None
+def _parse_word(cell: str) -> float:
+    return WORDS[cell.lower()] if cell.lower() in WORDS else parse_number(cell)
 
 
-def _is_number(cell: str) -> bool:
-    with suppress(ValueError):
-        parse_number(cell)
-        return True
-    return cell.lower() in WORDS
-
-
-def read_columnar(
-    source: Source, labels: LabelsChoice | None, ignore: IgnoredChoice
-) -> LabelsTable:
+def read_columnar(source: Source, labels: LabelsChoice | None, ignore: Ignored) -> LabelsTable:
     """Read a Parquet, Arrow or Feather file whose columns are numbers or truth values."""
     with open_columnar(source) as file:
-        schema = file.schema
-        index = _find_index(schema)
-        columns = TableColumns(schema.names, labels, ignore, source.where, index=index)
-        _refuse_types(schema, columns)
+        from pyarrow import types
+
+        index: list[int] = []
+        with suppress(KeyError, TypeError, ValueError):  # pandas notes what its index is
+            noted = json.loads((file.schema.metadata or {})[b"pandas"])["index_columns"]
+            index = [k for k, name in enumerate(file.schema.names) if name in noted]
+        columns = TableColumns(file.schema.names, labels, ignore, source.where, index=index)
+        numeric = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal)
+        for k in columns.read:
+            kind = file.schema.field(k).type
+            kind = kind.value_type if types.is_dictionary(kind) else kind
+            if not any(is_kind(kind) for is_kind in numeric):
+                raise columns.refuse(columns.where, k, "what stands", f"is {kind}, not numbers")
         blocks = file.blocks(columns.read, max(1, BLOCK_VALUES // len(columns.names)))
         return columns.make_table(source, _convert_blocks(blocks, columns), "row")
-
-
-def _find_index(schema: Any) -> list[int]:
-    """Return the columns that pandas wrote an index into, as its own metadata says."""
-    try:
-        noted = json.loads((schema.metadata or {})[b"pandas"])["index_columns"]
-        names = {one for one in noted if isinstance(one, str)}  # one that counts has no column
-    except (KeyError, TypeError, ValueError):
-        return []
-    return [k for k, name in enumerate(schema.names) if name in names]
-
-
-def _refuse_types(schema: Any, columns: TableColumns) -> None:
-    from pyarrow import types
-
-    numeric = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal)
-    for k in columns.read:
-        kind = schema.field(k).type
-        kind = kind.value_type if types.is_dictionary(kind) else kind
-        if not any(is_kind(kind) for is_kind in numeric):
-            raise columns.refuse(columns.where, k, "what stands", f"is {kind}, not numbers")
 
 
 def _convert_blocks(
