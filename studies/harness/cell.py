@@ -11,16 +11,12 @@ from typing import Any
 #: What a measurement found: numbers, strings, and lists and mappings of them.
 Values = dict[str, Any]
 
-#: The modules of the measures, which are imported when they are first needed.
-MEASURES = {
-    "rating_errors": "studies.thesis.rating_measures",
-    "fit_time": "studies.thesis.rating_measures",
-    "stage_error": "studies.thesis.rating_measures",
-    "convergence": "studies.thesis.rating_measures",
-    "user_view": "studies.thesis.rating_measures",
-    "label_measures": "studies.thesis.label_measures",
-    "group_pattern": "studies.thesis.label_measures",
-}
+#: The measures of the thesis, in a module that is imported when it is first needed.
+MODULE = "studies.thesis.measures"
+MEASURES = (
+    *("rating_errors", "fit_time", "stage_error", "convergence", "user_view"),
+    *("label_measures", "group_pattern"),
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,26 +69,21 @@ def find_measure(name: str) -> Callable[..., Values]:
     >>> find_measure("statistics:NormalDist")(mu=0.0).mean
     0.0
     """
-    if name in MEASURES:
-        module, function = MEASURES[name], name
-    else:
-        module, _, function = name.partition(":")
-        if not function:
-            raise ValueError(
-                f"There is no measure {name!r}; there are {', '.join(sorted(MEASURES))}, and any "
-                "function of yours as 'package.module:function'."
-            )
-    found: Callable[..., Values] = getattr(import_module(module), function)
-    return found
+    module, _, function = (f"{MODULE}:{name}" if name in MEASURES else name).partition(":")
+    if not function:
+        raise ValueError(
+            f"There is no measure {name!r}; there are {', '.join(sorted(MEASURES))}, and any "
+            "function of yours as 'package.module:function'."
+        )
+    return getattr(import_module(module), function)
 
 
 def measure_cell(cell: Cell) -> Values:
     """Measure one cell in this process, on one thread unless it says otherwise."""
     from threadpoolctl import threadpool_limits
 
-    function = find_measure(cell.measure)
     with threadpool_limits(1):
-        return function(**cell.settings)
+        return find_measure(cell.measure)(**cell.settings)
 
 
 def to_plain(value: Any) -> Any:

@@ -17,9 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 #: Parts of the package that no figure depends on.
 UNMEASURED = ("cli", "plots")
 #: Measures that live outside the package.
-MEASURES = tuple(
-    ROOT / "studies" / "thesis" / f"{name}_measures.py" for name in ("rating", "label")
-)
+MEASURES = ROOT / "studies" / "thesis" / "measures.py"
 #: Whose versions may matter to a figure.
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba")
 
@@ -53,7 +51,7 @@ def digest_code() -> str:
         for file in package.rglob("*.py")
         if file.relative_to(package).parts[0] not in UNMEASURED
     ]
-    return digest_files([*own, *MEASURES])
+    return digest_files([*own, MEASURES])
 
 
 def digest_files(files: Iterable[Path]) -> str:

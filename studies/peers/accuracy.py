@@ -16,11 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from marginmf.metrics import ratings_report
+from marginmf.metrics import metric, ratings_report
 from marginmf.ratings import ALS, HMF, MMMF, PMMMF
 from studies.harness.commands import add_sections, run_sections
 from studies.harness.markdown import print_header, print_row
-from studies.harness.metrics import heading
 from studies.peers import comparison
 from studies.peers.bench import Task, interleave
 from studies.peers.comparison import FIT_WALL, LEARNING, Column, error_column
@@ -84,7 +83,9 @@ def print_table(methods: Sequence[Method], args: Namespace, columns: Sequence[Co
 
 def section_100k(args: Namespace) -> None:
     """80/20, three splits, 100 factors; integer predictions."""
-    rules = [error_column(heading(name), f"rule_{name}") for name in ("mae", "zero_one", "rmse")]
+    rules = [
+        error_column(metric(name).heading, f"rule_{name}") for name in ("mae", "zero_one", "rmse")
+    ]
     columns = [*rules, error_column("RMSE of estimates", "rmse_real"), FIT_WALL]
     print_table(FIXED + PEERS, args, columns)
 

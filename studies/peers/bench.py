@@ -17,7 +17,7 @@ import numpy as np
 
 from studies.harness import Cell, Finding, Store, Values
 from studies.harness.machine import ROOT, digest_code, digest_files
-from studies.harness.progress import Tell
+from studies.harness.running import Tell
 from studies.peers.environments import ENVIRONMENTS, Environments, Unavailable, last_line
 from studies.peers.methods import Method
 

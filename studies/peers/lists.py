@@ -19,14 +19,14 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
+from marginmf.metrics import metric
 from studies.harness import Cell
 from studies.harness.markdown import make_table, publish
-from studies.harness.metrics import heading
 from studies.peers import comparison
 from studies.peers.bench import Record, Task, newest_records
 from studies.peers.comparison import LEARNING, Row, format_number
 from studies.peers.methods import Method, ours, peer
-from studies.peers.problems import INNER_SPLIT, LIST_SPLIT
+from studies.peers.problems import INNER_SPLIT, LIST_LENGTH, LIST_SPLIT
 
 TITLES = {"ml-100k": "MovieLens 100K", "ml-1m": "MovieLens 1M"}
 SEED = 1
@@ -251,7 +251,8 @@ def tables(records: Iterable[Record]) -> list[str]:
 
 def quality_table(rows: Iterable[Row], n_settings: Mapping[str, int]) -> str:
     """Return a line for each method, the best first; then the reasons of those that failed."""
-    heads = ["method", *map(heading, MEASURES), "fit CPU s", "lists CPU s", "wall s", "settings"]
+    titles = [metric(name, "lists").title(LIST_LENGTH) for name in MEASURES]
+    heads = ["method", *titles, "fit CPU s", "lists CPU s", "wall s", "settings"]
     lines, notes = [], []
     for row in sorted(rows, key=lambda row: -(row.error(BEST) or 0.0)):
         if not row.n:

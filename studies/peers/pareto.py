@@ -6,7 +6,8 @@ from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from studies.harness.drawing import COLOURS, FAINT, INK, PALE_INK, draw_panels, label_axes
+from marginmf.plots.style import COLOURS, INK, PALE_INK, label_axes, log_ticks
+from studies.harness.drawing import draw_panels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -94,21 +95,16 @@ def pareto_picture(panels: Mapping[str, Sequence[Point]], error: str, columns: i
 
 
 def _draw_panel(ax: "Axes", title: str, points: Sequence[Point], error: str) -> None:
-    from matplotlib.ticker import LogLocator, NullLocator
-
     ours = [point for point in points if point.ours]
     others = [point for point in points if not point.ours]
     curve = find_envelope(ours)
-    label_axes(ax, title, "CPU seconds to prepare and fit, one thread", error)
+    label_axes(ax, title, "CPU seconds to prepare and fit, one thread", error, grid="both")
     ax.set_xscale("log")
-    ax.grid(axis="both", color=FAINT, linewidth=0.5)
     ax.plot(*_columns(curve), color=OURS, linewidth=1.8, drawstyle="steps-post", zorder=2)
     ax.scatter(*_columns(others), s=26, color=THEIRS, marker="D", zorder=3, label="peers")
     ax.scatter(*_columns(ours), s=34, color=OURS, zorder=4, label="marginmf")
     ax.margins(x=0.16, y=0.12)
-    ax.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-    ax.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
-    ax.xaxis.set_minor_locator(NullLocator())
+    log_ticks(ax.xaxis)
 
 
 def _columns(points: Sequence[Point]) -> tuple[list[float], list[float]]:

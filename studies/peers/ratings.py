@@ -8,8 +8,8 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Sequence
 from itertools import product
 
+from marginmf.metrics import metric
 from studies.harness.markdown import publish
-from studies.harness.metrics import heading
 from studies.peers import comparison
 from studies.peers.bench import Task, interleave
 from studies.peers.comparison import LEARNING, Column, Row, error_column, times_column
@@ -51,7 +51,7 @@ def main(args: Namespace) -> None:
 
 def make_columns(rows: Sequence[Row], baseline: str) -> list[Column]:
     return [
-        *(error_column(heading(name), name) for name in ("mae", "nmae", "zero_one")),
+        *(error_column(metric(name).heading, name) for name in ("mae", "nmae", "zero_one")),
         *(error_column("RMSE, integer", "rmse"), error_column("RMSE, real", "rmse_real")),
         comparison.FIT_CPU,
         times_column(rows, baseline, lambda row: row.seconds("cpu", *LEARNING).median),
@@ -97,7 +97,9 @@ def describe_verdict(rows: list[Row]) -> str:
                 f"{p.name} ({p.cost:.3g} s, {p.error:.4f})"
                 for p in find_below(rows, data, split, error)
             ]
-            lines.append(f"- {data}, {split}, {heading(error)}: {'; '.join(below) or 'nobody'}")
+            lines.append(
+                f"- {data}, {split}, {metric(error).heading}: {'; '.join(below) or 'nobody'}"
+            )
     if len(lines) == 1:
         lines.append("Nobody to compare: it takes ours and a peer on one thread.")
     return "\n".join(lines)
@@ -111,7 +113,7 @@ def draw_pictures(rows: list[Row], args: Namespace) -> None:
             if (shown := find_points(rows, data, split, error))
         }
         if panels:
-            figure = pareto_picture(panels, heading(error))
+            figure = pareto_picture(panels, metric(error).heading)
             for suffix in ("svg", "png"):
                 file = args.out / f"pareto-{error.replace('_', '-')}.{suffix}"
                 figure.savefig(file)

@@ -6,7 +6,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
-from studies.harness.drawing import COLOURS, FAINT, INK, label_axes, new_figure, save_svg
+from marginmf.plots.style import INK, label_axes, new_figure, with_colours
+from studies.harness.drawing import save_svg
 from studies.harness.markdown import make_table
 
 #: The exponents and the memory that HMF should stay below.
@@ -175,7 +176,7 @@ def draw(results: dict[str, Any], file: Path) -> None:
     """Draw a panel for each axis: time above, memory below, with the laws of the upper half."""
     found = list(find_curves(results))
     axes = list(dict.fromkeys(curve.axis for curve in found))
-    colours = dict(zip(dict.fromkeys(curve.method for curve in found), COLOURS, strict=False))
+    colours = dict(with_colours(dict.fromkeys(curve.method for curve in found)))
     figure = new_figure(2.9 * len(axes), 6.0)
     panels = figure.subplots(2, len(axes), sharex="col", sharey="row", squeeze=False)
     for row, label in enumerate(("CPU seconds", "peak memory, MB")):
@@ -190,8 +191,8 @@ def draw(results: dict[str, Any], file: Path) -> None:
                 name = f"{curve.method}  {law.exponent:.2f}"
                 ax.plot(x_upper, line, color=colour, linewidth=1.4, label=name)
                 ax.plot(curve.x, y, "o", color=colour, markersize=4.5, alpha=0.85)
-            label_axes(ax, TITLES[axis] if row == 0 else None, "", label if column == 0 else "")
-            ax.grid(True, color=FAINT, linewidth=0.6, alpha=0.7)
+            title, y_label = TITLES[axis] if row == 0 else None, label if column == 0 else ""
+            label_axes(ax, title, "", y_label, grid="both")
             ax.minorticks_off()
             values = next(curve.x for curve in found if curve.axis == axis)
             if max(values) < 1000:  # powers of ten would be few

@@ -31,7 +31,6 @@ from marginmf.ratings.features import FeatureTable
 from marginmf.ratings.fitting.priors import raters
 from studies.harness.commands import add_sections, run_sections
 from studies.harness.markdown import print_header, print_row
-from studies.harness.metrics import heading
 from studies.peers.problems import load_table, rating_errors, split_rows
 
 #: The seeds of splits, those of the command ``accuracy``.
@@ -44,7 +43,7 @@ HELD_OUT = (1, 5)
 FIRST = (0, 3, 5, 10)
 FACTORS = (0.3, 0.5, 1.0, 2.0, 4.0)
 MEASURES = ("mae", "zero_one", "rmse_real", "log_loss", "ece")
-HEADS = (*map(heading, MEASURES), "CPU seconds")
+HEADS = ("MAE", "zero-one", "RMSE", "log loss", "ECE", "CPU seconds")
 MODES = (None, "items", "users", "both")
 BOTH = "user item"
 #: What the features are called, and the first letters of the parameters they are given as.

@@ -1,7 +1,7 @@
 """Chapter 3 on small matrices: losses, worked examples, convergence, margins of one user."""
 
 from collections.abc import Sequence
-from itertools import pairwise, product
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -114,10 +114,8 @@ class Convergence(Exhibit):
     #: The method, and the thesis's matrix that it learns from.
     examples = {"BMMMF": "likes", "MMMF": "stars"}
     solvers = {"gd": "gradient descent", "lbfgs": "L-BFGS"}
+    axes = dict.fromkeys(("quick", "full"), (tuple(examples), tuple(solvers)))
     params: dict[str, Any] = {"n_factors": 2, "reg": 0.5, "max_iter": 200, "tol": 0.0}
-
-    def points(self, scale: Scale) -> list[tuple[str, str]]:
-        return list(product(self.examples, self.solvers))
 
     def cells_at(self, scale: Scale, method: str, solver: str) -> list[Cell]:
         settings = {"method": method, "example": self.examples[method], "solver": solver}

@@ -5,15 +5,15 @@ from typing import Any
 
 import numpy as np
 
+from marginmf.metrics import metric
 from studies.harness import Cell, Store
 from studies.harness.cell import make_splits
 from studies.harness.markdown import Block, Entry, Figure, Table, Text, Verdict
-from studies.harness.metrics import heading
 from studies.thesis.chapter3_examples import BALANCED, view_cell
 from studies.thesis.exhibit import Exhibit, Scale
 from studies.thesis.figures import trade_off_figure, user_views_figure
+from studies.thesis.measures import make_recipe
 from studies.thesis.published import published
-from studies.thesis.rating_measures import make_recipe
 from studies.thesis.samples import (
     EIGHTY,
     TradeOff,
@@ -93,14 +93,13 @@ class SyntheticTradeOff(Exhibit):
             for noise in (0.0, 0.5)
         }
 
-    @staticmethod
-    def _panel(scale: Scale, share: float, noise: float | None = None) -> TradeOff:
+    def _panel(self, scale: Scale, share: float, noise: float | None = None) -> TradeOff:
         quick = scale == "quick"
         margin = {"n_factors": 20 if quick else 100, "tol": 1e-4, "max_iter": 200}
         methods = {"PMMMF": margin, "MMMF": margin, "ALS": {"n_factors": margin["n_factors"]}}
         recipe = make_recipe(200 if quick else 1000, 10, share, 0, noise)
         regs = sixteenths(range(1, 26, 8 if quick else 4))
-        return TradeOff(recipe, methods, regs, 1 if quick else 3, "mae")
+        return TradeOff(recipe, methods, regs, self.n_splits[scale], "mae")
 
     def cells(self, scale: Scale) -> list[Cell]:
         every = [*self.panels(scale).values(), *self.other_panels(scale).values()]
@@ -160,12 +159,9 @@ class SyntheticTradeOff(Exhibit):
         rows = [
             [
                 title,
-                *(
-                    "no common range" if gap is None else format_difference(gap, 0.0)
-                    for gap in along
-                ),
+                *("no common range" if one is None else format_difference(one, 0) for one in own),
             ]
-            for title, along in gaps.items()
+            for title, own in gaps.items()
         ]
         return [
             Figure(
@@ -194,22 +190,15 @@ class EqualTrainingError(Exhibit):
     title = "MAE and RMSE at equal training error"
     band = {"measure": "mae", "low": 0.07, "high": 0.09}
     stopping: dict[str, Any] = {"tol": 1e-4, "max_iter": 200}
-    methods: dict[str, dict[str, Any]] = {
-        "MMMF": stopping,
-        "ALS": {},
-        "PMMMF": stopping,
-        "HMF": stopping,
-    }
+    methods = {"MMMF": stopping, "ALS": {}, "PMMMF": stopping, "HMF": stopping}
     measures = ("mae", "rmse")
     data = "MovieLens 100K"
-
-    def points(self, scale: Scale) -> list[tuple[str]]:
-        return [(method,) for method in self.methods]
+    axes = dict.fromkeys(("quick", "full"), (tuple(methods),))
 
     def cells_at(self, scale: Scale, method: str) -> list[Cell]:
         return make_splits(
             "rating_errors",
-            1 if scale == "quick" else 3,
+            self.n_splits[scale],
             data="ml-100k",
             protocol=EIGHTY,
             method=method,
@@ -234,7 +223,7 @@ class EqualTrainingError(Exhibit):
             training = find_sample(store, self.cells_at(scale, method), pick("train", "mae"))
             rows.append([*row, make_entry(training)])
         three = ("published", "ours", "diff.")
-        headings = [f"{heading(name)} {what}" for name in self.measures for what in three]
+        headings = [f"{metric(name).heading} {what}" for name in self.measures for what in three]
         return [
             self._verdict(store, samples, scale),
             Text(
@@ -256,7 +245,7 @@ class EqualTrainingError(Exhibit):
             assert there is not None
             outcomes.append(judge(samples["PMMMF", name], there, higher_is_better=False))
             found = format_figure(samples["PMMMF", name].mean)
-            words.append(f"{heading(name)} {found} (published {format_figure(there.mean)})")
+            words.append(f"{metric(name).heading} {found} (published {format_figure(there.mean)})")
         cells = [self.cells_at(scale, method) for method in ("PMMMF", "MMMF")]
         claim = paired_claim(store, *cells, pick("test", "mae"), "PMMMF", "MMMF")
         if ours.mean >= other.mean:

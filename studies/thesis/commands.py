@@ -15,8 +15,7 @@ from typing import Any
 from studies.harness import Cell, Store, Values, run
 from studies.harness.cell import MEASURES
 from studies.harness.markdown import make_table
-from studies.harness.progress import format_duration, show_nothing, show_progress
-from studies.harness.running import find
+from studies.harness.running import find, format_duration, show_nothing, show_progress
 from studies.thesis.exhibit import Scale, cells_of, exhibits
 from studies.thesis.report import format_value, write_report
 

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from marginmf import plots
+from marginmf.plots.style import COLOURS, INK, PALE_INK, label_axes, with_colours
 from studies.harness import Store, Values
-from studies.harness.drawing import COLOURS, FAINT, INK, PALE_INK, draw_panels, label_axes
+from studies.harness.drawing import draw_panels
 from studies.thesis.published import WorkedExample
 from studies.thesis.samples import Sample, TradeOff
 
@@ -132,12 +133,10 @@ def objectives_figure(found: Mapping[str, Sequence[Sequence[float]]]) -> "Figure
     """Draw objectives after every iteration, a panel for each title and a curve for each start."""
 
     def draw(title: str, starts: Sequence[Sequence[float]], ax: "Axes") -> None:
-        for number, objective in enumerate(starts):
-            colour = COLOURS[number % len(COLOURS)]
+        for objective, colour in with_colours(starts):
             ax.plot(range(len(objective)), objective, color=colour, linewidth=1.6)
-        label_axes(ax, title, "iterations", "objective")
+        label_axes(ax, title, "iterations", "objective", grid="both")
         ax.set_xlim(left=0)
-        ax.grid(color=FAINT, linewidth=0.6)
 
     return draw_panels([partial(draw, *panel) for panel in found.items()], 2, *PANEL)
 
@@ -183,8 +182,7 @@ def hierarchy_figure(Y: np.ndarray, steps: Sequence[np.ndarray]) -> "Figure":
             style = {"color": INK if known else COLOURS[1] if value else PALE_INK}
             style |= {"fontweight": "normal" if known else "bold", "ha": "center", "va": "center"}
             ax.text(column, row, str(value) if value else "·", **style)
-        label_axes(ax, title, "", "")
+        label_axes(ax, title, "", "", spines=False)
         ax.set(xticks=[], yticks=[])
-        ax.spines[:].set_visible(False)
 
     return draw_panels([partial(draw, *panel) for panel in matrices.items()], 3, 3.2, 2.4)

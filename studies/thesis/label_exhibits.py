@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import product
 
+from marginmf.metrics import metric
 from marginmf.stats import friedman_test, nemenyi_critical_difference, wilcoxon_holm
 from studies.harness import Cell, Store
 from studies.harness.markdown import Block, Entry, Figure, Outcome, Table, Text, Verdict
-from studies.harness.metrics import heading
 from studies.thesis.exhibit import Exhibit, Scale
 from studies.thesis.figures import critical_difference_figure
 from studies.thesis.label_tables import LabelTable, Retuned
@@ -59,7 +59,7 @@ class LabelMeasures(LabelExhibit):
             if (found := self.table.compare(measure, dataset, ours)) is not None:
                 outcomes[found[0]] += 1
                 if found[0] == "not reproduced":
-                    short.append(f"{heading(measure)} on {dataset} ({found[1]})")
+                    short.append(f"{metric(measure).heading} on {dataset} ({found[1]})")
         n_figures = outcomes.total()
         if not n_figures:
             return Verdict("not run", f"{own} has not been run.")
@@ -99,7 +99,7 @@ class LabelFriedman(LabelExhibit):
             reject.append(again.differ)
             rows.append(
                 [
-                    heading(measure),
+                    metric(measure).heading,
                     f"{printed.f[measure]:.3f}",
                     Entry(f"{again.f:.3f}", mark="" if agree[-1] else "!"),
                     f"{printed.critical_value:.3f}",
@@ -180,7 +180,7 @@ class LabelCriticalDifference(LabelExhibit):
         again = nemenyi_critical_difference(printed.n_methods, printed.n_datasets)
         ranks, ours, n_datasets = {}, {}, 0
         for measure in table.measures:
-            higher, title = table.higher_is_better(measure), heading(measure)
+            higher, title = table.higher_is_better(measure), metric(measure).heading
             scores = table.published.scores(measure, printed.left_out)
             ranks[title] = friedman_test(scores, higher_is_better=higher).average_ranks
             own_scores = table.scores(store, scale, measure)

@@ -4,10 +4,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from marginmf.metrics import metric
 from studies.harness import Cell, Store
 from studies.harness.cell import make_splits
 from studies.harness.markdown import Block, Entry, Outcome, Table
-from studies.harness.metrics import heading
 from studies.thesis.exhibit import Scale
 from studies.thesis.published import PublishedTable, published
 from studies.thesis.samples import (
@@ -144,7 +144,7 @@ class LabelTable:
             "over folds that allows for training sets in common.",
             "Not yet: the library does not have this method. No data: we do not have this set.",
         ]
-        caption = f"{heading(measure)} ({direction} is better)"
+        caption = f"{metric(measure).heading} ({direction} is better)"
         return Table(["data set", *headings], rows, caption, notes=notes)
 
     def _entry(self, ours: Mapping[str, Sample | None], name: str, best: bool, title: str) -> Entry:
@@ -206,7 +206,10 @@ class Retuned:
                 outcomes.append(found[0])
         if not outcomes:
             return ""
-        name, reached = heading(self.measure), len(outcomes) - outcomes.count("not reproduced")
+        name, reached = (
+            metric(self.measure).heading,
+            len(outcomes) - outcomes.count("not reproduced"),
+        )
         return (
             f" Tuned for {name} instead of accuracy, it is short of the published {name} by no "
             f"more than noise on {reached} of {len(outcomes)} sets: see the last table, "
@@ -217,7 +220,7 @@ class Retuned:
         """Compare both choices with the published figure, and what they cost in accuracy."""
         if scale == "quick":
             return []
-        name = heading(self.measure)
+        name = metric(self.measure).heading
         headings = ["published", "for accuracy", "diff.", f"for {name}", "diff."]
         headings += ["accuracy, for accuracy", f"accuracy, for {name}"]
         return [

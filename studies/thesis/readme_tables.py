@@ -9,9 +9,9 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+from marginmf.metrics import metric
 from studies.harness import Store
 from studies.harness.markdown import Verdict, fill_page, make_table
-from studies.harness.metrics import heading
 from studies.thesis import chapter5, chapter6
 from studies.thesis.chapter3_errors import NMAE
 from studies.thesis.chapter4 import MAE_RMSE
@@ -61,7 +61,7 @@ def _rating_rows(store: Store) -> Iterator[list[str]]:
                 yield [what, method, *_figures(find_sample(store, cells, NMAE.pick), there)]
                 what = ""
     for name in MAE_RMSE.measures:
-        what = f"MovieLens 100K, 80/20, training MAE 0.07 to 0.09, test {heading(name)}"
+        what = f"MovieLens 100K, 80/20, training MAE 0.07 to 0.09, test {metric(name).heading}"
         for method in ("PMMMF", "MMMF", "ALS"):
             cells = MAE_RMSE.cells_at("full", method)
             there = published("mae-rmse").at(name, MAE_RMSE.data, method)

@@ -19,7 +19,7 @@ from studies.harness.markdown import (
     make_table,
     write_words,
 )
-from studies.harness.progress import format_duration
+from studies.harness.running import format_duration
 from studies.thesis.exhibit import Exhibit, Scale
 
 TITLE = "Kumar's thesis, measured again"

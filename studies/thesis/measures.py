@@ -1,4 +1,4 @@
-"""Measures of ratings methods: errors on held-out ratings, times, objectives, views of a user."""
+"""What cells measure: errors, times and objectives of ratings methods, and label methods."""
 
 import json
 import math
@@ -8,10 +8,21 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.base import clone
+from sklearn.model_selection import KFold
+from sklearn.preprocessing import MinMaxScaler
 
-from marginmf.datasets import RatingsTable, load_ratings, make_matrix, make_ratings
-from marginmf.metrics import ratings_report, zero_one_error
+from marginmf import labels
+from marginmf.datasets import (
+    LabelsTable,
+    RatingsTable,
+    load_labels,
+    load_ratings,
+    make_matrix,
+    make_ratings,
+)
+from marginmf.metrics import labels_report, ratings_report, zero_one_error
 from marginmf.protocols import HoldOut, StrongGeneralisation, WeakGeneralisation
 from marginmf.ratings import ALS, BMMMF, HMF, MMMF, PMF, PMMMF, BiasOnly, MarginEnsemble, Ratings
 from studies.harness.cell import Values
@@ -22,7 +33,7 @@ from studies.thesis.published import worked_example
 Data = str | Mapping[str, Any]
 
 #: Methods by the names that the thesis and the report give them.
-METHODS: Mapping[str, Any] = {
+RATING_METHODS: Mapping[str, Any] = {
     "ALS": ALS,
     "BMMMF": BMMMF,
     "Biases": BiasOnly,
@@ -33,6 +44,15 @@ METHODS: Mapping[str, Any] = {
     "PHMF": HMF,
     "PMF": PMF,
     "PMMMF": PMMMF,
+}
+LABEL_METHODS: Mapping[str, Any] = {
+    "BSVM": labels.BinaryRelevance,
+    "CPLST": labels.CPLST,
+    "GroPLE": labels.GroPLE,
+    "ML-kNN": labels.MLkNN,
+    "MLC-HMF": labels.MLCHMF,
+    "PLST": labels.PLST,
+    "Ridge": labels.RidgeEmbedding,
 }
 
 #: Splits of a data set are numbered; their seeds begin here.
@@ -59,6 +79,11 @@ def _load_table(written: str) -> RatingsTable:
     return make(random_state=recipe.pop("seed"), **recipe)
 
 
+@cache
+def load_label_table(name: str) -> LabelsTable:
+    return load_labels(name, progress=False)
+
+
 def make_recipe(
     size: int, n_factors: int, observed: float, seed: int, noise: float | None = None
 ) -> dict[str, Any]:
@@ -67,14 +92,8 @@ def make_recipe(
     >>> make_recipe(500, 10, 1.0, 0)["n_users"], make_recipe(500, 10, 0.1, 0, noise=0.5)["noise"]
     (500, 0.5)
     """
-    recipe = {
-        "n_users": size,
-        "n_items": size,
-        "n_factors": n_factors,
-        "observed": observed,
-        "seed": seed,
-    }
-    return recipe if noise is None else {**recipe, "noise": noise}
+    recipe = {"n_users": size, "n_items": size, "n_factors": n_factors, "observed": observed}
+    return {**recipe, "seed": seed, **({} if noise is None else {"noise": noise})}
 
 
 def make_quantised_ratings(
@@ -99,7 +118,7 @@ def make_quantised_ratings(
 
 def make_method(name: str, params: Mapping[str, Any], n_jobs: int = 1) -> Any:
     """Return an unfitted method with a fixed seed."""
-    method = METHODS[name](**params)
+    method = {**RATING_METHODS, **LABEL_METHODS}[name](**params)
     known, fixed = method.get_params(), {}
     if "calibrate" in known and "n_factors" in known:
         # As in the thesis: its own rule, which needs no probabilities, and its rank.
@@ -113,27 +132,21 @@ def make_method(name: str, params: Mapping[str, Any], n_jobs: int = 1) -> Any:
     return method
 
 
-def split_rows(
-    table: RatingsTable, protocol: Mapping[str, Any], split: int
-) -> tuple[Any, Any | None, Any]:
-    """Return the rows to train on, to fold in (if users are new) and to test on.
+def split_rows(table: RatingsTable, protocol: Mapping[str, Any], split: int) -> tuple[Any, ...]:
+    """Return the rows to train on, to fold in (only where users are new) and to test on.
 
     ``{"name": "weak"}`` holds out one rating of every user; ``{"name": "strong", ...}`` some users
     whole, with the arguments of `StrongGeneralisation`; ``{"name": "share", "train": 0.8}`` all but
     a random share.
     """
-    seed, name = FIRST_SEED + split, protocol["name"]
-    if name == "strong":
-        given = {key: value for key, value in protocol.items() if key != "name"}
-        strong = StrongGeneralisation(n_splits=1, random_state=seed, **given)
-        return next(strong.split(table.pairs))
-    splitter: Any = (
-        WeakGeneralisation(n_splits=1, random_state=seed)
-        if name == "weak"
-        else HoldOut(n_splits=1, random_state=seed, test_size=1 - protocol["train"])
+    given = {**protocol, "n_splits": 1, "random_state": FIRST_SEED + split}
+    name, splitters = (
+        given.pop("name"),
+        {"strong": StrongGeneralisation, "weak": WeakGeneralisation},
     )
-    train, test = next(splitter.split(table.pairs))
-    return train, None, test
+    if name == "share":
+        given["test_size"] = 1 - given.pop("train")
+    return next(splitters.get(name, HoldOut)(**given).split(table.pairs))
 
 
 def rating_errors(
@@ -151,7 +164,7 @@ def rating_errors(
     thesis compare methods.
     """
     table = load_table(data)
-    train, fold_in, test = split_rows(table, protocol, split)
+    train, *fold_in, test = split_rows(table, protocol, split)
     ratings, pairs, levels = table.ratings, table.pairs, table.levels
     # The scale of all the ratings: a level may be missing from one training set by chance.
     known = Ratings.of(pairs[train], ratings[train], levels=levels)
@@ -168,8 +181,8 @@ def rating_errors(
         model = fit_into_band(estimator, known, lambda one: training_errors(one)[name], low, high)
     seconds = time.perf_counter() - begin
     tested = model
-    if fold_in is not None:
-        tested = model.fold_in(pairs[fold_in], ratings[fold_in])
+    for rows in fold_in:
+        tested = model.fold_in(pairs[rows], ratings[rows])
     return {
         "test": ratings_report(ratings[test], tested.predict(pairs[test], output="rule"), levels),
         "train": training_errors(model),
@@ -232,7 +245,7 @@ def describe_fit(model: Any) -> Values:
 def stage_error(data: Data, split: int, stage: int, n_factors: int, reg: float) -> Values:
     """Hold out one rating of every user, learn "above level `stage`" from the rest, and test."""
     table = load_table(data)
-    train, _, test = split_rows(table, {"name": "weak"}, split)
+    train, test = split_rows(table, {"name": "weak"}, split)
     above = (table.ratings > table.levels[stage - 1]).astype(float)
     model = make_method("BMMMF", {"n_factors": n_factors, "reg": reg, "tol": 2e-3})
     model.fit(table.pairs[train], above[train])
@@ -310,5 +323,63 @@ def observe_counts(
 
 
 def _round(values: np.ndarray) -> list[float]:
-    rounded: list[float] = np.round(np.asarray(values, float), 4).tolist()
-    return rounded
+    return np.round(np.asarray(values, float), 4).tolist()
+
+
+def label_measures(
+    data: str,
+    protocol: Mapping[str, Any],
+    split: int,
+    method: str,
+    params: Mapping[str, Any],
+    rule: Mapping[str, Any],
+    search: Sequence[Mapping[str, Sequence[Any]]] = (),
+) -> Values:
+    """Return six measures of a method on the rows of one fold (see `split_label_rows`).
+
+    The grids of ``search`` are searched one after the other by three-fold cross-validation inside
+    the training rows, each with the best of those before it: for the price of their sum rather than
+    of their product.  ``rule`` has the parameters of the decision rule.
+    """
+    table = load_label_table(data)
+    train, test = split_label_rows(table.n_samples, protocol, split)
+    X, X_test, Y = table.X[train], table.X[test], table.Y[train]
+    if not issparse(table.X):
+        scaler = MinMaxScaler().fit(X)
+        X, X_test = scaler.transform(X), scaler.transform(X_test)
+    begin = time.perf_counter()
+    chosen: dict[str, Any] = {}
+    for grid in search:
+        base = make_method(method, {**params, **chosen})
+        model = labels.DecisionTuned(base, grid, **rule).fit(X, Y)
+        chosen |= model.best_params_
+    if not search:
+        model = make_method(method, {**params, **rule}).fit(X, Y)
+    seconds = time.perf_counter() - begin
+    report = labels_report(table.Y[test], model.predict(X_test))
+    return {**report, "fit_seconds": seconds, "chosen": chosen, "n_test": len(test)}
+
+
+def split_label_rows(n_rows: int, protocol: Mapping[str, Any], split: int) -> tuple[Any, Any]:
+    """Return the rows to train on and to test on.
+
+    ``{"folds": 10}``: the fold of that number.  ``{"test": 0.1, "train": 0.4}``: a random tenth for
+    the test, and of the others a share, which for larger shares holds all of a smaller one.
+    """
+    if "folds" in protocol:
+        folds = KFold(protocol["folds"], shuffle=True, random_state=0).split(np.arange(n_rows))
+        return list(folds)[split]
+    order = np.random.default_rng(split).permutation(n_rows)
+    n_test = round(protocol["test"] * n_rows)
+    n_train = round(protocol["train"] * (n_rows - n_test))
+    return np.sort(order[n_test : n_test + n_train]), np.sort(order[:n_test])
+
+
+def group_pattern(data: str, params: Mapping[str, Any]) -> Values:
+    """Return the factors of all labels that GroPLE finds, and the group of each label."""
+    table = load_label_table(data)
+    model = make_method("GroPLE", params).fit(table.X, table.Y)
+    return {
+        "factors": np.round(model.label_factors_, 4).tolist(),
+        "groups": model.label_groups_.tolist(),
+    }
