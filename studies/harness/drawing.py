@@ -34,8 +34,9 @@ def save_svg(figure: "Figure", file: Path) -> None:
     from matplotlib import rc_context
 
     drawn = StringIO()
-    # The salt makes the ids depend on what is drawn alone.
-    with rc_context({"svg.fonttype": "none", "svg.hashsalt": file.stem}):
+    # The salt makes the ids depend on what is drawn alone; every text repeats the list of fonts.
+    fonts = {"font.sans-serif": ["DejaVu Sans", "Arial"]}
+    with rc_context({"svg.fonttype": "none", "svg.hashsalt": file.stem, **fonts}):
         figure.savefig(drawn, format="svg", metadata={"Date": None, "Creator": None})
     # A hundredth of a point is enough, and comments repeat the text that follows them.
     text = re.sub(r"\s*<!--.*?-->", "", drawn.getvalue(), flags=re.DOTALL)

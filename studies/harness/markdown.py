@@ -120,8 +120,8 @@ class Writer:
         except Exception as error:  # whatever it is, the rest of the report is still worth having
             reason = f"{type(error).__name__}: {error}"
             return write_words(f"The figure “{figure.caption}” could not be drawn. {reason}")
-        described = write_words(figure.description or figure.caption)
-        return f"![{described}]({FIGURES}/{name}.svg)\n\n*{write_words(figure.caption)}*"
+        described = _write_caption(figure.description or figure.caption)
+        return f"![{described}]({FIGURES}/{name}.svg)\n\n*{_write_caption(figure.caption)}*"
 
 
 def write_words(text: str) -> str:
@@ -132,6 +132,10 @@ def write_words(text: str) -> str:
     """
     written = _write_inline(" ".join(text.split()), lambda code: code)
     return _LEADING.sub(r"\\", written, count=1)
+
+
+def _write_caption(text: str) -> str:
+    return write_words(text[:1].upper() + text[1:])
 
 
 def _write_inline(text: str, code: Callable[[str], str]) -> str:
@@ -152,7 +156,7 @@ def _escape(text: str) -> str:
 def _write_table(table: Table) -> str:
     rows = ([_write_entry(entry) for entry in row] for row in table.rows)
     drawn = make_table([_write_in_table(one) for one in table.headings], rows, table.words)
-    caption = [f"*{write_words(table.caption)}*"] if table.caption else []
+    caption = [f"*{_write_caption(table.caption)}*"] if table.caption else []
     return "\n\n".join([*caption, drawn, *map(write_words, table.notes)])
 
 

@@ -13,15 +13,15 @@ from typing import Any
 
 from studies.harness.commands import OUT
 from studies.harness.markdown import fill_page
-from studies.peers import cold_start, roofline, scaling_report
+from studies.peers import cold_start, roofline, scaling
 
 PAGE = Path("docs/performance.md")
 PICTURE = Path("docs/images/scaling.svg")
 #: The files that runs leave behind, and the functions that make tables of each.
 SOURCES: dict[str, Callable[[dict[str, Any]], dict[str, str]]] = {
     "roofline": roofline.parts,
-    "scaling": scaling_report.parts,
-    "scaling-large": scaling_report.parts,
+    "scaling": scaling.parts,
+    "scaling-large": scaling.parts,
     "cold-start": cold_start.parts,
 }
 

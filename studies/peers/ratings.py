@@ -5,17 +5,25 @@ measurement is a process of its own, under the library's own interpreter.
 """
 
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterable, Sequence
-from itertools import product
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise, product
+from typing import TYPE_CHECKING, Any
 
 from marginmf.metrics import metric
+from marginmf.plots.style import COLOURS, INK, PALE_INK, label_axes, log_ticks
+from studies.harness.drawing import draw_panels
 from studies.harness.markdown import publish
 from studies.peers import comparison
 from studies.peers.bench import Task, interleave
 from studies.peers.comparison import LEARNING, Column, Row, error_column, times_column
 from studies.peers.methods import RATINGS
-from studies.peers.pareto import Point, find_unanswered, pareto_picture
 from studies.peers.problems import ORDERS, SPLITS
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 NAMES = {"ml-100k": "MovieLens 100K", "ml-1m": "MovieLens 1M"}
 NOTE = """\
@@ -24,6 +32,64 @@ median for the MAE and the mode for the zero-one error.  Real-valued predictions
 answer with stars are means of probabilities, which cost another fit that is not in the times.
 Times are medians, with the range; errors are means over n splits."""
 ERRORS = ("mae", "zero_one")
+OURS, THEIRS = COLOURS[0], COLOURS[1]
+LABEL_SIZE = 8.5
+#: Where a label may stand: its distance from the point, and how it is aligned there.
+POSITIONS = [
+    (distance * x, distance * y, horizontal, vertical)
+    for distance in (6, 13, 22, 34)
+    for x, y, horizontal, vertical in (
+        (1, 0, "left", "center"),
+        (0.7, 0.7, "left", "bottom"),
+        (0.7, -0.7, "left", "top"),
+        (0, 1, "center", "bottom"),
+        (0, -1, "center", "top"),
+        (-0.7, 0.7, "right", "bottom"),
+        (-0.7, -0.7, "right", "top"),
+        (-1, 0, "right", "center"),
+    )
+]
+NEAR = 10
+
+
+@dataclass(frozen=True)
+class Point:
+    """A method: what it costs, how wrong it is, and whether it is ours."""
+
+    name: str
+    cost: float
+    error: float
+    ours: bool = False
+
+    def answers(self, other: "Point") -> bool:
+        """Return whether this point is at most as slow and at most as wrong as another."""
+        return self.cost <= other.cost and self.error <= other.error
+
+
+def find_envelope(points: Iterable[Point]) -> list[Point]:
+    """Return the points that none other is as good as, from the cheapest to the most accurate.
+
+    >>> [p.name for p in find_envelope([Point("a", 1, 5), Point("b", 2, 6), Point("c", 3, 4)])]
+    ['a', 'c']
+    """
+    best: list[Point] = []
+    for point in sorted(points, key=lambda p: (p.cost, p.error)):
+        if not best or point.error < best[-1].error:
+            best.append(point)
+    return best
+
+
+def find_unanswered(points: Sequence[Point]) -> list[Point]:
+    """Return the points of others that lie below our curve, the cheapest first.
+
+    >>> ours = Point("ours", 2, 0.5, ours=True)
+    >>> [p.name for p in find_unanswered([ours, Point("quick", 1, 0.6), Point("slow", 3, 0.5)])]
+    ['quick']
+    """
+    ours = [point for point in points if point.ours]
+    others = [point for point in points if not point.ours]
+    below = [point for point in others if not any(own.answers(point) for own in ours)]
+    return sorted(below, key=lambda point: point.cost)
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -118,3 +184,117 @@ def draw_pictures(rows: list[Row], args: Namespace) -> None:
                 file = args.out / f"pareto-{error.replace('_', '-')}.{suffix}"
                 figure.savefig(file)
                 print(f"\n{file}")
+
+
+def pareto_picture(panels: Mapping[str, Sequence[Point]], error: str, columns: int = 2) -> "Figure":
+    """Return a figure with a panel for each set of points.
+
+    Our settings are joined along their lower envelope; whatever lies below that line is better
+    than ours.
+    """
+    draws = [
+        partial(_draw_panel, title=title, points=points, error=error)
+        for title, points in panels.items()
+    ]
+    figure = draw_panels(draws, columns, 5.2, 4.0)
+    handles, names = figure.axes[0].get_legend_handles_labels()
+    figure.legend(handles, names, loc="outside upper right", ncols=2, frameon=False, labelcolor=INK)
+    # Labels are placed by where things are, so the layout must be settled first, and stay.
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")
+    for ax, points in zip(figure.axes, panels.values(), strict=True):
+        _label(ax, points)
+    return figure
+
+
+def _draw_panel(ax: "Axes", title: str, points: Sequence[Point], error: str) -> None:
+    ours = [point for point in points if point.ours]
+    others = [point for point in points if not point.ours]
+    curve = find_envelope(ours)
+    label_axes(ax, title, "CPU seconds to prepare and fit, one thread", error, grid="both")
+    ax.set_xscale("log")
+    ax.plot(*_columns(curve), color=OURS, linewidth=1.8, drawstyle="steps-post", zorder=2)
+    ax.scatter(*_columns(others), s=26, color=THEIRS, marker="D", zorder=3, label="peers")
+    ax.scatter(*_columns(ours), s=34, color=OURS, zorder=4, label="marginmf")
+    ax.margins(x=0.16, y=0.12)
+    log_ticks(ax.xaxis)
+
+
+def _columns(points: Sequence[Point]) -> tuple[list[float], list[float]]:
+    return [point.cost for point in points], [point.error for point in points]
+
+
+def _label(ax: "Axes", points: Sequence[Point]) -> None:
+    """Write the names where they cover neither points nor names, the crowded ones last.
+
+    Of ours only those on the curve have a name: there is little room.
+    """
+    from matplotlib.transforms import Bbox
+
+    curve = find_envelope([point for point in points if point.ours])
+    named = [point for point in points if not point.ours or point in curve]
+
+    spots = {point: ax.transData.transform((point.cost, point.error)) for point in points}
+    # With a margin, so that a name does not seem to be that of a neighbour.
+    around = {point: Bbox.from_bounds(x - 10, y - 10, 20, 20) for point, (x, y) in spots.items()}
+    taken = _along(ax, curve)
+    frame = ax.get_window_extent()
+    for point in sorted(named, key=lambda p: _crowd(spots[p], spots.values())):
+        text = ax.annotate(
+            point.name,
+            (point.cost, point.error),
+            xytext=(0, 0),
+            textcoords="offset points",
+            fontsize=LABEL_SIZE,
+            color=OURS if point.ours else INK,
+            zorder=5,
+        )
+        best, least = POSITIONS[0], float("inf")
+        for position in POSITIONS:
+            _move(text, position)
+            box = text.get_window_extent().expanded(1.02, 1.05)
+            others = [spot for other, spot in around.items() if other is not point]
+            lost = sum(_overlap(box, other) for other in [*taken, *others])
+            lost += box.width * box.height - _overlap(box, frame)
+            if lost < least:
+                best, least = position, lost
+            if lost <= 0:
+                break
+        _move(text, best)
+        taken.append(text.get_window_extent())
+        if max(map(abs, best[:2])) > NEAR:
+            ax.annotate(
+                "",
+                (point.cost, point.error),
+                xytext=best[:2],
+                textcoords="offset points",
+                arrowprops={"arrowstyle": "-", "color": PALE_INK, "linewidth": 0.6},
+                zorder=1,
+            )
+
+
+def _along(ax: "Axes", curve: Sequence[Point]) -> list[Any]:
+    """Return thin boxes that cover the steps of our curve."""
+    from matplotlib.transforms import Bbox
+
+    spots = [ax.transData.transform((point.cost, point.error)) for point in curve]
+    boxes = []
+    for (x, y), (next_x, next_y) in pairwise(spots):
+        boxes.append(Bbox.from_extents(x, y - 1, next_x, y + 1))
+        boxes.append(Bbox.from_extents(next_x - 1, next_y, next_x + 1, y))
+    return boxes
+
+
+def _move(text: Any, position: tuple[float, float, str, str]) -> None:
+    text.set_position(position[:2])
+    text.set(ha=position[2], va=position[3])
+
+
+def _crowd(spot: Any, spots: Any) -> int:
+    return sum(abs(spot[0] - x) < 90 and abs(spot[1] - y) < 40 for x, y in spots)
+
+
+def _overlap(one: Any, other: Any) -> float:
+    width = min(one.x1, other.x1) - max(one.x0, other.x0)
+    height = min(one.y1, other.y1) - max(one.y0, other.y0)
+    return float(width * height) if width > 0 and height > 0 else 0.0

@@ -8,9 +8,8 @@ import math
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from studies.harness import Cell, Store, Values, run
 from studies.harness.cell import MEASURES
@@ -58,11 +57,10 @@ def add_arguments(parser: ArgumentParser) -> None:
 def main(args: Namespace) -> int:
     """Run a command; what goes wrong is a sentence and exit code 2."""
     try:
-        code: int = args.command(args)
+        return args.command(args)
     except (ValueError, OSError, ImportError) as error:
         print(f"studies: {error}", file=sys.stderr)
         return 2
-    return code
 
 
 def list_exhibits(args: Namespace) -> int:
@@ -148,39 +146,26 @@ def check_cell(args: Namespace) -> int:
     if finding.values is None:
         raise ValueError(f"The cell {cell.key} could not be run: {finding.failure}")
     values = compare_values(store.values(cell) or {}, finding.values)
-    agree = all(one.agrees for one in values)
-    lines = (
-        [
-            one.name,
-            _shorten(one.stored),
-            _shorten(one.found),
-            "a time" if one.is_time else "agrees" if one.agrees else "differs",
-        ]
-        for one in values
-    )
+    lines = [[one.name, _shorten(one.stored), _shorten(one.found), one.verdict] for one in values]
+    differ = any(one.verdict == "differs" for one in values)
     print(f"{cell.key}: {cell.measure}, {format_value(cell.settings)}\n")
     print(make_table(("value", "stored", "now", ""), lines))
-    print("\nThey agree." if agree else "\nThey differ.")
-    return 0 if agree else 1
+    print("\nThey differ." if differ else "\nThey agree.")
+    return int(differ)
 
 
-@dataclass(frozen=True)
-class ComparedValue:
-    """One value, as it is stored and as it is found now."""
+class ComparedValue(NamedTuple):
+    """One value, as it is stored and as it is found now, and whether they are the same."""
 
     name: str
     stored: Any
     found: Any
 
     @property
-    def is_time(self) -> bool:
-        """Whether it is a time, which is never the same twice."""
-        return self.name.endswith("seconds")
-
-    @property
-    def agrees(self) -> bool:
-        """Whether they are the same, but for rounding."""
-        return self.is_time or _agree(self.stored, self.found)
+    def verdict(self) -> str:
+        if self.name.endswith("seconds"):  # never the same twice
+            return "a time"
+        return "agrees" if _agree(self.stored, self.found) else "differs"
 
 
 def find_stored_cell(store: Store, key: str) -> Cell:
@@ -228,10 +213,11 @@ def _flatten(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str,
 
 
 def _agree(first: Any, second: Any) -> bool:
-    if isinstance(first, list) and isinstance(second, list):
-        return len(first) == len(second) and all(map(_agree, first, second))
-    if isinstance(first, int | float) and isinstance(second, int | float):
-        return math.isclose(first, second, rel_tol=TOLERANCE, abs_tol=1e-12)
+    match first, second:
+        case list(), list():
+            return len(first) == len(second) and all(map(_agree, first, second))
+        case ((int() | float()), (int() | float())):
+            return math.isclose(first, second, rel_tol=TOLERANCE, abs_tol=1e-12)
     return bool(first == second)
 
 

@@ -115,17 +115,15 @@ def heat_maps_figure(
 ) -> "Figure":
     """Draw a map for each title; with ``shared``, one scale of colours for all."""
     every = np.concatenate([one.ravel() for one in maps.values()])
-    options: dict[str, Any] = {
-        "row_label": row_label,
-        "column_label": column_label,
-        "value_label": value_label,
-        "limits": (float(every.min()), float(every.max())) if shared else None,
-        "annotate": ".2f" if shared else ".3f",
-    }
-    draws = [
-        partial(plots.heat_map, values, rows, columns, title=title, **options)
-        for title, values in maps.items()
-    ]
+    draw = partial(
+        plots.heat_map,
+        row_label=row_label,
+        column_label=column_label,
+        value_label=value_label,
+        limits=(float(every.min()), float(every.max())) if shared else None,
+        annotate=".2f" if shared else ".3f",
+    )
+    draws = [partial(draw, one, rows, columns, title=title) for title, one in maps.items()]
     return draw_panels(draws, 2, 6.0, 4.2)
 
 

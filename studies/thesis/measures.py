@@ -140,13 +140,10 @@ def split_rows(table: RatingsTable, protocol: Mapping[str, Any], split: int) -> 
     a random share.
     """
     given = {**protocol, "n_splits": 1, "random_state": FIRST_SEED + split}
-    name, splitters = (
-        given.pop("name"),
-        {"strong": StrongGeneralisation, "weak": WeakGeneralisation},
-    )
-    if name == "share":
+    if "train" in given:
         given["test_size"] = 1 - given.pop("train")
-    return next(splitters.get(name, HoldOut)(**given).split(table.pairs))
+    splitters = {"strong": StrongGeneralisation, "weak": WeakGeneralisation, "share": HoldOut}
+    return next(splitters[given.pop("name")](**given).split(table.pairs))
 
 
 def rating_errors(
@@ -180,9 +177,7 @@ def rating_errors(
         low, high, name = band["low"], band["high"], band["measure"]
         model = fit_into_band(estimator, known, lambda one: training_errors(one)[name], low, high)
     seconds = time.perf_counter() - begin
-    tested = model
-    for rows in fold_in:
-        tested = model.fold_in(pairs[rows], ratings[rows])
+    tested = model.fold_in(pairs[fold_in[0]], ratings[fold_in[0]]) if fold_in else model
     return {
         "test": ratings_report(ratings[test], tested.predict(pairs[test], output="rule"), levels),
         "train": training_errors(model),
@@ -234,12 +229,9 @@ def fit_time(
 
 def describe_fit(model: Any) -> Values:
     """Return what a fit has chosen and how much work it was."""
-    found: Values = {}
-    if hasattr(model, "reg_"):
-        found["reg"] = np.round(model.reg_, 6).tolist()
-    if hasattr(model, "n_evaluations_"):
-        found["gradients"] = int(model.n_evaluations_)
-    return found
+    reg = {"reg": np.round(model.reg_, 6).tolist()} if hasattr(model, "reg_") else {}
+    n_gradients = getattr(model, "n_evaluations_", None)
+    return reg if n_gradients is None else {**reg, "gradients": int(n_gradients)}
 
 
 def stage_error(data: Data, split: int, stage: int, n_factors: int, reg: float) -> Values:
@@ -281,12 +273,8 @@ def user_view(
     model = make_method(method, {"n_factors": 2, "reg": reg, "max_iter": 500, "tol": 1e-6})
     model.set_params(random_state=seed).fit(data)
     # The user with most levels, and of those the one whose rarest has the most ratings.
-    found = np.array(
-        [
-            np.bincount(data.codes[data.rows == user], minlength=N_LEVELS)
-            for user in range(data.n_users)
-        ]
-    )
+    found = np.zeros((data.n_users, N_LEVELS), int)
+    np.add.at(found, (data.rows, data.codes), 1)
     user = int(np.lexsort((found.min(axis=1), (found > 0).sum(axis=1)))[-1])
     own = data.rows == user
     pairs = np.column_stack([data.users.ids[data.rows[own]], data.items.ids[data.indices[own]]])

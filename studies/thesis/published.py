@@ -5,7 +5,7 @@ lists it as a `Slip`: where it stands, what is printed, what is right (if that i
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -80,7 +80,6 @@ class PublishedTable:
     """A table of results: measures by data sets by methods, each in the order of the thesis."""
 
     name: str
-    chapter: int
     #: For each measure, whether higher is better.
     higher_is_better: Mapping[str, bool]
     datasets: tuple[str, ...]
@@ -95,28 +94,24 @@ class PublishedTable:
 
     def at(self, measure: str, dataset: str, method: str) -> PublishedFigure | None:
         """Return what is printed there; None if the method could not be run on the data set."""
-        for what, given, known in (
-            ("measure", measure, self.measures),
-            ("data set", dataset, self.datasets),
-            ("method", method, self.methods),
-        ):
-            if given not in known:
+        asked = measure, dataset, method
+        known = {"measure": self.measures, "data set": self.datasets, "method": self.methods}
+        for given, (what, names) in zip(asked, known.items(), strict=True):
+            if given not in names:
                 raise KeyError(
-                    f"The table {self.name!r} has no {what} {given!r}, but: {', '.join(known)}."
+                    f"The table {self.name!r} has no {what} {given!r}, but: {', '.join(names)}."
                 )
-        return self.figures.get((measure, dataset, method))
+        return self.figures.get(asked)
 
-    def scores(self, measure: str, leave_out: Iterable[str] = ()) -> dict[str, dict[str, float]]:
+    def scores(self, measure: str, leave_out: Sequence[str] = ()) -> dict[str, dict[str, float]]:
         """Return the means of one measure by method and data set, as `marginmf.stats` takes them.
 
         What could not be run is NaN; ``leave_out`` names data sets to leave out.
         """
-        kept = [dataset for dataset in self.datasets if dataset not in set(leave_out)]
+        kept = [one for one in self.datasets if one not in leave_out]
+        absent = PublishedFigure(np.nan, np.nan)
         return {
-            method: {
-                dataset: figure.mean if (figure := self.at(measure, dataset, method)) else np.nan
-                for dataset in kept
-            }
+            method: {one: (self.at(measure, one, method) or absent).mean for one in kept}
             for method in self.methods
         }
 
@@ -147,15 +142,8 @@ def published(name: str) -> PublishedTable:
         for k, (method, mean) in enumerate(zip(content["methods"], means, strict=True))
         if mean is not None
     }
-    return PublishedTable(
-        name=name,
-        chapter=content["chapter"],
-        higher_is_better=content["higher_is_better"],
-        datasets=tuple(next(iter(content["mean"].values()))),
-        methods=tuple(content["methods"]),
-        figures=figures,
-        slips=slips,
-    )
+    datasets, methods = (*next(iter(content["mean"].values())),), (*content["methods"],)
+    return PublishedTable(name, content["higher_is_better"], datasets, methods, figures, slips)
 
 
 @dataclass(frozen=True)
@@ -199,27 +187,18 @@ def published_datasets(of: str, *, corrected: bool = False) -> dict[str, dict[st
     [3900, 3706]
     """
     content, slips = read(of, DATASETS, "-datasets")
-    sizes: dict[str, dict[str, Any]] = (correct(content, slips) if corrected else content)[
-        "datasets"
-    ]
-    return sizes
+    return (correct(content, slips) if corrected else content)["datasets"]
 
 
-@dataclass(frozen=True)
-class WorkedExample:
-    """A worked example; ``example["Y"]`` is the matrix, with 0 for what is not observed."""
+class WorkedExample(dict[str, Any]):
+    """Matrices as arrays, and numbers; ``example["Y"]`` has 0 for what is not observed."""
 
-    name: str
-    #: Matrices as arrays, and numbers.
-    values: Mapping[str, Any] = field(repr=False)
-    slips: tuple[Slip, ...] = field(repr=False)
+    def __init__(self, name: str, values: Content, slips: tuple[Slip, ...]) -> None:
+        super().__init__(values)
+        self.name, self.slips = name, slips
 
-    def __getitem__(self, key: str) -> Any:
-        if key not in self.values:
-            raise KeyError(
-                f"The example {self.name!r} has no {key!r}, but: {', '.join(self.values)}."
-            )
-        return self.values[key]
+    def __missing__(self, key: str) -> Any:
+        raise KeyError(f"The example {self.name!r} has no {key!r}, but: {', '.join(self)}.")
 
 
 def worked_example(name: str, *, corrected: bool = False) -> WorkedExample:

@@ -3,6 +3,9 @@
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from itertools import product
+from operator import getitem
 from typing import Any, get_args
 
 import numpy as np
@@ -72,13 +75,7 @@ def pick(*keys: str) -> Pick:
     0.7
     """
 
-    def pick_number(values: Values) -> float:
-        found: Any = values
-        for key in keys:
-            found = found[key]
-        return float(found)
-
-    return pick_number
+    return lambda values: float(reduce(getitem, keys, values))
 
 
 def are_different(first: Sample | None, second: Sample | None, test_size: float) -> bool:
@@ -89,9 +86,9 @@ def are_different(first: Sample | None, second: Sample | None, test_size: float)
     >>> are_different(Sample((0.1, 0.2, 0.3)), Sample((0.5, 0.6, 0.71)), 1 / 3)
     True
     """
-    if first is None or second is None or len(first.values) != len(second.values):
+    if first is None or second is None or first == second:
         return False
-    if len(first.values) < 2 or first.values == second.values:
+    if not len(first.values) == len(second.values) > 1:
         return False
     return paired_comparison(first.values, second.values, test_size=test_size).p_value < 0.05
 
@@ -127,10 +124,10 @@ def compare_entries(
     ours: Entry, sample: Sample | None, there: PublishedFigure | None, digits: int = 4
 ) -> list[Entry]:
     """Return three entries of a table: the published figure, ours, and the difference."""
-    printed = Entry("") if there is None else Entry(format_figure(there.mean, there.std, digits))
-    if there is None or sample is None:
-        return [printed, ours, Entry("")]
-    return [printed, ours, Entry(format_difference(sample.mean, there.mean, digits))]
+    if there is None:
+        return [Entry(""), ours, Entry("")]
+    off = "" if sample is None else format_difference(sample.mean, there.mean, digits)
+    return [Entry(format_figure(there.mean, there.std, digits)), ours, Entry(off)]
 
 
 def judge(
@@ -220,12 +217,8 @@ class TradeOff:
         )
 
     def cells(self) -> list[Cell]:
-        return [
-            cell
-            for method in self.methods
-            for reg in self.regs
-            for cell in self.cells_at(method, reg)
-        ]
+        points = product(self.methods, self.regs)
+        return [cell for point in points for cell in self.cells_at(*point)]
 
     def curve(self, store: Store, method: str) -> tuple[list[float], list[Sample]]:
         """Return training errors in ascending order, and the test errors that go with them."""
