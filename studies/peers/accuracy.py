@@ -18,6 +18,7 @@ import numpy as np
 
 from marginmf.metrics import metric, ratings_report
 from marginmf.ratings import ALS, HMF, MMMF, PMMMF
+from studies.harness import Store
 from studies.harness.commands import add_sections, run_sections
 from studies.harness.markdown import print_header, print_row
 from studies.peers import comparison
@@ -77,7 +78,7 @@ def print_table(methods: Sequence[Method], args: Namespace, columns: Sequence[Co
     """Print a row for each method on 80/20 splits of MovieLens 100K."""
     chosen, task = comparison.choose_methods(methods, args), Task("ratings", "ml-100k", "80/20")
     cells = interleave(chosen, [task], args.threads[:1], args.repeats)
-    records = comparison.measure(args, comparison.open_store(args, "ratings", methods), cells)
+    records = comparison.measure(args, Store(args.out), cells)
     print(comparison.method_table(comparison.summarise(records), columns))
 
 

@@ -1,14 +1,17 @@
 """The bench: cells of methods and peers, each measured in a process of its own and then judged."""
 
 import json
+import math
 import os
 import signal
 import subprocess
 import sys
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -23,17 +26,9 @@ from studies.peers.methods import Method
 
 PEERS = ROOT / "studies" / "peers"
 THREAD_VARIABLES = (
-    "OMP_NUM_THREADS",
-    "OPENBLAS_NUM_THREADS",
-    "MKL_NUM_THREADS",
-    "BLIS_NUM_THREADS",
+    *(f"{name}_NUM_THREADS" for name in ("OMP", "OPENBLAS", "MKL", "BLIS", "NUMEXPR", "NUMBA")),
+    *("RAYON_NUM_THREADS", "LK_NUM_THREADS", "LK_NUM_BACKEND_THREADS", "LK_NUM_PROCS"),
     "VECLIB_MAXIMUM_THREADS",
-    "NUMEXPR_NUM_THREADS",
-    "NUMBA_NUM_THREADS",
-    "RAYON_NUM_THREADS",
-    "LK_NUM_THREADS",
-    "LK_NUM_BACKEND_THREADS",
-    "LK_NUM_PROCS",
 )
 
 Arrays = dict[str, np.ndarray]
@@ -121,14 +116,10 @@ def interleave(
     What else the machine does then affects all methods alike.  Methods that cannot use threads are
     run with one, whatever is asked for.
     """
-    for repetition in range(1, repeats + 1):
-        for task in tasks:
-            for n_threads in threads:
-                for method in methods:
-                    if method.threaded:
-                        yield task.cell(method, n_threads, repetition)
-                    elif n_threads == min(threads):
-                        yield task.cell(method, 1, repetition)
+    turns = product(range(1, repeats + 1), tasks, threads, methods)
+    for repetition, task, n_threads, method in turns:
+        if method.threaded or n_threads == min(threads):
+            yield task.cell(method, n_threads if method.threaded else 1, repetition)
 
 
 def group_of(record: Mapping[str, Any]) -> tuple[str, str, str, int]:
@@ -139,19 +130,14 @@ class Budget:
     """Stops repetitions of a method that has used up its seconds, or has failed, on one split."""
 
     def __init__(self, seconds: float) -> None:
-        self.seconds = seconds
-        self._spent: dict[Any, float] = {}
-        self._failed: set[Any] = set()
+        self._left: dict[Any, float] = defaultdict(lambda: seconds)
 
     def permits(self, cell: Cell) -> bool:
-        group = group_of(cell.settings)
-        return group not in self._failed and self._spent.get(group, 0.0) <= self.seconds
+        return self._left[group_of(cell.settings)] >= 0
 
     def charge(self, finding: Finding) -> None:
-        group = group_of(finding.cell.settings)
-        self._spent[group] = self._spent.get(group, 0.0) + finding.seconds
-        if finding.values is None or "error" in finding.values:
-            self._failed.add(group)
+        failed = finding.values is None or "error" in finding.values
+        self._left[group_of(finding.cell.settings)] -= math.inf if failed else finding.seconds
 
 
 class Failed(Exception):  # noqa: N818, it is the peer's error and not ours
@@ -176,8 +162,8 @@ class Bench:
 
     def prepare(self, cells: Iterable[Cell]) -> None:
         """Make environments, and import every library once, so that its files are in memory."""
-        for one in {cell.settings["adapter"]: cell.settings for cell in cells}.values():
-            module, peer = one["adapter"], one["peer"]
+        peers = {cell.settings["adapter"]: cell.settings["peer"] for cell in cells}
+        for module, peer in peers.items():
             if module in self._pythons or module in self._reasons:
                 continue
             try:
@@ -192,17 +178,15 @@ class Bench:
     def __call__(self, cell: Cell) -> Values:
         """Return what a worker measured and how good its answers are, or the error."""
         self.prepare([cell])
-        settings = cell.settings
-        if settings["adapter"] in self._reasons:
-            return {"error": self._reasons[settings["adapter"]]}
+        settings, module = cell.settings, cell.settings["adapter"]
+        if module in self._reasons:
+            return {"error": self._reasons[module]}
         problem = self._write_problem(settings)
         names = ("adapter", "kind", "options", "threads", "warm_up", "rounds")
         task = {**{name: settings[name] for name in names}, "arrays": str(self.scratch / "arrays")}
-        python = self._pythons[settings["adapter"]]
+        limits = self.scratch, self.timeout, not settings["peer"]
         try:
-            measured, answers = run_worker(
-                python, task, self.scratch, self.timeout, not settings["peer"]
-            )
+            measured, answers = run_worker(self._pythons[module], task, *limits)
             return {**measured, "errors": problem.judge(answers)}
         except Failed as reason:
             return {"error": str(reason)}
@@ -265,33 +249,6 @@ def newest_records(store: Store, problem: str) -> list[Record]:
             record = {**one["settings"], **one["values"]}
             found[(*group_of(record), record["order"], record["repetition"])] = record
     return list(found.values())
-
-
-def import_records(store: Store, file: Path, problem: str, methods: Iterable[Method]) -> int:
-    """Add the cells of a JSON file that ``python -m benchmarks`` wrote; return how many.
-
-    Those of peers count as measured now; ours, which were measured with other code, are shown in
-    tables and measured again by a run.
-    """
-    known = {method.name: method for method in methods}
-    content = json.loads(file.read_text())
-    store.begin("full")
-    count = 0
-    # The file has the newest first, the store has it last.
-    for one in reversed(content["cells"]):
-        method = known.get(one["method"])
-        if method is None:
-            continue
-        task = Task(problem, one["data"], one["split"], one["order"])
-        cell = task.cell(method, one["threads"], one["repetition"])
-        settings = {**cell.settings, "options": one["options"]}
-        if method.is_ours:
-            settings["code"] = ["imported", content["machine"]["commit"]]
-        names = ("versions", "phases", "peak_bytes", "errors", "error")
-        values = {name: one[name] for name in names if name in one}
-        store.add(Cell("peer", settings, alone=True), values, one["seconds"])
-        count += 1
-    return count
 
 
 def run_worker(

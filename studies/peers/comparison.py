@@ -14,7 +14,6 @@ from studies.peers.bench import (
     Budget,
     Record,
     group_of,
-    import_records,
     newest_records,
     open_bench,
     records_of,
@@ -46,8 +45,6 @@ def add_peer_arguments(
     add("--again", action="store_true", help="measure also what was measured with this code")
     add("--quick", action="store_true", help="once, on the smallest data")
     add("--markdown", action="store_true", help="measure nothing: print the tables of earlier runs")
-    words = "first add the cells of a file that python -m benchmarks wrote"
-    add("--import", dest="imported", type=Path, metavar="JSON", help=words)
 
 
 def choose_methods(methods: Iterable[Method], args: Namespace) -> list[Method]:
@@ -58,19 +55,9 @@ def choose_methods(methods: Iterable[Method], args: Namespace) -> list[Method]:
     return found
 
 
-def open_store(args: Namespace, problem: str, methods: Iterable[Method]) -> Store:
-    """Return the store of all comparisons, with what the command line asks to import."""
-    store = Store(args.out)
-    if args.imported:
-        import_records(store, args.imported, problem, methods)
-    return store
-
-
-def compare(
-    args: Namespace, problem: str, methods: Iterable[Method], cells: Iterable[Cell]
-) -> tuple[list["Row"], list[str]]:
+def compare(args: Namespace, problem: str, cells: Iterable[Cell]) -> tuple[list["Row"], list[str]]:
     """Return the rows of cells, and a sentence on the machine; with --markdown, earlier rows."""
-    store = open_store(args, problem, methods)
+    store = Store(args.out)
     if args.markdown:
         return summarise(newest_records(store, problem)), []
     records = measure(args, store, cells)
@@ -80,17 +67,10 @@ def compare(
 def measure(args: Namespace, store: Store, cells: Iterable[Cell]) -> list[Record]:
     """Measure the cells that are missing, and return the records of all, those of failures too."""
     wanted = list(cells)
+    scale, limits = "quick" if args.quick else "full", {"allowance": Budget(args.budget)}
     with open_bench(Environments(args.venvs), PROBLEMS, args.timeout) as bench:
         bench.prepare(cell for cell in wanted if args.again or cell not in store)
-        run(
-            wanted,
-            store,
-            "quick" if args.quick else "full",
-            again=args.again,
-            watcher=show_findings,
-            measure=bench,
-            allowance=Budget(args.budget),
-        )
+        run(wanted, store, scale, again=args.again, watcher=show_findings, measure=bench, **limits)
     return records_of(store, wanted)
 
 
@@ -154,9 +134,8 @@ class Row:
 
     def on(self, repetitions: Container[int]) -> "Row":
         """Return what is known from some repetitions alone, and so from some splits alone."""
-        return replace(
-            self, records=[one for one in self.records if one["repetition"] in repetitions]
-        )
+        kept = [one for one in self.records if one["repetition"] in repetitions]
+        return replace(self, records=kept)
 
     def seconds(self, clock: str, *phases: str) -> Spread:
         """Return the seconds of some phases together, by the ``cpu`` or ``wall`` clock."""
@@ -222,9 +201,8 @@ def method_table(rows: Sequence[Row], columns: Sequence[Column]) -> str:
     lines = []
     for row in rows:
         reason = row.reason.replace("|", "/")  # a bar would end the cell
-        if row.n == 0:
-            cells = [f"failed: {reason}", *[""] * (len(columns) - 1)]
-        else:
+        cells = [f"failed: {reason}", *[""] * (len(columns) - 1)]
+        if row.n:
             cells = [str(write(row)) for _, write in columns]
         name = f"{row.method} (stopped: {reason})" if row.n and reason else row.method
         lines.append([name, str(row.n), *cells])

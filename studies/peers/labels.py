@@ -55,6 +55,6 @@ def main(args: Namespace) -> None:
         chosen = comparison.choose_methods(methods, args) if methods is LABELS else methods
         task = Task("labels", data, split, order="file")
         cells += interleave(chosen, [task], args.threads, args.repeats)
-    rows, machine = comparison.compare(args, "labels", [*LABELS, MLCHMF], cells)
+    rows, machine = comparison.compare(args, "labels", cells)
     tables = comparison.split_tables(rows, lambda own: COLUMNS)
     publish(args.out / "labels.md", [*tables, *machine])

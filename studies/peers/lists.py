@@ -20,7 +20,7 @@ from itertools import product
 from typing import Any
 
 from marginmf.metrics import metric
-from studies.harness import Cell
+from studies.harness import Cell, Store
 from studies.harness.markdown import make_table, publish
 from studies.peers import comparison
 from studies.peers.bench import Record, Task, newest_records
@@ -196,9 +196,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def main(args: Namespace) -> None:
-    every = [one for family in FAMILIES for data in TITLES for one in family.candidates(data)]
-    store = comparison.open_store(args, "lists", [*(family.method for family in FAMILIES), *every])
-    file, machine = args.out / "lists.md", []
+    store, machine = Store(args.out), []
     if not args.markdown:
         if args.quick:
             args.data = ["ml-100k"]
@@ -210,7 +208,7 @@ def main(args: Namespace) -> None:
             tried += comparison.measure(args, store, chosen)
         made = f"Made by `python -m studies lists --data {' '.join(args.data)}`."
         machine = [f"{made} {comparison.describe_machine(tried)}"]
-    publish(file, [*tables(newest_records(store, "lists")), *machine])
+    publish(args.out / "lists.md", [*tables(newest_records(store, "lists")), *machine])
 
 
 def tuning_cells(families: Iterable[Family], data: str, threads: int) -> Iterator[Cell]:

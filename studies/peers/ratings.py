@@ -107,7 +107,7 @@ def main(args: Namespace) -> None:
     splits = product(args.data, args.split)
     tasks = [Task("ratings", data, split, args.order) for data, split in splits]
     cells = interleave(methods, tasks, args.threads, args.repeats)
-    rows, machine = comparison.compare(args, "ratings", RATINGS, cells)
+    rows, machine = comparison.compare(args, "ratings", cells)
     names = {method.name for method in methods}
     rows = [row for row in rows if row.method in names]  # the store has those of ``accuracy`` too
     tables = comparison.split_tables(rows, lambda own: make_columns(own, args.baseline))

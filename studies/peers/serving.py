@@ -27,7 +27,7 @@ def main(args: Namespace) -> None:
     task = Task("serving", args.data, f"top {args.n}", rounds=2)
     methods = comparison.choose_methods(SERVING, args)
     cells = interleave(methods, [task], args.threads, args.repeats)
-    rows, machine = comparison.compare(args, "serving", SERVING, cells)
+    rows, machine = comparison.compare(args, "serving", cells)
     tables = comparison.split_tables(rows, lambda own: make_columns(own, args.baseline))
     publish(args.out / "serving.md", [*tables, *machine])
 

@@ -16,7 +16,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from studies.harness import Cell
+from studies.harness import Cell, Store
 from studies.harness.markdown import make_table, publish
 from studies.peers import comparison
 from studies.peers.bench import Record, Task, interleave, newest_records
@@ -135,7 +135,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def main(args: Namespace) -> None:
-    store, machine = comparison.open_store(args, "described", METHODS), []
+    store, machine = Store(args.out), []
     if not args.markdown:
         if args.quick:
             args.data, args.repeats = ["ml-100k"], 1

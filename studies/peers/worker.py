@@ -125,7 +125,7 @@ def _run(
     clock("fit", adapter.fit)
     for _ in range(rounds):  # the last one counts
         answers = clock("answer", lambda: adapter.answer(**test))
-    if hasattr(adapter, "also"):
+    if getattr(adapter, "also", None):
         answers = answers | clock("also", lambda: adapter.also(**test))
     return dict(answers)
 

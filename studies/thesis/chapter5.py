@@ -7,8 +7,17 @@ from studies.harness.cell import make_splits
 from studies.harness.markdown import Block, Entry, Figure, Table, Text
 from studies.thesis.exhibit import Exhibit, Scale
 from studies.thesis.figures import curves_figure
-from studies.thesis.label_exhibits import LabelCriticalDifference, LabelFriedman, LabelMeasures
-from studies.thesis.label_tables import GLOBAL, SIGN, Candidate, Grid, LabelTable, Retuned
+from studies.thesis.label_tables import (
+    GLOBAL,
+    SIGN,
+    Candidate,
+    Grid,
+    LabelCriticalDifference,
+    LabelFriedman,
+    LabelMeasures,
+    LabelTable,
+    Retuned,
+)
 from studies.thesis.samples import make_entry, make_verdict, pick
 
 #: The thesis's candidates 10^(i/10); its set {1, 5, ..., 20} is read as this one.

@@ -11,8 +11,16 @@ from studies.harness.cell import make_splits
 from studies.harness.markdown import Block, Figure, Table, Text
 from studies.thesis.exhibit import Exhibit, Scale
 from studies.thesis.figures import curves_figure, groups_figure, heat_maps_figure
-from studies.thesis.label_exhibits import LabelCriticalDifference, LabelFriedman, LabelMeasures
-from studies.thesis.label_tables import GLOBAL, Candidate, Grid, LabelTable, Retuned
+from studies.thesis.label_tables import (
+    GLOBAL,
+    Candidate,
+    Grid,
+    LabelCriticalDifference,
+    LabelFriedman,
+    LabelMeasures,
+    LabelTable,
+    Retuned,
+)
 from studies.thesis.samples import make_entry, make_verdict, pick, require_values
 
 RIDGE_REGS = [1e-2, 1.0, 1e2, 1e4]
