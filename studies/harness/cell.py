@@ -21,13 +21,7 @@ MEASURES = (
 
 @dataclass(frozen=True, eq=False)
 class Cell:
-    """One measurement: what is measured, and with which settings.
-
-    >>> first = Cell("errors", {"data": "ml-100k", "split": 0})
-    >>> second = Cell("errors", {"split": 0, "data": "ml-100k"})
-    >>> first.key == second.key, len(first.key)
-    (True, 12)
-    """
+    """One measurement: what is measured, and with which settings."""
 
     #: A name in `MEASURES`, or a function of your own as ``"package.module:function"``.
     measure: str
@@ -55,20 +49,12 @@ class Cell:
 
 
 def make_splits(measure: str, n_splits: int, **settings: Any) -> list[Cell]:
-    """Return cells that differ in nothing but their split.
-
-    >>> [cell.settings["split"] for cell in make_splits("errors", 2, data="ml-100k")]
-    [0, 1]
-    """
+    """Return cells that differ in nothing but their split."""
     return [Cell(measure, {**settings, "split": split}) for split in range(n_splits)]
 
 
 def find_measure(name: str) -> Callable[..., Values]:
-    """Return the function of a measure.
-
-    >>> find_measure("statistics:NormalDist")(mu=0.0).mean
-    0.0
-    """
+    """Return the function of a measure."""
     module, _, function = (f"{MODULE}:{name}" if name in MEASURES else name).partition(":")
     if not function:
         raise ValueError(
@@ -87,12 +73,7 @@ def measure_cell(cell: Cell) -> Values:
 
 
 def to_plain(value: Any) -> Any:
-    """Return NumPy's numbers and arrays as Python's, and what is not finite as None.
-
-    >>> import numpy as np
-    >>> to_plain({"errors": np.array([0.5, np.nan]), "n": np.int64(3)})
-    {'errors': [0.5, None], 'n': 3}
-    """
+    """Return NumPy's numbers and arrays as Python's, and what is not finite as None."""
     if isinstance(value, Mapping):
         return {str(key): to_plain(one) for key, one in value.items()}
     if isinstance(value, list | tuple):

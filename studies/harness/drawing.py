@@ -5,18 +5,14 @@ import re
 from collections.abc import Callable, Sequence
 from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 from marginmf.plots.style import new_figure
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
 
 def draw_panels(
-    draws: "Sequence[Callable[[Axes], object]]", columns: int, width: float, height: float
-) -> "Figure":
+    draws: Sequence[Callable[[Any], object]], columns: int, width: float, height: float
+) -> Any:
     """Return a figure with a panel for each function, in rows of at most `columns`."""
     columns = min(columns, len(draws))
     rows = math.ceil(len(draws) / columns)
@@ -29,7 +25,7 @@ def draw_panels(
     return figure
 
 
-def save_svg(figure: "Figure", file: Path) -> None:
+def save_svg(figure: Any, file: Path) -> None:
     """Write a figure; its text stays text, and the same drawing gives the same bytes."""
     from matplotlib import rc_context
 

@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, nullco
 from dataclasses import dataclass, field
 from functools import partial
 from importlib import import_module
-from typing import Any
+from typing import Any, NamedTuple
 
 from joblib import Parallel, delayed, effective_n_jobs, parallel_config
 from joblib.parallel import get_active_backend
@@ -28,8 +28,7 @@ DEBUG = "MARGINMF_DEBUG"
 PAUSE = 30.0
 
 
-@dataclass(frozen=True)
-class Finding:
+class Finding(NamedTuple):
     """The outcome of a cell: values, or the reason why there are none."""
 
     cell: Cell
@@ -69,11 +68,7 @@ def show_progress(total: int) -> Iterator[Tell]:
 
 
 def format_duration(seconds: float) -> str:
-    """Write a time as people say it.
-
-    >>> format_duration(0.04), format_duration(7), format_duration(95), format_duration(4000)
-    ('0 s', '7 s', '2 min', '1 h 7 min')
-    """
+    """Write a time as people say it."""
     minutes = round(seconds / 60)
     if round(seconds) < 60:
         return f"{seconds:.0f} s"

@@ -25,15 +25,6 @@ class Store:
 
     Several processes may add to one folder; each sees what was there when it opened the store, and
     what it added itself.
-
-    >>> from tempfile import TemporaryDirectory
-    >>> with TemporaryDirectory() as folder:
-    ...     store = Store(Path(folder))
-    ...     store.begin("quick")
-    ...     store.add(Cell("errors", {"split": 1}), {"mae": 0.5}, seconds=2.0)
-    ...     again = Store(Path(folder))
-    >>> again.values(Cell("errors", {"split": 1}))
-    {'mae': 0.5}
     """
 
     def __init__(self, folder: Path) -> None:

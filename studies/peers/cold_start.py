@@ -134,14 +134,7 @@ def parts(results: dict[str, Any]) -> dict[str, str]:
 
 
 def repeated_table(kernels: dict[str, list[str]]) -> str:
-    """Return a table of the kernels with several versions, and the arguments that differ.
-
-    >>> kernels = {"kernels.dot": ["float32, int64", "float64, int64"], "kernels.one": ["x"]}
-    >>> print(repeated_table(kernels))
-    | kernel | versions | arguments that differ |
-    |---|---:|---:|
-    | kernels.dot | 2 | 0: float32 / float64 |
-    """
+    """Return a table of the kernels with several versions, and the arguments that differ."""
     rows = []
     for name, types in kernels.items():
         # At the commas outside brackets: ``array(float32, 1d, C), int64`` is two.

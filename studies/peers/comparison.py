@@ -5,6 +5,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import fmean, median
+from typing import NamedTuple
 
 from studies.harness import Cell, Store, run
 from studies.harness.commands import OUT
@@ -88,8 +89,7 @@ def describe_machine(records: Iterable[Record]) -> str:
     )
 
 
-@dataclass(frozen=True)
-class Spread:
+class Spread(NamedTuple):
     """The median of some figures, the smallest and the largest."""
 
     median: float
@@ -188,11 +188,7 @@ def times_column(rows: Sequence[Row], name: str, figure: Callable[[Row], float])
 
 
 def format_number(value: float | None) -> str:
-    """Write a number; nothing for None.
-
-    >>> format_number(0.5), format_number(None)
-    ('0.5000', '')
-    """
+    """Write a number; nothing for None."""
     return "" if value is None else f"{value:.4f}"
 
 

@@ -10,9 +10,9 @@ import os
 import shutil
 import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import mkdtemp
+from typing import NamedTuple
 
 from studies.harness.commands import OUT
 
@@ -26,8 +26,7 @@ class Unavailable(Exception):  # noqa: N818, a state of the world more than an e
     """A peer cannot be run here; the message is the reason, in one line."""
 
 
-@dataclass(frozen=True)
-class Environment:
+class Environment(NamedTuple):
     """What to install for one peer, and the programs that must be there already."""
 
     pins: tuple[str, ...]

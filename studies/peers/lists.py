@@ -77,11 +77,7 @@ class Family:
 
 
 def describe_settings(options: Mapping[str, Any]) -> str:
-    """Return settings as Python writes arguments.
-
-    >>> describe_settings({"factors": 32, "likes": True})
-    'factors=32, likes=True'
-    """
+    """Return settings as Python writes arguments."""
     return ", ".join(f"{name}={value!r}" for name, value in options.items())
 
 

@@ -211,11 +211,7 @@ def _widths(groups: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def one_hot(values: Iterable[Sequence[str]]) -> np.ndarray:
-    """Return a column for every value, and in every row a one for each of its values.
-
-    >>> one_hot([["drama"], ["comedy", "drama"]]).tolist()
-    [[0.0, 1.0], [1.0, 1.0]]
-    """
+    """Return a column for every value, and in every row a one for each of its values."""
     rows = list(values)
     names = sorted({name for row in rows for name in row})
     return np.array([[float(name in row) for name in names] for row in rows]).reshape(

@@ -6,10 +6,9 @@ measurement is a process of its own, under the library's own interpreter.
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise, product
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 from marginmf.metrics import metric
 from marginmf.plots.style import COLOURS, INK, PALE_INK, label_axes, log_ticks
@@ -20,10 +19,6 @@ from studies.peers.bench import Task, interleave
 from studies.peers.comparison import LEARNING, Column, Row, error_column, times_column
 from studies.peers.methods import RATINGS
 from studies.peers.problems import ORDERS, SPLITS
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 NAMES = {"ml-100k": "MovieLens 100K", "ml-1m": "MovieLens 1M"}
 NOTE = """\
@@ -52,8 +47,7 @@ POSITIONS = [
 NEAR = 10
 
 
-@dataclass(frozen=True)
-class Point:
+class Point(NamedTuple):
     """A method: what it costs, how wrong it is, and whether it is ours."""
 
     name: str
@@ -67,11 +61,7 @@ class Point:
 
 
 def find_envelope(points: Iterable[Point]) -> list[Point]:
-    """Return the points that none other is as good as, from the cheapest to the most accurate.
-
-    >>> [p.name for p in find_envelope([Point("a", 1, 5), Point("b", 2, 6), Point("c", 3, 4)])]
-    ['a', 'c']
-    """
+    """Return the points that none other is as good as, from the cheapest to the most accurate."""
     best: list[Point] = []
     for point in sorted(points, key=lambda p: (p.cost, p.error)):
         if not best or point.error < best[-1].error:
@@ -80,12 +70,7 @@ def find_envelope(points: Iterable[Point]) -> list[Point]:
 
 
 def find_unanswered(points: Sequence[Point]) -> list[Point]:
-    """Return the points of others that lie below our curve, the cheapest first.
-
-    >>> ours = Point("ours", 2, 0.5, ours=True)
-    >>> [p.name for p in find_unanswered([ours, Point("quick", 1, 0.6), Point("slow", 3, 0.5)])]
-    ['quick']
-    """
+    """Return the points of others that lie below our curve, the cheapest first."""
     ours = [point for point in points if point.ours]
     others = [point for point in points if not point.ours]
     below = [point for point in others if not any(own.answers(point) for own in ours)]
@@ -186,7 +171,7 @@ def draw_pictures(rows: list[Row], args: Namespace) -> None:
                 print(f"\n{file}")
 
 
-def pareto_picture(panels: Mapping[str, Sequence[Point]], error: str, columns: int = 2) -> "Figure":
+def pareto_picture(panels: Mapping[str, Sequence[Point]], error: str, columns: int = 2) -> Any:
     """Return a figure with a panel for each set of points.
 
     Our settings are joined along their lower envelope; whatever lies below that line is better
@@ -207,7 +192,7 @@ def pareto_picture(panels: Mapping[str, Sequence[Point]], error: str, columns: i
     return figure
 
 
-def _draw_panel(ax: "Axes", title: str, points: Sequence[Point], error: str) -> None:
+def _draw_panel(ax: Any, title: str, points: Sequence[Point], error: str) -> None:
     ours = [point for point in points if point.ours]
     others = [point for point in points if not point.ours]
     curve = find_envelope(ours)
@@ -224,7 +209,7 @@ def _columns(points: Sequence[Point]) -> tuple[list[float], list[float]]:
     return [point.cost for point in points], [point.error for point in points]
 
 
-def _label(ax: "Axes", points: Sequence[Point]) -> None:
+def _label(ax: Any, points: Sequence[Point]) -> None:
     """Write the names where they cover neither points nor names, the crowded ones last.
 
     Of ours only those on the curve have a name: there is little room.
@@ -273,7 +258,7 @@ def _label(ax: "Axes", points: Sequence[Point]) -> None:
             )
 
 
-def _along(ax: "Axes", curve: Sequence[Point]) -> list[Any]:
+def _along(ax: Any, curve: Sequence[Point]) -> list[Any]:
     """Return thin boxes that cover the steps of our curve."""
     from matplotlib.transforms import Bbox
 

@@ -194,12 +194,7 @@ class Law(NamedTuple):
 
 
 def fit_law(x: Sequence[float], y: Sequence[float]) -> Law:
-    """Fit a power law by least squares on the logarithms.
-
-    >>> law = fit_law([1, 10, 100], [2, 20, 200])
-    >>> round(law.exponent, 6), round(law.scale, 6), round(law.error, 6)
-    (1.0, 2.0, 1.0)
-    """
+    """Fit a power law by least squares on the logarithms."""
     if len(x) != len(y):
         raise ValueError(f"There are {len(x)} positions but {len(y)} measurements.")
     if len(set(x)) < 2:
@@ -214,22 +209,14 @@ def fit_law(x: Sequence[float], y: Sequence[float]) -> Law:
 
 
 def upper_half(x: Sequence[float], y: Sequence[float]) -> tuple[list[float], list[float]]:
-    """Return the points in the upper half of the range of x, in logarithms.
-
-    >>> upper_half([1, 10, 100, 1000, 10_000], [5, 5, 6, 7, 8])
-    ([100, 1000, 10000], [6, 7, 8])
-    """
+    """Return the points in the upper half of the range of x, in logarithms."""
     middle = math.sqrt(min(x) * max(x)) * (1 - 1e-9)
     kept = [(a, b) for a, b in zip(x, y, strict=True) if a >= middle]
     return [a for a, _ in kept], [b for _, b in kept]
 
 
 def memory_ratio(point: dict[str, Any]) -> float:
-    """Return a fit's peak beside the bytes of the ratings as given and the parameters as learned.
-
-    >>> memory_ratio({"peak_bytes": 50_000, "n_ratings": 1000, "parameter_bytes": 8000})
-    2.5
-    """
+    """Return a fit's peak beside the bytes of the given ratings and the learned parameters."""
     needed = BYTES_PER_RATING * point["n_ratings"] + point["parameter_bytes"]
     return float(point["peak_bytes"] / needed)
 

@@ -14,7 +14,7 @@ The archives that the owner publishes must be in the data folder, under ``origin
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from studies.harness import Cell, Store
 from studies.harness.markdown import make_table, publish
@@ -81,8 +81,7 @@ SLOW = {
 }
 
 
-@dataclass(frozen=True)
-class Published:
+class Published(NamedTuple):
     """Figures of a paper, with its digits: RMSE, and MAE if given, on two splits."""
 
     method: str

@@ -194,12 +194,7 @@ def find_stored_cell(store: Store, key: str) -> Cell:
 
 
 def compare_values(stored: Values, found: Values) -> list[ComparedValue]:
-    """Return all values side by side; those inside mappings get names with points in them.
-
-    >>> found = compare_values({"test": {"mae": 0.5}}, {"test": {"mae": 0.5}, "n": 3})
-    >>> [one.name for one in found]
-    ['test.mae', 'n']
-    """
+    """Return all values side by side; those inside mappings get names with points in them."""
     before, now = dict(_flatten(stored)), dict(_flatten(found))
     return [ComparedValue(name, before.get(name), now.get(name)) for name in before | now]
 

@@ -70,11 +70,7 @@ class Exhibit:
 
 
 def exhibits(names: Sequence[str] = ()) -> list[Exhibit]:
-    """Return the exhibits of these names, or all of them, in the order of the thesis.
-
-    >>> [one.name for one in exhibits(["nmae"])]
-    ['nmae']
-    """
+    """Return the exhibits of these names, or all of them, in the order of the thesis."""
     known = {one.name: one for module in MODULES for one in _load(module)}
     for name in names:
         if name not in known:

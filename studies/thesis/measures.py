@@ -87,11 +87,7 @@ def load_label_table(name: str) -> LabelsTable:
 def make_recipe(
     size: int, n_factors: int, observed: float, seed: int, noise: float | None = None
 ) -> dict[str, Any]:
-    """Return the recipe of a square matrix of five levels.
-
-    >>> make_recipe(500, 10, 1.0, 0)["n_users"], make_recipe(500, 10, 0.1, 0, noise=0.5)["noise"]
-    (500, 0.5)
-    """
+    """Return the recipe of a square matrix of five levels."""
     recipe = {"n_users": size, "n_items": size, "n_factors": n_factors, "observed": observed}
     return {**recipe, "seed": seed, **({} if noise is None else {"noise": noise})}
 
@@ -295,12 +291,7 @@ def user_view(
 def observe_counts(
     ratings: np.ndarray, counts: Sequence[int], rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return rows and columns of random entries: of each level in every row, at most its count.
-
-    >>> users, items = observe_counts(np.array([[1, 1, 2]]), [1, 5], np.random.default_rng(0))
-    >>> users.tolist(), sorted(items.tolist())[-1]
-    ([0, 0], 2)
-    """
+    """Return rows and columns of random entries: of each level in every row, at most its count."""
     users, items = [], []
     for user, row in enumerate(ratings):
         for level, count in enumerate(counts, 1):

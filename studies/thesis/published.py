@@ -10,7 +10,7 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,8 +23,7 @@ DATASETS = ("ratings", "mlc-hmf", "grople")
 Content = dict[str, Any]
 
 
-@dataclass(frozen=True)
-class Slip:
+class Slip(NamedTuple):
     """One number, or group of numbers, that is printed wrong."""
 
     #: The path to it in the file: keys of mappings, and indices of lists.
@@ -47,11 +46,7 @@ def read(name: str, known: Sequence[str], suffix: str = "") -> tuple[Content, tu
 
 
 def correct(content: Content, slips: Sequence[Slip]) -> Content:
-    """Return a copy with what is right in place of what is printed, where that is known.
-
-    >>> correct({"ranks": [1, 3]}, [Slip(("ranks", 1), 3, 2, "There are two.")])
-    {'ranks': [1, 2]}
-    """
+    """Return a copy with what is right in place of what is printed, where that is known."""
     content = deepcopy(content)
     for slip in slips:
         if slip.right is not None:
@@ -63,8 +58,7 @@ def correct(content: Content, slips: Sequence[Slip]) -> Content:
     return content
 
 
-@dataclass(frozen=True)
-class PublishedFigure:
+class PublishedFigure(NamedTuple):
     """One entry of a table, as printed: mean and standard deviation over the runs or folds."""
 
     mean: float
@@ -166,12 +160,7 @@ class PublishedFriedman:
 
 
 def published_friedman(table: str) -> PublishedFriedman:
-    """Return the Friedman statistics of the table ``"mlc-hmf"`` (chapter 5) or ``"grople"`` (6).
-
-    >>> printed = published_friedman("grople")
-    >>> printed.f["accuracy"], printed.critical_value, printed.left_out
-    (11.692, 2.143, ('bookmarks',))
-    """
+    """Return the Friedman statistics of the table ``"mlc-hmf"`` (chapter 5) or ``"grople"`` (6)."""
     content, slips = read(table, FRIEDMAN, "-friedman")
     del content["chapter"]
     content["left_out"] = tuple(content["left_out"])
@@ -182,9 +171,6 @@ def published_datasets(of: str, *, corrected: bool = False) -> dict[str, dict[st
     """Return the sizes of data sets: ``"ratings"`` (chapters 3 and 4), ``"mlc-hmf"``, ``"grople"``.
 
     With ``corrected``, what is right stands in place of what is printed, where that is known.
-
-    >>> [published_datasets("ratings", corrected=c)["MovieLens 1M"]["items"] for c in (False, True)]
-    [3900, 3706]
     """
     content, slips = read(of, DATASETS, "-datasets")
     return (correct(content, slips) if corrected else content)["datasets"]
@@ -209,12 +195,6 @@ def worked_example(name: str, *, corrected: bool = False) -> WorkedExample:
     ``thresholds``, ``scores`` and ``loss_of_y13``.  ``"hierarchy"``: HMF, 5 x 7, with ``Y``,
     ``completed`` and four ``stages``, each with ``Y``, ``U``, ``V``, ``predicted``, ``negative``
     (the entries predicted -1; 47 is row 4, column 7) and ``completed`` so far.
-
-    >>> example = worked_example("likes")
-    >>> example["Y"].shape, example["threshold"], float(example["hinge"][0, 6])
-    ((7, 7), 0.1, 0.0)
-    >>> float(worked_example("likes", corrected=True)["hinge"][0, 6])
-    0.19
     """
     content, slips = read(name, EXAMPLES)
     if corrected:

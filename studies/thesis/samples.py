@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import reduce
 from itertools import product
 from operator import getitem
-from typing import Any, get_args
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 
@@ -29,13 +29,8 @@ class NotRunError(LookupError):
     """A cell that is needed has not been run."""
 
 
-@dataclass(frozen=True)
-class Sample:
-    """The values of repetitions: splits, folds or starts.
-
-    >>> Sample((0.25, 0.75)).mean, round(Sample((0.25, 0.75)).spread, 3)
-    (0.5, 0.354)
-    """
+class Sample(NamedTuple):
+    """The values of repetitions: splits, folds or starts."""
 
     values: tuple[float, ...]
 
@@ -69,11 +64,7 @@ def require_values(store: Store, cell: Cell) -> Values:
 
 
 def pick(*keys: str) -> Pick:
-    """Return a function that picks a number by its path in what a cell found.
-
-    >>> pick("test", "mae")({"test": {"mae": 0.7}})
-    0.7
-    """
+    """Return a function that picks a number by its path in what a cell found."""
 
     return lambda values: float(reduce(getitem, keys, values))
 
@@ -111,11 +102,7 @@ def make_entry(sample: Sample | None, digits: int = 4, best: bool = False, mark:
 
 
 def format_difference(ours: float, published: float, digits: int = 4) -> str:
-    """Write by how much ours is more than what was published.
-
-    >>> format_difference(0.406, 0.4019), format_difference(0.4, 0.4156)
-    ('+.0041', '-.0156')
-    """
+    """Write by how much ours is more than what was published."""
     off = ours - published
     return f"{'-' if off < 0 else '+'}{_format_number(abs(off), digits)}"
 
@@ -145,10 +132,6 @@ def judge(
     published figure as behind ours.  Half of the last of the printed digits is no difference.
     ``least_spread`` is what repetitions must differ by at least, because test sets are finite:
     three may agree by luck.
-
-    >>> there = PublishedFigure(0.4019, 0.0044)
-    >>> judge(Sample((0.400, 0.405, 0.407)), there, higher_is_better=False)
-    'reproduced'
     """
     worse = there.mean - ours.mean if higher_is_better else ours.mean - there.mean
     spreads = (max(spread, least_spread) for spread in (ours.spread, there.std))
@@ -251,9 +234,5 @@ class TradeOff:
 
 
 def sixteenths(exponents: Iterable[int]) -> list[float]:
-    """Return ``10^(i/16)`` for these i, the thesis's regularisation strengths for ratings.
-
-    >>> sixteenths([0, 16])
-    [1.0, 10.0]
-    """
+    """Return ``10^(i/16)`` for these i, the thesis's regularisation strengths for ratings."""
     return [round(10 ** (i / 16), 4) for i in exponents]
