@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -43,6 +44,15 @@ def add_result_arguments(parser: ArgumentParser) -> None:
     )
 
 
+def timed(
+    call: Callable[[], Any], clock: Callable[[], float] = time.perf_counter
+) -> tuple[Any, float]:
+    """Return what a call returns, and the seconds that it took."""
+    begin = clock()
+    result = call()
+    return result, clock() - begin
+
+
 def run_module(module: str, *words: str, **variables: str) -> dict[str, Any]:
     """Run a module in a new process with one thread, and return the JSON that it prints last."""
     threads = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
@@ -51,8 +61,7 @@ def run_module(module: str, *words: str, **variables: str) -> dict[str, Any]:
     done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=False)
     if done.returncode:
         raise RuntimeError(f"{' '.join(command[1:])} ended with exit code {done.returncode}.")
-    answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return answer
+    return json.loads(done.stdout.splitlines()[-1])
 
 
 def load_results(args: Namespace, name: str) -> Any:

@@ -16,6 +16,8 @@ from studies.harness.cell import Cell, Values, to_plain
 from studies.harness.machine import describe_run
 
 FILE, LOCK = "cells.jsonl", ".cells.lock"
+#: What the lines of runs and of cells have at least.
+RUN, CELL = {"run", "scale"}, {"run", "key", "measure", "settings", "values", "seconds"}
 #: How many bytes of the end of a file are read at a time to find the last whole line.
 CHUNK = 1 << 16
 
@@ -64,13 +66,11 @@ class Store:
 
     def values(self, cell: Cell) -> Values | None:
         """Return what a cell found, or None if it has not been measured."""
-        record = self.records.get(cell.key)
-        return None if record is None else record["values"]
+        return self.records.get(cell.key, {}).get("values")
 
     def seconds(self, cell: Cell) -> float | None:
         """Return how long a cell took, or None if it has not been measured."""
-        record = self.records.get(cell.key)
-        return None if record is None else float(record["seconds"])
+        return self.records.get(cell.key, {}).get("seconds")
 
     def __contains__(self, cell: Cell) -> bool:
         """Return whether a cell has been measured; one that found an error is tried again."""
@@ -121,11 +121,7 @@ def _read(file: Path) -> Iterator[dict[str, Any]]:
             record = json.loads(line)
         except ValueError as error:
             raise ValueError(f"{where} is not JSON ({error}); {remedy}") from error
-        if not isinstance(record, dict) or not _is_complete(record):
+        names = record.keys() if isinstance(record, dict) else set()
+        if not (names >= RUN or names >= CELL):
             raise ValueError(f"{where} is neither a cell nor a run; {remedy}")
         yield record
-
-
-def _is_complete(record: Mapping[str, Any]) -> bool:
-    needed = {"key", "measure", "settings", "values", "seconds"} if "key" in record else {"scale"}
-    return "run" in record and needed <= record.keys()

@@ -199,19 +199,14 @@ def main(args: Namespace) -> None:
         wanted = comparison.choose_methods([family.method for family in FAMILIES], args)
         families = [family for family in FAMILIES if family.method in wanted]
         for data in args.data:
-            tried = comparison.measure(args, store, tuning_cells(families, data, args.threads[0]))
-            chosen = settled_cells(families, data, args.threads[0], tried)
-            tried += comparison.measure(args, store, chosen)
+            threads, task = args.threads[0], Task("lists", data, INNER_SPLIT)
+            every = (one for family in families for one in family.candidates(data))
+            tuning = [task.cell(one, threads, SEED) for one in every]
+            tried = comparison.measure(args, store, tuning)
+            tried += comparison.measure(args, store, settled_cells(families, data, threads, tried))
         made = f"Made by `python -m studies lists --data {' '.join(args.data)}`."
         machine = [f"{made} {comparison.describe_machine(tried)}"]
     publish(args.out / "lists.md", [*tables(newest_records(store, "lists")), *machine])
-
-
-def tuning_cells(families: Iterable[Family], data: str, threads: int) -> Iterator[Cell]:
-    """Yield every setting of every family, on a split of the training ratings."""
-    for family in families:
-        for candidate in family.candidates(data):
-            yield Task("lists", data, INNER_SPLIT).cell(candidate, threads, SEED)
 
 
 def settled_cells(

@@ -72,8 +72,7 @@ def find_envelope(points: Iterable[Point]) -> list[Point]:
 def find_unanswered(points: Sequence[Point]) -> list[Point]:
     """Return the points of others that lie below our curve, the cheapest first."""
     ours = [point for point in points if point.ours]
-    others = [point for point in points if not point.ours]
-    below = [point for point in others if not any(own.answers(point) for own in ours)]
+    below = [p for p in points if not p.ours and not any(own.answers(p) for own in ours)]
     return sorted(below, key=lambda point: point.cost)
 
 
@@ -224,16 +223,14 @@ def _label(ax: Any, points: Sequence[Point]) -> None:
     around = {point: Bbox.from_bounds(x - 10, y - 10, 20, 20) for point, (x, y) in spots.items()}
     taken = _along(ax, curve)
     frame = ax.get_window_extent()
-    for point in sorted(named, key=lambda p: _crowd(spots[p], spots.values())):
-        text = ax.annotate(
-            point.name,
-            (point.cost, point.error),
-            xytext=(0, 0),
-            textcoords="offset points",
-            fontsize=LABEL_SIZE,
-            color=OURS if point.ours else INK,
-            zorder=5,
-        )
+    crowd = {
+        point: sum(abs(x - own_x) < 90 and abs(y - own_y) < 40 for x, y in spots.values())
+        for point, (own_x, own_y) in spots.items()
+    }
+    for point in sorted(named, key=crowd.__getitem__):
+        near = {"xy": (point.cost, point.error), "textcoords": "offset points"}
+        look = {"fontsize": LABEL_SIZE, "color": OURS if point.ours else INK, "zorder": 5}
+        text = ax.annotate(point.name, xytext=(0, 0), **near, **look)
         best, least = POSITIONS[0], float("inf")
         for position in POSITIONS:
             _move(text, position)
@@ -248,14 +245,8 @@ def _label(ax: Any, points: Sequence[Point]) -> None:
         _move(text, best)
         taken.append(text.get_window_extent())
         if max(map(abs, best[:2])) > NEAR:
-            ax.annotate(
-                "",
-                (point.cost, point.error),
-                xytext=best[:2],
-                textcoords="offset points",
-                arrowprops={"arrowstyle": "-", "color": PALE_INK, "linewidth": 0.6},
-                zorder=1,
-            )
+            line = {"arrowstyle": "-", "color": PALE_INK, "linewidth": 0.6}
+            ax.annotate("", xytext=best[:2], **near, arrowprops=line, zorder=1)
 
 
 def _along(ax: Any, curve: Sequence[Point]) -> list[Any]:
@@ -273,10 +264,6 @@ def _along(ax: Any, curve: Sequence[Point]) -> list[Any]:
 def _move(text: Any, position: tuple[float, float, str, str]) -> None:
     text.set_position(position[:2])
     text.set(ha=position[2], va=position[3])
-
-
-def _crowd(spot: Any, spots: Any) -> int:
-    return sum(abs(spot[0] - x) < 90 and abs(spot[1] - y) < 40 for x, y in spots)
 
 
 def _overlap(one: Any, other: Any) -> float:

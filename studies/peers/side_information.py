@@ -29,9 +29,9 @@ from marginmf.protocols import StrongGeneralisation
 from marginmf.ratings import ALS, HMF, MMMF, PMF, BiasOnly, MarginEnsemble, Ratings
 from marginmf.ratings.features import FeatureTable
 from marginmf.ratings.fitting.priors import raters
-from studies.harness.commands import add_sections, run_sections
+from studies.harness.commands import add_sections, run_sections, timed
 from studies.harness.markdown import print_header, print_row
-from studies.peers.problems import load_table, rating_errors, split_rows
+from studies.peers.problems import load_table, rating_errors, split_rows, split_strong
 
 #: The seeds of splits, those of the command ``accuracy``.
 SEEDS = (1, 2, 3)
@@ -107,9 +107,10 @@ def fit(estimator: Any, table: RatingsTable, rows: Any, **features: Any) -> tupl
     model = clone(estimator)
     if "random_state" in model.get_params():
         model.set_params(random_state=0)
-    begin = time.process_time()
-    model.fit(pairs, ratings, **features).predict_proba(pairs[:1])
-    return model, time.process_time() - begin
+    _, seconds = timed(
+        lambda: model.fit(pairs, ratings, **features).predict_proba(pairs[:1]), time.process_time
+    )
+    return model, seconds
 
 
 def print_errors(
@@ -182,12 +183,6 @@ def section_first_ratings(args: Namespace) -> None:
                     new = fold_in(table.pairs[given], table.ratings[given]) if n else model
                     found[-1].append(find_errors(new, table, asked)["mae"])
             print_row(name, side, *map(float, np.mean(found, axis=0)))
-
-
-def split_strong(table: RatingsTable, held_out: int, seed: int) -> tuple[Any, Any, Any]:
-    """Return rows to train on, to fold in and to test on; who is new depends on the seed alone."""
-    protocol = StrongGeneralisation(5000, held_out, n_splits=1, random_state=seed)
-    return next(protocol.split(table.pairs))
 
 
 def find_folded_error(model: Any, table: RatingsTable, given: Any, asked: Any) -> float:

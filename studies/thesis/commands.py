@@ -65,25 +65,18 @@ def main(args: Namespace) -> int:
 
 def list_exhibits(args: Namespace) -> int:
     """List the tables and figures, how many cells each needs, and how many have been run."""
-    store, rows = Store(args.out), []
+    store, cells, counts = Store(args.out), [], []
     for one in exhibits(args.names):
-        quick, full = one.cells("quick"), one.cells("full")
-        if args.cells:
-            for key, cell in {cell.key: cell for cell in (*quick, *full)}.items():
-                seconds = store.seconds(cell)
-                took = "not run" if seconds is None else f"{seconds:.2f}"
-                settings = format_value(cell.settings)
-                rows.append([key, one.name, took, f"{cell.measure}: {settings}"])
-        else:
-            counts = (
-                f"{sum(cell in store for cell in cells):,} of {len(cells):,}"
-                for cells in (quick, full)
-            )
-            rows.append([one.name, str(one.chapter), one.kind, one.title, *counts])
+        both = one.cells("quick"), one.cells("full")
+        for key, cell in {cell.key: cell for own in both for cell in own}.items():
+            seconds, words = store.seconds(cell), f"{cell.measure}: {format_value(cell.settings)}"
+            cells.append([key, one.name, "not run" if seconds is None else f"{seconds:.2f}", words])
+        done = (f"{sum(cell in store for cell in own):,} of {len(own):,}" for own in both)
+        counts.append([one.name, str(one.chapter), one.kind, one.title, *done])
     if args.cells:
-        print(make_table(("key", "exhibit", "seconds", "cell"), rows, words=4))
+        print(make_table(("key", "exhibit", "seconds", "cell"), cells, words=4))
     else:
-        print(make_table(("name", "chapter", "kind", "title", "quick", "full"), rows, words=4))
+        print(make_table(("name", "chapter", "kind", "title", "quick", "full"), counts, words=4))
         print("\nCells that have been run, of those that each scale needs.")
     return 0
 

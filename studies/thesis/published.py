@@ -18,7 +18,6 @@ DATA = Path(__file__).with_name("data")
 TABLES = ("nmae", "mae-rmse", "mlc-hmf", "grople")
 EXAMPLES = ("likes", "stars", "hierarchy")
 FRIEDMAN = ("mlc-hmf", "grople")
-DATASETS = ("ratings", "mlc-hmf", "grople")
 
 Content = dict[str, Any]
 
@@ -165,15 +164,6 @@ def published_friedman(table: str) -> PublishedFriedman:
     del content["chapter"]
     content["left_out"] = tuple(content["left_out"])
     return PublishedFriedman(**content, slips=slips)
-
-
-def published_datasets(of: str, *, corrected: bool = False) -> dict[str, dict[str, Any]]:
-    """Return the sizes of data sets: ``"ratings"`` (chapters 3 and 4), ``"mlc-hmf"``, ``"grople"``.
-
-    With ``corrected``, what is right stands in place of what is printed, where that is known.
-    """
-    content, slips = read(of, DATASETS, "-datasets")
-    return (correct(content, slips) if corrected else content)["datasets"]
 
 
 class WorkedExample(dict[str, Any]):
