@@ -9,7 +9,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cache
 from itertools import product
 from pathlib import Path
@@ -79,26 +79,18 @@ class Task:
     def cell(self, method: Method, threads: int, repetition: int) -> Cell:
         """Return the cell of a method; its key changes with the code that it measures."""
         software = digest_code() if method.is_ours else list(ENVIRONMENTS[method.peer].pins)
-        return Cell(
-            "peer",
-            {
-                "problem": self.problem,
-                "method": method.name,
-                "peer": method.peer,
-                "adapter": method.module,
-                "kind": method.kind,
-                "options": method.options_for(self.data),
-                "warm_up": method.warm_up,
-                "data": self.data,
-                "split": self.split,
-                "order": self.order,
-                "rounds": self.rounds,
-                "threads": threads,
-                "repetition": repetition,
-                "code": [_digest_adapter(method.adapter), software],
-            },
-            alone=True,
-        )
+        settings = {
+            **asdict(self),
+            "method": method.name,
+            "peer": method.peer,
+            "adapter": method.module,
+            "kind": method.kind,
+            "options": {**method.options, **method.by_data.get(self.data, {})},
+            "warm_up": method.warm_up,
+            **{"threads": threads, "repetition": repetition},
+            "code": [_digest_adapter(method.adapter), software],
+        }
+        return Cell("peer", settings, alone=True)
 
 
 @cache
@@ -216,22 +208,19 @@ def show_findings(total: int) -> Iterator[Tell]:
     """Print a line for every cell that was measured."""
 
     def tell(finding: Finding, remaining: float | None) -> None:
-        one = finding.cell.settings
+        one, found = finding.cell.settings, finding.values or {"error": finding.failure}
         threads = "1 thread" if one["threads"] == 1 else f"{one['threads']} threads"
         what = f"{one['method']} on {one['data']}, {one['split']}, {threads}"
-        found = finding.values or {"error": finding.failure}
-        print(f"{what}, no. {one['repetition']}: {_brief(found)}", file=sys.stderr, flush=True)
+        words = f"FAILED, {found.get('error')}"
+        if "error" not in found:
+            cpu = {phase: clock["cpu"] for phase, clock in found["phases"].items()}
+            errors = list(found["errors"].items())[:2]
+            words = f"{cpu['prepare'] + cpu['fit']:.2f} CPU s to prepare and fit, "
+            words += f"{cpu['answer']:.2f} to answer; "
+            words += ", ".join(f"{name} {value:.4f}" for name, value in errors)
+        print(f"{what}, no. {one['repetition']}: {words}", file=sys.stderr, flush=True)
 
     yield tell
-
-
-def _brief(values: Values) -> str:
-    if "error" in values:
-        return f"FAILED, {values['error']}"
-    phases, errors = values["phases"], values["errors"]
-    cpu = phases["prepare"]["cpu"] + phases["fit"]["cpu"]
-    shown = ", ".join(f"{name} {value:.4f}" for name, value in list(errors.items())[:2])
-    return f"{cpu:.2f} CPU s to prepare and fit, {phases['answer']['cpu']:.2f} to answer; {shown}"
 
 
 def records_of(store: Store, cells: Iterable[Cell]) -> list[Record]:
@@ -264,11 +253,8 @@ def run_worker(
     with log.open("wb") as sink:
         process = subprocess.Popen(
             [python, "-m", "studies.peers.worker", str(file)],
-            stdin=subprocess.DEVNULL,
-            stdout=sink,
-            stderr=subprocess.STDOUT,
-            cwd=folder,
-            env=_make_environment(task.get("threads", 1), ours),
+            **{"stdin": subprocess.DEVNULL, "stdout": sink, "stderr": subprocess.STDOUT},
+            **{"cwd": folder, "env": _make_environment(task.get("threads", 1), ours)},
             start_new_session=True,  # so that what it starts can be ended with it
         )
         try:

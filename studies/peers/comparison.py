@@ -2,10 +2,9 @@
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import fmean, median
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from studies.harness import Cell, Store, run
 from studies.harness.commands import OUT
@@ -115,16 +114,15 @@ class Spread(NamedTuple):
         return format(self, ".3f" if self.median < 1 else ".2f" if self.median < 10 else ".1f")
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(NamedTuple):
     """The repetitions of one method on one split of one data set."""
 
     method: str
-    peer: str
     data: str
     split: str
     threads: int
-    records: Sequence[Record] = field(repr=False)
+    peer: str
+    records: list[Record]
     #: Why a repetition failed, if one did.
     reason: str = ""
 
@@ -134,14 +132,11 @@ class Row:
 
     def on(self, repetitions: Container[int]) -> "Row":
         """Return what is known from some repetitions alone, and so from some splits alone."""
-        kept = [one for one in self.records if one["repetition"] in repetitions]
-        return replace(self, records=kept)
+        return self._replace(records=[r for r in self.records if r["repetition"] in repetitions])
 
     def seconds(self, clock: str, *phases: str) -> Spread:
         """Return the seconds of some phases together, by the ``cpu`` or ``wall`` clock."""
-        return Spread.of(
-            sum(record["phases"][phase][clock] for phase in phases) for record in self.records
-        )
+        return Spread.of(sum(r["phases"][phase][clock] for phase in phases) for r in self.records)
 
     @property
     def megabytes(self) -> Spread:
@@ -155,15 +150,14 @@ class Row:
 
 def summarise(records: Iterable[Record]) -> list[Row]:
     """Return a row for each group, in the order of first appearance, failures included."""
-    groups: dict[tuple[str, str, str, int], list[Record]] = {}
+    rows: dict[Any, Row] = {}
     for one in records:
-        groups.setdefault(group_of(one), []).append(one)
-    rows = []
-    for (method, data, split, threads), found in groups.items():
-        good = [one for one in found if "error" not in one]
-        reason = next((one["error"] for one in found if "error" in one), "")
-        rows.append(Row(method, found[0]["peer"], data, split, threads, good, reason))
-    return rows
+        group = group_of(one)
+        row = rows.get(group) or Row(*group, one["peer"], [])
+        if "error" not in one:
+            row.records.append(one)
+        rows[group] = row._replace(reason=row.reason or one.get("error", ""))
+    return list(rows.values())
 
 
 #: A heading, and what to write below it.

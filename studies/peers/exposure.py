@@ -12,7 +12,6 @@ relevance (those of 4 and more are), with weights from all items and from some n
 MovieLens 1M who are folded in with those for the same users in a model that was trained with them.
 """
 
-import resource
 import time
 from argparse import ArgumentParser, Namespace
 from functools import partial
@@ -26,6 +25,7 @@ from marginmf.ratings import EASE, MarginEnsemble, MostPopular, Ratings
 from marginmf.ratings.lists.neighbours import ItemWeights
 from marginmf.ratings.lists.relevance import Exposure, item_shares
 from studies.harness.commands import add_sections, run_sections, timed
+from studies.harness.machine import resident_bytes
 from studies.harness.markdown import print_header, print_row
 from studies.peers.problems import load_table, split_rows
 
@@ -64,10 +64,10 @@ def measure_forms(data: str) -> None:
 
 
 def _megabytes(weights: ItemWeights) -> float:
-    matrix = weights.matrix
-    if isinstance(matrix, np.ndarray):
-        return matrix.nbytes / 1e6
-    return (matrix.data.nbytes + matrix.indices.nbytes + matrix.indptr.nbytes) / 1e6
+    matrix: Any = weights.matrix
+    dense = isinstance(matrix, np.ndarray)
+    parts = [matrix] if dense else [matrix.data, matrix.indices, matrix.indptr]
+    return sum(part.nbytes for part in parts) / 1e6
 
 
 def make_large(n_items: int, n_users: int, n_ratings: int, n_groups: int) -> Ratings:
@@ -100,9 +100,9 @@ def section_large(args: Namespace) -> None:
     rng = np.random.default_rng(1)
     held = rng.random(len(data)) < 0.1
     train, test = data.subset(~held), data.subset(held)
-    before = _peak()
+    before = resident_bytes(peak=True) / 1e9
     model, seconds = timed(partial(EASE(n_jobs=-1).fit, train))
-    after = _peak()
+    after = resident_bytes(peak=True) / 1e9
     few = test.subset(np.isin(test.rows, rng.permutation(data.n_users)[:JUDGED]))
     pairs = np.column_stack([few.users.ids[few.rows], few.items.ids[few.indices]])
     judged = pairs, few.values, ListRule(level="any")
@@ -112,10 +112,6 @@ def section_large(args: Namespace) -> None:
     found = f"{scores.mean('ndcg'):.4f} ({lists:.1f} s for {len(scores.users)} users)"
     print_header("strength", "seconds", "peak GB before", "peak GB", "MB", "nDCG@10", "popular")
     print_row(f"{model.reg_:g}", *costs, found, least.mean("ndcg"))
-
-
-def _peak() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
 
 
 def section_new_users(args: Namespace) -> None:

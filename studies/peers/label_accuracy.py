@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed
 
-from studies.harness import Cell
-from studies.harness.cell import make_splits, measure_cell
+from studies.harness import Cell, make_splits
+from studies.harness.cell import measure_cell
 from studies.harness.markdown import print_header, print_row
 
 RULES: dict[str, dict[str, Any]] = {

@@ -11,7 +11,6 @@ ratings as given are part of it.
 
 import json
 import math
-import resource
 import sys
 import time
 from argparse import ArgumentParser, Namespace
@@ -28,6 +27,7 @@ import numpy as np
 from marginmf.plots.style import INK, label_axes, new_figure, with_colours
 from studies.harness.commands import add_result_arguments, load_results, run_module, save_results
 from studies.harness.drawing import save_svg
+from studies.harness.machine import resident_bytes
 from studies.harness.markdown import make_table
 from studies.peers import synthetic
 from studies.peers.synthetic import Shape
@@ -172,19 +172,6 @@ def measure_here(folder: Path, method: str, **params: Any) -> dict[str, Any]:
     }
 
 
-def resident_bytes(peak: bool = False) -> int:
-    """Return the memory of this process now, or the most that it has had."""
-    try:
-        lines = Path("/proc/self/status").read_text().splitlines()
-    except OSError:
-        # Not Linux: the peak is all there is, on macOS in bytes.  (On Linux this number would
-        # count what the parent process had when it started this one.)
-        most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        return most if sys.platform == "darwin" else 1024 * most
-    fields = dict(line.split(":", 1) for line in lines)
-    return 1024 * int(fields["VmHWM" if peak else "VmRSS"].split()[0])
-
-
 class Law(NamedTuple):
     """``y = scale * x ** exponent``, and how far the points lie from it at most, as a factor."""
 
@@ -199,9 +186,8 @@ def fit_law(x: Sequence[float], y: Sequence[float]) -> Law:
         raise ValueError(f"There are {len(x)} positions but {len(y)} measurements.")
     if len(set(x)) < 2:
         raise ValueError("A law needs measurements at two different positions at least.")
-    for value in (*x, *y):
-        if not value > 0:
-            raise ValueError(f"A power law goes through positive numbers alone, not {value!r}.")
+    for value in (one for one in (*x, *y) if not one > 0):
+        raise ValueError(f"A power law goes through positive numbers alone, not {value!r}.")
     across, up = np.log(x), np.log(y)
     exponent, offset = np.polyfit(across, up, 1)
     misses = np.abs(up - offset - exponent * across)
@@ -239,14 +225,12 @@ def find_curves(results: dict[str, Any]) -> Iterator[Curve]:
         own = [point for point in points if (point["axis"], point["method"]) == (axis, method)]
         x = sorted({point["value"] for point in own})
         groups = [[point for point in own if point["value"] == value] for value in x]
-        yield Curve(
-            method,
-            axis,
-            x,
-            [median(point["cpu"] for point in group) for group in groups],
-            [median(point["peak_bytes"] for point in group) for group in groups],
-            [median(map(memory_ratio, group)) for group in groups],
+        seconds, peaks = (
+            [median(point[name] for point in group) for group in groups]
+            for name in ("cpu", "peak_bytes")
         )
+        ratios = [median(map(memory_ratio, group)) for group in groups]
+        yield Curve(method, axis, x, seconds, peaks, ratios)
 
 
 def parts(results: dict[str, Any]) -> dict[str, str]:
@@ -304,8 +288,7 @@ def _large_table(found: dict[str, Any]) -> str:
     row = [
         f"HMF, {found['n_users']:,} x {found['n_items']:,}, {found['n_ratings']:,} ratings, "
         f"d = {found['n_factors']}, {found['n_jobs']} threads",
-        f"{found['wall'] / 60:.1f}",
-        f"{found['cpu'] / 60:.1f}",
+        *(f"{found[clock] / 60:.1f}" for clock in ("wall", "cpu")),
         ", ".join(map(str, found["n_iter"])),
         f"{found['peak_bytes'] / 1e9:.2f} ({verdict} {LARGE_GOAL_BYTES / 1e9:.0f})",
         f"{memory_ratio(found):.2f}",

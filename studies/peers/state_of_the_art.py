@@ -14,7 +14,6 @@ The archives that the owner publishes must be in the data folder, under ``origin
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
 
 from studies.harness import Cell, Store
 from studies.harness.markdown import make_table, publish
@@ -81,47 +80,38 @@ SLOW = {
 }
 
 
-class Published(NamedTuple):
-    """Figures of a paper, with its digits: RMSE, and MAE if given, on two splits."""
-
-    method: str
-    paper: str
-    #: MovieLens 100K, u1, and MovieLens 1M, 90/10.
-    first_fold: tuple[str, str] = (ABSENT, ABSENT)
-    tenth: tuple[str, str] = (ABSENT, ABSENT)
-
-
-GCMC = "van den Berg, Kipf and Welling, Graph Convolutional Matrix Completion (arXiv 2017)"
+#: Figures of papers with their digits: RMSE and MAE on MovieLens 100K, u1, then on 1M, 90/10.
 PUBLISHED = (
-    # The MAE is given beside the authors' code.
-    Published(
-        "GLocal-K",
+    (
+        "GLocal-K",  # the MAE is given beside the authors' code
         "Han et al., GLocal-K: Global and Local Kernels for Recommender Systems (CIKM 2021)",
-        ("0.8889", "0.6950"),
-        ("0.8227", "0.6421"),
+        *("0.8889", "0.6950", "0.8227", "0.6421"),
     ),
-    Published(
+    (
         "SparseFC",
         "Muller, Martel and Indiveri, Kernelized Synaptic Weight Matrices (ICML 2018)",
-        tenth=("0.824", ABSENT),
+        *(ABSENT, ABSENT, "0.824", ABSENT),
     ),
-    Published(
+    (
         "CF-NADE",
         "Zheng et al., A Neural Autoregressive Approach to Collaborative Filtering (ICML 2016)",
-        tenth=("0.829", ABSENT),
+        *(ABSENT, ABSENT, "0.829", ABSENT),
     ),
-    Published(
+    (
         "I-AutoRec",
         "Sedhain et al., AutoRec: Autoencoders Meet Collaborative Filtering (WWW 2015)",
-        tenth=("0.831", ABSENT),
+        *(ABSENT, ABSENT, "0.831", ABSENT),
     ),
-    Published("GC-MC", GCMC, ("0.910", ABSENT), ("0.832", ABSENT)),
-    Published("GC-MC, attributes", "the same (arXiv 2017)", ("0.905", ABSENT)),
-    Published(
+    (
+        "GC-MC",
+        "van den Berg, Kipf and Welling, Graph Convolutional Matrix Completion (arXiv 2017)",
+        *("0.910", ABSENT, "0.832", ABSENT),
+    ),
+    ("GC-MC, attributes", "the same (arXiv 2017)", "0.905", ABSENT, ABSENT, ABSENT),
+    (
         "IGMC",
         "Zhang and Chen, Inductive Matrix Completion Based on Graph Neural Networks (ICLR 2020)",
-        ("0.905", ABSENT),
-        ("0.857", ABSENT),
+        *("0.905", ABSENT, "0.857", ABSENT),
     ),
 )
 
@@ -158,8 +148,7 @@ def tables(records: Iterable[Record]) -> list[str]:
     measured = [data for data in SPLITS if any(row.data == data for row in rows)]
     parts = [f"## {TITLES[data]}\n\n{errors_table(rows, data)}" for data in measured]
     heads = ["method", "paper", "MovieLens 100K, u1: RMSE", "MAE", "MovieLens 1M, 90/10: RMSE"]
-    lines = [[one.method, one.paper, *one.first_fold, *one.tenth] for one in PUBLISHED]
-    return [*parts, NOTE, f"## Published\n\n{make_table([*heads, 'MAE'], lines)}"]
+    return [*parts, NOTE, f"## Published\n\n{make_table([*heads, 'MAE'], PUBLISHED)}"]
 
 
 def errors_table(rows: Iterable[Row], data: str) -> str:

@@ -40,10 +40,9 @@ def descendants(root: int | None = None) -> list[int]:
 def cpu_seconds() -> float:
     """Return the CPU seconds of this process and of all that it has started."""
     ended = resource.getrusage(resource.RUSAGE_CHILDREN)
-    running = 0
-    for process in descendants():
-        # utime, stime, and those of its own children that have ended
-        running += sum(map(int, _stat(Path(f"/proc/{process}"))[11:15]))
+    # utime, stime, and those of its own children that have ended
+    ticks = (_stat(Path(f"/proc/{process}"))[11:15] for process in descendants())
+    running = sum(sum(map(int, one)) for one in ticks)
     return time.process_time() + ended.ru_utime + ended.ru_stime + running / TICKS
 
 
@@ -74,15 +73,14 @@ def _high_water_mark(process: Path) -> int:
     return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM")), 0)
 
 
-class Clock:
-    def __init__(self) -> None:
-        self.phases: dict[str, dict[str, float]] = {}
+class Clock(dict[str, dict[str, float]]):
+    """The seconds of every phase."""
 
     def __call__(self, phase: str, work: Callable[[], Any]) -> Any:
         cpu, wall = cpu_seconds(), time.perf_counter()
         result = work()
         wall = time.perf_counter() - wall
-        self.phases[phase] = {"wall": wall, "cpu": cpu_seconds() - cpu}
+        self[phase] = {"wall": wall, "cpu": cpu_seconds() - cpu}
         return result
 
 
@@ -110,7 +108,7 @@ def measure(task: dict[str, Any]) -> None:
         import numpy as np
 
         np.savez(out / "answers.npz", **answers)
-    record |= {"phases": clock.phases, "peak_bytes": peak_bytes()}
+    record |= {"phases": clock, "peak_bytes": peak_bytes()}
     (out / "record.json").write_text(json.dumps(record))
 
 

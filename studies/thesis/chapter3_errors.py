@@ -6,8 +6,7 @@ from functools import partial
 from itertools import product
 from typing import Any
 
-from studies.harness import Cell, Store, Values
-from studies.harness.cell import make_splits
+from studies.harness import Cell, Store, Values, make_splits
 from studies.harness.markdown import Block, Entry, Figure, Table, Text, Verdict
 from studies.thesis.exhibit import Exhibit, Scale
 from studies.thesis.figures import curves_figure, trade_off_figure

@@ -5,8 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from studies.harness import Cell, Store
-from studies.harness.cell import make_splits
+from studies.harness import Cell, Store, make_splits
 from studies.harness.markdown import Block, Figure, Text
 from studies.thesis.exhibit import Exhibit, Scale
 from studies.thesis.figures import curves_figure, heat_maps_figure

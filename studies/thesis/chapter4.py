@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 
 from marginmf.metrics import metric
-from studies.harness import Cell, Store
-from studies.harness.cell import make_splits
+from studies.harness import Cell, Store, make_splits
 from studies.harness.markdown import Block, Entry, Figure, Table, Text, Verdict
 from studies.thesis.chapter3_examples import BALANCED, view_cell
 from studies.thesis.exhibit import Exhibit, Scale

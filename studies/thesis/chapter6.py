@@ -6,8 +6,7 @@ from functools import partial
 import numpy as np
 
 from marginmf.metrics import metric
-from studies.harness import Cell, Store
-from studies.harness.cell import make_splits
+from studies.harness import Cell, Store, make_splits
 from studies.harness.markdown import Block, Figure, Table, Text
 from studies.thesis.exhibit import Exhibit, Scale
 from studies.thesis.figures import curves_figure, groups_figure, heat_maps_figure

@@ -9,8 +9,7 @@ from typing import Any
 
 from marginmf.metrics import metric
 from marginmf.stats import friedman_test, nemenyi_critical_difference, wilcoxon_holm
-from studies.harness import Cell, Store
-from studies.harness.cell import make_splits
+from studies.harness import Cell, Store, make_splits
 from studies.harness.markdown import Block, Entry, Figure, Outcome, Table, Text, Verdict
 from studies.thesis.exhibit import Exhibit, Scale
 from studies.thesis.figures import critical_difference_figure

@@ -11,8 +11,7 @@ from typing import Any, NamedTuple, get_args
 import numpy as np
 
 from marginmf.stats import paired_comparison
-from studies.harness import Cell, Store, Values
-from studies.harness.cell import make_splits
+from studies.harness import Cell, Store, Values, make_splits
 from studies.harness.markdown import Entry, Outcome, Verdict
 from studies.thesis.published import PublishedFigure
 

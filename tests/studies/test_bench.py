@@ -235,7 +235,7 @@ def test_names_and_peers_choose_methods():
 
 def test_options_depend_on_the_data():
     hmf = next(method for method in RATINGS if method.name == "HMF d=16")
-    assert hmf.options_for("ml-1m") == {
+    assert replace(TASK, data="ml-1m").cell(hmf, 1, 1).settings["options"] == {
         "estimator": "HMF",
         "n_factors": 16,
         "reg": [10, 15, 24, 24],
