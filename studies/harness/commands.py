@@ -16,22 +16,12 @@ from studies.harness.machine import describe_run
 #: The folder of the studies that are not in the repository.
 OUT = Path("build/studies")
 
-Section = Callable[[Namespace], None]
 
-
-def add_sections(parser: ArgumentParser, sections: Mapping[str, Section]) -> None:
-    """Add the argument that names some of the sections."""
-    parser.add_argument("sections", nargs="*", metavar="SECTION", help=", ".join(sections))
-
-
-def run_sections(sections: Mapping[str, Section], args: Namespace) -> None:
-    """Run the sections that are asked for, or all, each under a heading with its docstring."""
-    for name in args.sections or sections:
-        if name not in sections:
-            raise SystemExit(f"There is no section {name!r}: {', '.join(sections)}.")
-        section = sections[name]
-        print(f"\n## {name}: {(section.__doc__ or '').splitlines()[0]}\n", flush=True)
-        section(args)
+def run_sections(sections: Mapping[str, Callable[[Namespace], None]], args: Namespace) -> None:
+    """Run the sections that are asked for, each under a heading with its docstring."""
+    for name in args.sections:
+        print(f"\n## {name}: {(sections[name].__doc__ or '').splitlines()[0]}\n", flush=True)
+        sections[name](args)
 
 
 def add_result_arguments(parser: ArgumentParser) -> None:

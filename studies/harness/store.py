@@ -18,8 +18,6 @@ from studies.harness.machine import describe_run
 FILE, LOCK = "cells.jsonl", ".cells.lock"
 #: What the lines of runs and of cells have at least.
 RUN, CELL = {"run", "scale"}, {"run", "key", "measure", "settings", "values", "seconds"}
-#: How many bytes of the end of a file are read at a time to find the last whole line.
-CHUNK = 1 << 16
 
 
 class Store:
@@ -96,17 +94,11 @@ def _drop_torn_line(file: BinaryIO) -> None:
     Only a writer does so, and under the lock: to a reader, the line that another process is just
     writing looks the same.
     """
-    end = kept = file.seek(0, os.SEEK_END)
-    while kept:
-        begin = max(0, kept - CHUNK)
-        file.seek(begin)
-        newline = file.read(kept - begin).rfind(b"\n")
-        if newline >= 0:
-            kept = begin + newline + 1
-            break
-        kept = begin
-    if kept < end:
-        file.truncate(kept)
+    end = file.seek(0, os.SEEK_END)
+    file.seek(max(0, end - 1))
+    if file.read(1) not in (b"", b"\n"):
+        file.seek(0)
+        file.truncate(file.read().rfind(b"\n") + 1)
 
 
 def _read(file: Path) -> Iterator[dict[str, Any]]:
@@ -122,6 +114,6 @@ def _read(file: Path) -> Iterator[dict[str, Any]]:
         except ValueError as error:
             raise ValueError(f"{where} is not JSON ({error}); {remedy}") from error
         names = record.keys() if isinstance(record, dict) else set()
-        if not (names >= RUN or names >= CELL):
+        if not names >= (CELL if "key" in names else RUN):
             raise ValueError(f"{where} is neither a cell nor a run; {remedy}")
         yield record

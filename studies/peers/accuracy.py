@@ -20,7 +20,7 @@ from sklearn.base import clone
 from marginmf.metrics import metric, ratings_report
 from marginmf.ratings import ALS, HMF, MMMF, PMMMF
 from studies.harness import Store
-from studies.harness.commands import add_sections, run_sections, timed
+from studies.harness.commands import run_sections, timed
 from studies.harness.markdown import print_header, print_row
 from studies.peers import comparison
 from studies.peers.bench import Task, interleave
@@ -131,7 +131,6 @@ SECTIONS = {
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    add_sections(parser, SECTIONS)
     comparison.add_peer_arguments(parser, RATINGS, repeats=len(SEEDS))
 
 

@@ -53,12 +53,10 @@ class Problem:
 
     def write(self, folder: Path) -> None:
         (folder / "tiny").mkdir(parents=True, exist_ok=True)
-        np.savez(folder / "train.npz", **self.train)
-        np.savez(folder / "test.npz", **self.test)
-        np.savez(folder / "side.npz", **self.side)
-        np.savez(folder / "tiny" / "side.npz", **self.side)
-        np.savez(folder / "tiny" / "train.npz", **self.tiny_train)
-        np.savez(folder / "tiny" / "test.npz", **self.tiny_test)
+        whole = {"train": self.train, "test": self.test, "side": self.side}
+        tiny = {"tiny/train": self.tiny_train, "tiny/test": self.tiny_test, "tiny/side": self.side}
+        for name, arrays in {**whole, **tiny}.items():
+            np.savez(folder / f"{name}.npz", **arrays)
 
 
 #: From data, split, repetition and the order of the training rows.

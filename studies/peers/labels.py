@@ -35,19 +35,14 @@ COLUMNS = [
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("sections", nargs="*", metavar="SECTION", help=", ".join(SECTIONS))
     comparison.add_peer_arguments(parser, LABELS)
 
 
 def main(args: Namespace) -> None:
-    asked = args.sections or list(SECTIONS)
-    unknown = [name for name in asked if name not in SECTIONS]
-    if unknown:
-        raise SystemExit(f"There is no section {unknown[0]!r}: {', '.join(SECTIONS)}.")
     if args.quick:
-        asked, args.repeats = ["bibtex"], 1
+        args.sections, args.repeats = ["bibtex"], 1
     cells = []
-    for methods, data, split in (section for name in asked for section in SECTIONS[name]):
+    for methods, data, split in (one for name in args.sections for one in SECTIONS[name]):
         chosen = comparison.choose_methods(methods, args) if methods is LABELS else methods
         task = Task("labels", data, split, order="file")
         cells += interleave(chosen, [task], args.threads, args.repeats)

@@ -29,7 +29,7 @@ from marginmf.protocols import StrongGeneralisation
 from marginmf.ratings import ALS, HMF, MMMF, PMF, BiasOnly, MarginEnsemble, Ratings
 from marginmf.ratings.features import FeatureTable
 from marginmf.ratings.fitting.priors import raters
-from studies.harness.commands import add_sections, run_sections, timed
+from studies.harness.commands import run_sections, timed
 from studies.harness.markdown import print_header, print_row
 from studies.peers.problems import load_table, rating_errors, split_rows, split_strong
 
@@ -240,7 +240,6 @@ SECTIONS = {
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    add_sections(parser, SECTIONS)
     parser.add_argument("--splits", type=int, default=len(SEEDS), help="how many splits, up to 3")
 
 
