@@ -298,59 +298,47 @@ def measure_gradients(
 
 
 def parts(results: dict[str, Any]) -> dict[str, str]:
-    found = {"rates": _rates_table(results)}
-    if results["compiler"]:
-        found["loops"] = _loops_table(results)
-    return {**found, "gradients": _gradients_table(results)}
-
-
-def _rates_table(results: dict[str, Any]) -> str:
+    """Return the tables: rates, loops if there was a compiler, and gradients."""
     names = ("dot", "our dot", "axpy", "our axpy")
-    rows = [
-        [rate["place"], f"{rate['bytes'] >> 10:,}", *(_format(rate.get(name)) for name in names)]
-        for rate in results["rates"]
+    rates = [
+        [
+            *(one["place"], f"{one['bytes'] >> 10:,}"),
+            *(f"{one[name]:.1f}" if name in one else "" for name in names),
+        ]
+        for one in results["rates"]
     ]
-    return make_table(["vectors in", "KB", *(f"{name}, GFLOP/s" for name in names)], rows)
+    heads = ["vectors in", "KB", *(f"{name}, GFLOP/s" for name in names)]
+    found = {"rates": make_table(heads, rates)}
+    if results["compiler"]:
+        plain = {
+            (one["place"], one["form"], one["d"]): f"{one['gflops']:.1f}"
+            for one in results["loops"]
+        }
+        table = _table_by_factors("plain C loop, GFLOP/s", plain)
+        found["loops"] = f"{table}\n\nThe loops were compiled by {results['compiler']}."
+    return {**found, "gradients": _gradients_table(results["gradients"])}
 
 
-def _format(rate: float | None) -> str:
-    return "" if rate is None else f"{rate:.1f}"
-
-
-def _loops_table(results: dict[str, Any]) -> str:
-    factors = sorted({loop["d"] for loop in results["loops"]})
-    found = {(loop["place"], loop["form"], loop["d"]): loop["gflops"] for loop in results["loops"]}
+def _table_by_factors(head: str, found: dict[tuple[Any, ...], str]) -> str:
+    """Return a column for each number of factors, which is last in the keys."""
+    factors = sorted({d for *_, d in found})
     rows = [
-        [f"{source}, {form}", *(_format(found.get((source, form, d))) for d in factors)]
-        for source, form in dict.fromkeys((source, form) for source, form, _ in found)
+        [", ".join(group), *(found.get((*group, d), "") for d in factors)]
+        for group in dict.fromkeys(tuple(group) for *group, _ in found)
     ]
-    table = make_table(["plain C loop, GFLOP/s", *(f"d = {d}" for d in factors)], rows)
-    return f"{table}\n\nThe loops were compiled by {results['compiler']}."
+    return make_table([head, *(f"d = {d}" for d in factors)], rows)
 
 
-def _gradients_table(results: dict[str, Any]) -> str:
+def _gradients_table(gradients: list[dict[str, Any]]) -> str:
     """Show each gradient as its rate and as its share of the plain loop in the second cache."""
-    factors = sorted({found["d"] for found in results["gradients"]})
-    found = {
-        (one["shape"], one["method"], one["state"], one["d"]): one for one in results["gradients"]
-    }
-    rows = [
-        [", ".join(group), *(_format_share(found.get((*group, d))) for d in factors)]
-        for group in dict.fromkeys(key[:3] for key in found)
-    ]
-    heads = ["our gradient, GFLOP/s (share of the C loop in L2)", *(f"d = {d}" for d in factors)]
-    table, verdicts = make_table(heads, rows), []
-    for d in (64, 128):
-        gradient = found.get(("ml-1m", "HMF", "random start", d), {})
-        if "in L2" in gradient:
-            share = gradient["gflops"] / gradient["in L2"]
-            verdicts.append(f"d = {d} {'yes' if share >= GOAL else 'no'}, {share:.0%}")
+    found, verdicts = {}, []
+    for one in gradients:
+        group = one["shape"], one["method"], one["state"]
+        share = one["gflops"] / one["in L2"] if "in L2" in one else None
+        words = "" if share is None else f" ({share:.0%})"
+        found[*group, one["d"]] = f"{one['gflops']:.1f}{words}"
+        if group == ("ml-1m", "HMF", "random start") and one["d"] in (64, 128) and share:
+            verdicts.append(f"d = {one['d']} {'yes' if share >= GOAL else 'no'}, {share:.0%}")
+    table = _table_by_factors("our gradient, GFLOP/s (share of the C loop in L2)", found)
     goal = f"At least {GOAL:.0%} on the shape of MovieLens 1M: {'; '.join(verdicts)}."
     return f"{table}\n\n{goal}" if verdicts else table
-
-
-def _format_share(gradient: dict[str, Any] | None) -> str:
-    if gradient is None:
-        return ""
-    share = f" ({gradient['gflops'] / gradient['in L2']:.0%})" if "in L2" in gradient else ""
-    return f"{gradient['gflops']:.1f}{share}"

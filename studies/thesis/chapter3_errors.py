@@ -30,8 +30,6 @@ from studies.thesis.samples import (
 
 
 class Validation(Exhibit):
-    """The validation error of every stage of HMF against its regularisation strength."""
-
     name, chapter, title = "validation", 3, "Validation error of every stage over its penalty"
     #: How many levels, hence stages, each data set has.
     stages = {"ml-100k": 4, "ml-1m": 4, "eachmovie-sample": 5}
@@ -98,8 +96,6 @@ class Validation(Exhibit):
 
 
 class Nmae(Exhibit):
-    """The NMAE of every ratings method, on users it knows and on users it does not."""
-
     name, chapter, kind = "nmae", 3, "table"
     title = "NMAE of all methods, weak and strong generalisation"
     protocols = ("weak", "strong")
@@ -232,8 +228,6 @@ def standard_error(values: Values) -> float:
 
 
 class Ranks(Exhibit):
-    """Test error against the number of factors, at equal training error."""
-
     name, chapter, title = "ranks", 3, "Error against the number of factors"
     methods = ("HMF", "MMMF")
     axes = {
@@ -303,8 +297,6 @@ class Ranks(Exhibit):
 
 
 class TrainingError(Exhibit):
-    """Test error against training error of HMF and MMMF."""
-
     name, chapter, title = "training-error", 3, "Test error against training error"
 
     def trade_off(self, scale: Scale) -> TradeOff:

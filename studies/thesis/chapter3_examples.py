@@ -34,8 +34,6 @@ def view_cell(method: str, counts: Sequence[int]) -> Cell:
 
 
 class Losses(Exhibit):
-    """The loss functions, and the smooth hinge where it is easy to compute by hand."""
-
     name, chapter, title = "losses", 3, "Loss curves"
     #: Where the thesis gives the values of the smooth hinge.
     values = {-1.0: 1.5, 0.0: 0.5, 0.5: 0.125, 1.0: 0.0, 2.0: 0.0}
@@ -60,8 +58,6 @@ class Losses(Exhibit):
 
 
 class TwoLevels(Exhibit):
-    """The example of two levels: scores, losses, and its picture."""
-
     name, chapter, title = "two-levels", 3, "Geometry of the two-level example"
     #: Factors are printed with two digits, so scores of about 2 are known to this.
     rounding = 0.015
@@ -108,8 +104,6 @@ class TwoLevels(Exhibit):
 
 
 class Convergence(Exhibit):
-    """How the objectives of BMMMF and MMMF fall, from several random starts."""
-
     name, chapter, title = "convergence", 3, "Convergence of BMMMF and MMMF"
     #: The method, and the thesis's matrix that it learns from.
     examples = {"BMMMF": "likes", "MMMF": "stars"}
@@ -161,8 +155,6 @@ class Convergence(Exhibit):
 
 
 class Margins(Exhibit):
-    """MMMF's margins for one user, where ratings are balanced and where they are not."""
-
     name, chapter, title = "margins", 3, "MMMF's margins on balanced and unbalanced ratings"
     views = {"balanced": BALANCED, "unbalanced": UNBALANCED}
     #: Regions of equal width differ by less than this share.
@@ -225,8 +217,6 @@ def unevenness(view: Values) -> float:
 
 
 class Hierarchy(Exhibit):
-    """The worked example of HMF: four stages, and the matrix that they complete."""
-
     name, chapter, title = "worked-example", 3, "The worked example of HMF and its tree"
 
     def blocks(self, store: Store, scale: Scale) -> list[Block]:

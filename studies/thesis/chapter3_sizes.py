@@ -14,8 +14,6 @@ from studies.thesis.samples import make_verdict, pick
 
 
 class RunningTime(Exhibit):
-    """How long HMF, its parallel form and MMMF take, against the number of factors."""
-
     name, chapter, title = "running-time", 3, "Running time against the factors"
     methods = ("HMF", "PHMF", "MMMF")
     axes = {
@@ -84,8 +82,6 @@ class RunningTime(Exhibit):
 
 
 class Recovery(Exhibit):
-    """How well a matrix is recovered from a share of its entries."""
-
     name, chapter, title = "recovery", 3, "Recovery of a matrix from a part of it"
     methods = ("MMMF", "HMF")
     axes = {

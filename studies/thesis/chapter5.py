@@ -88,8 +88,6 @@ PROTOCOL = (
 
 
 class TrainingSize(Exhibit):
-    """Hamming loss over the regularisation strength, for training sets of several sizes."""
-
     name, chapter = "training-size", 5
     title = "Hamming loss over the penalty and the training size"
     #: A difference in Hamming loss that does not matter: a tenth of that between folds of emotions.

@@ -90,8 +90,6 @@ PROTOCOL = (
 
 
 class GroupSparsity(Exhibit):
-    """Which factors each group of labels uses."""
-
     name, chapter, title = "group-sparsity", 6, "Sparsity of groups of labels"
 
     def cells(self, scale: Scale) -> list[Cell]:
@@ -126,8 +124,6 @@ class GroupSparsity(Exhibit):
 
 
 class Sensitivity(Exhibit):
-    """Accuracy of GroPLE over the two penalties of its label embedding."""
-
     name, chapter, title = "sensitivity", 6, "Sensitivity to lambda1 and lambda2"
     data, few, many = ("medical", "genbase"), (1e-3, 1.0, 1e2), (1e-3, 1e-2, 1e-1, 1.0, 1e1, 1e2)
     axes = {"quick": (data, few, few), "full": (data, many, many)}
@@ -188,8 +184,6 @@ class Sensitivity(Exhibit):
 
 
 class GroupsAndRank(Exhibit):
-    """Accuracy and macro F1 of GroPLE over the number of groups and of factors."""
-
     name, chapter = "groups-and-rank", 6
     title = "Accuracy over the numbers of groups and factors"
     measures = ("accuracy", "macro_f1")

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from functools import partial
+from itertools import product
 from types import SimpleNamespace
 from typing import Any
 
@@ -82,18 +83,11 @@ def _limit_to_common(ax: Any, drawn: Sequence[tuple[Sequence[float], Sequence[Sa
     """End the axes where the first of the curves ends, with a margin."""
     if not drawn:
         return
-    end = min(train[-1] for train, _ in drawn)
-    tests = np.concatenate(
-        [
-            np.interp(
-                [*(value for value in train if value < end), end],
-                train,
-                [point.mean + side * point.spread for point in test],
-            )
-            for train, test in drawn
-            for side in (-1, 1)
-        ]
-    )
+    end, tests = min(train[-1] for train, _ in drawn), np.empty(0)
+    for (train, test), side in product(drawn, (-1, 1)):
+        shown = [*(value for value in train if value < end), end]
+        edge = [point.mean + side * point.spread for point in test]
+        tests = np.append(tests, np.interp(shown, train, edge))
     margin = 0.04 * (tests.max() - tests.min()) or 0.01
     ax.set_xlim(-0.03 * end, 1.03 * end)
     ax.set_ylim(tests.min() - margin, tests.max() + margin)

@@ -1,5 +1,6 @@
 """What chapters 5 and 6 share: candidates on label sets, their tables, tests and diagrams."""
 
+import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -74,8 +75,7 @@ class LabelTable:
 
     def folds(self, scale: Scale, title: str, one: Candidate) -> list[Cell]:
         """Return the folds of a method on one data set; the quick version keeps its defaults."""
-        source = self.data[title]
-        if source is None:
+        if (source := self.data[title]) is None:
             return []
         data, n_labels = source
         grids = one.search(n_labels) if scale == "full" else []
@@ -101,10 +101,7 @@ class LabelTable:
         return find_sample(store, self.cells_at(scale, title, name), pick(measure))
 
     def compare(self, measure: str, title: str, ours: Sample | None) -> tuple[Outcome, str] | None:
-        """Return whether the chapter's own method reaches what was published, and by how much.
-
-        None where one of the two is not known.
-        """
+        """Return whether the own method reaches what was published, and by how much, if known."""
         there = self.published.at(measure, title, self.own)
         if ours is None or there is None:
             return None
@@ -119,14 +116,14 @@ class LabelTable:
         rows = []
         for title in self.data:
             ours = {n: self.sample(store, scale, measure, title, n) for n in self.candidates}
-            best = self._best(measure, ours)
+            means = {name: round(one.mean, 3) for name, one in ours.items() if one is not None}
+            best = means.get(metric(measure).best(means) or "")
             row = [Entry(title)]
             for name in names:
-                shown = self._entry(ours, name, name in best, title)
-                if name in there.methods:
-                    row += compare_entries(shown, ours.get(name), there.at(measure, title, name), 3)
-                else:
-                    row.append(shown)
+                shown = self._entry(ours, name, means.get(name, math.nan) == best, title)
+                printed = there.at(measure, title, name) if name in there.methods else None
+                three = compare_entries(shown, ours.get(name), printed, 3)
+                row += three if name in there.methods else three[1:2]
             rows.append(row)
         headings = []
         for name in names:
@@ -150,11 +147,6 @@ class LabelTable:
             return Entry("too long")
         other = are_different(ours[name], ours[self.own], 1 / self.n_folds)
         return make_entry(ours[name], digits=3, best=best, mark="*" if other else "")
-
-    def _best(self, measure: str, ours: Mapping[str, Sample | None]) -> set[str]:
-        means = {name: round(one.mean, 3) for name, one in ours.items() if one is not None}
-        best = metric(measure).best(means)
-        return {name for name, mean in means.items() if mean == means[best]} if best else set()
 
     def scores(self, store: Store, scale: Scale, measure: str) -> dict[str, dict[str, float]]:
         """Return means by candidate and data set, where every candidate has been run."""
@@ -189,20 +181,16 @@ class Retuned:
 
     def describe(self, store: Store, scale: Scale) -> str:
         """Return in words on how many sets the published figure is reached now, if any were run."""
-        outcomes = []
+        reached, name = [], metric(self.measure).heading
         for title in self.titles if scale == "full" else ():
             ours = find_sample(store, self._folds(title), pick(self.measure))
             if (found := self.table.compare(self.measure, title, ours)) is not None:
-                outcomes.append(found[0])
-        if not outcomes:
+                reached.append(found[0] != "not reproduced")
+        if not reached:
             return ""
-        name, reached = (
-            metric(self.measure).heading,
-            len(outcomes) - outcomes.count("not reproduced"),
-        )
         return (
             f" Tuned for {name} instead of accuracy, it is short of the published {name} by no "
-            f"more than noise on {reached} of {len(outcomes)} sets: see the last table, "
+            f"more than noise on {sum(reached)} of {len(reached)} sets: see the last table, "
             "also for what this costs in accuracy."
         )
 
@@ -281,11 +269,10 @@ class LabelMeasures(LabelExhibit):
         n_figures = outcomes.total()
         if not n_figures:
             return Verdict("not run", f"{own} has not been run.")
-        reached: tuple[Outcome, ...] = ("reproduced", "within noise")
-        words = ", ".join(f"{outcomes[one]} {one}" for one in reached if outcomes[one])
+        reached = [one for one in ("reproduced", "within noise") if outcomes[one]]
+        words = ", ".join(f"{outcomes[one]} {one}" for one in reached)
         if not short:
-            outcome: Outcome = "within noise" if outcomes["within noise"] else "reproduced"
-            return Verdict(outcome, f"{own}: of {n_figures} figures, {words}.")
+            return Verdict(reached[-1], f"{own}: of {n_figures} figures, {words}.")
         return Verdict(
             "not reproduced",
             f"{own}: of {n_figures} figures, {words or 'none reached'}; short of the published "
