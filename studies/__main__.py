@@ -2,7 +2,10 @@
 
 import sys
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
+from functools import partial
 from importlib import import_module
+
+from studies.harness.commands import run_sections
 
 PEERS = (
     *("ratings", "labels", "serving", "lists", "state-of-the-art", "accuracy", "label-accuracy"),
@@ -10,7 +13,8 @@ PEERS = (
     "performance-page",
 )
 #: Names, and modules with ``add_arguments(parser)`` and ``main(args)``; their first lines are help.
-#: Those that have ``SECTIONS`` by name are told in ``args.sections`` which to run.
+#: Those that have ``SECTIONS`` by name are told in ``args.sections`` which to run; without a
+#: ``main`` the sections are functions of ``args``.
 COMMANDS = {
     "thesis": "thesis.commands",
     "thesis-tables": "thesis.readme_tables",
@@ -42,7 +46,8 @@ def main(words: list[str]) -> int:
         for name in args.sections:
             if name not in sections:
                 parser.error(f"There is no section {name!r}: {', '.join(sections)}.")
-    return module.main(args) or 0
+    run = getattr(module, "main", None) or partial(run_sections, sections)
+    return run(args) or 0
 
 
 if __name__ == "__main__":

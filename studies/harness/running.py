@@ -112,10 +112,9 @@ def run(
     wanted = {cell.key: cell for cell in cells}.values()
     pending = [cell for cell in wanted if again or cell not in store]
     summary = Summary(kept=len(wanted) - len(pending))
-    if allowance is not None:
-        for cell in wanted:
-            if cell not in pending and (seconds := store.seconds(cell)) is not None:
-                allowance.charge(Finding(cell, store.values(cell), seconds))
+    for cell in wanted if allowance else ():
+        if cell not in pending and (seconds := store.seconds(cell)) is not None:
+            allowance.charge(Finding(cell, store.values(cell), seconds))
     if not pending:
         return summary
     store.begin(scale)
@@ -149,10 +148,8 @@ def find(cell: Cell, measure: Measure = measure_cell) -> Finding:
 
 
 def _find_on_one_core(cell: Cell, measure: Measure) -> Finding:
-    """Measure one cell of several that run side by side, whose cores are all taken.
-
-    Without this, a fit inside a worker of dask would ask for all the cores of the cluster.
-    """
+    """Measure one cell of several that run side by side, whose cores are all taken."""
+    # Without this, a fit inside a worker of dask would ask for all the cores of the cluster.
     with parallel_config(backend="sequential"):
         return find(cell, measure)
 
@@ -226,13 +223,10 @@ class RemainingTime:
         """Return how long the rest is expected to take, or None while no cell is known."""
         if not self._seen:
             return None
-        together = alone = 0.0
-        for (kind, is_alone), count in self._pending.items():
-            if is_alone:
-                alone += count * self._expect(kind)
-            else:
-                together += count * self._expect(kind)
-        return together / self._n_jobs + alone
+        return sum(
+            count * self._expect(kind) / (1 if alone else self._n_jobs)
+            for (kind, alone), count in self._pending.items()
+        )
 
     def _learn(self, kind: tuple[str, ...], seconds: float) -> None:
         for length in range(len(kind) + 1):
@@ -240,10 +234,9 @@ class RemainingTime:
             self._seen[kind[:length]] += 1
 
     def _expect(self, kind: tuple[str, ...]) -> float:
-        nearest = next(
-            kind[:length] for length in range(len(kind), -1, -1) if self._seen[kind[:length]]
-        )
-        return self._seconds[nearest] / self._seen[nearest]
+        while not self._seen[kind]:
+            kind = kind[:-1]
+        return self._seconds[kind] / self._seen[kind]
 
 
 def connect_dask(n_jobs: int) -> AbstractContextManager[Any]:

@@ -268,9 +268,9 @@ def run_worker(
         raise Failed(f"killed by {signal.Signals(-code).name}")
     if code > 0 or not (out / "record.json").is_file():
         raise Failed(last_line(log.read_text(errors="replace")))
-    answers: Arrays = {}
-    if (out / "answers.npz").is_file():
-        with np.load(out / "answers.npz") as arrays:
+    answers, file = {}, out / "answers.npz"
+    if file.is_file():
+        with np.load(file) as arrays:
             answers = dict(arrays)
     return json.loads((out / "record.json").read_text()), answers
 
@@ -280,8 +280,5 @@ def _make_environment(threads: int, ours: bool) -> dict[str, str]:
     inherited = os.environ.get("PYTHONPATH", "") if ours else ""
     # The worker's folder is not ours: relative paths would lead elsewhere.
     more = [str(Path(part).absolute()) for part in inherited.split(os.pathsep) if part]
-    return {
-        **os.environ,
-        **dict.fromkeys(THREAD_VARIABLES, str(threads)),
-        "PYTHONPATH": os.pathsep.join([str(ROOT), *more]),
-    }
+    path = {"PYTHONPATH": os.pathsep.join([str(ROOT), *more])}
+    return {**os.environ, **dict.fromkeys(THREAD_VARIABLES, str(threads)), **path}

@@ -104,13 +104,11 @@ def find_versions() -> dict[str, list[str]]:
     from numba.core.dispatcher import Dispatcher
 
     found: dict[str, list[str]] = defaultdict(list)
-    for kernel in gc.get_objects():
-        if not isinstance(kernel, Dispatcher) or not kernel.__module__.startswith("marginmf."):
-            continue
-        if kernel.signatures and not isinstance(kernel._cache, NullCache):
-            name = f"{kernel.__module__}.{kernel.__name__}"
+    for kernel in (one for one in gc.get_objects() if isinstance(one, Dispatcher)):
+        name, cached = f"{kernel.__module__}.{kernel.__name__}", kernel._cache
+        if name.startswith("marginmf.") and not isinstance(cached, NullCache):
             found[name] += [", ".join(map(str, types)) for types in kernel.signatures]
-    return {name: sorted(types) for name, types in sorted(found.items())}
+    return {name: sorted(types) for name, types in sorted(found.items()) if types}
 
 
 def parts(results: dict[str, Any]) -> dict[str, str]:

@@ -24,7 +24,7 @@ from marginmf.protocols import ListRule, judge_lists
 from marginmf.ratings import EASE, MarginEnsemble, MostPopular, Ratings
 from marginmf.ratings.lists.neighbours import ItemWeights
 from marginmf.ratings.lists.relevance import Exposure, item_shares
-from studies.harness.commands import run_sections, timed
+from studies.harness.commands import timed
 from studies.harness.machine import resident_bytes
 from studies.harness.markdown import print_header, print_row
 from studies.peers.problems import load_table, split_rows
@@ -143,7 +143,3 @@ SECTIONS = {"forms": section_forms, "large": section_large, "new-users": section
 
 def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--data", nargs="+", default=["ml-100k", "ml-1m"])
-
-
-def main(args: Namespace) -> None:
-    run_sections(SECTIONS, args)

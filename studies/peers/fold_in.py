@@ -15,7 +15,7 @@ import numpy as np
 
 from marginmf.metrics import normalised_mean_absolute_error
 from marginmf.ratings import ALS, HMF, MMMF, PMMMF, BiasOnly
-from studies.harness.commands import run_sections, timed
+from studies.harness.commands import timed
 from studies.harness.markdown import print_header, print_row
 from studies.peers.methods import HMF_REG
 from studies.peers.problems import load_table, split_strong
@@ -97,7 +97,3 @@ SECTIONS = {"accuracy": section_accuracy, "speed": section_speed}
 def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--threads", type=int, default=2)
-
-
-def main(args: Namespace) -> None:
-    run_sections(SECTIONS, args)

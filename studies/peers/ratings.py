@@ -111,13 +111,12 @@ def make_columns(rows: Sequence[Row], baseline: str) -> list[Column]:
 
 def find_points(rows: Iterable[Row], data: str, split: str, error: str) -> list[Point]:
     """Return what the picture shows of one split: CPU seconds on one thread, and an error."""
-    found = []
-    for row in rows:
-        wrong = row.error(error)
-        if (row.data, row.split, row.threads) == (data, split, 1) and wrong is not None:
-            cost = row.seconds("cpu", *LEARNING).median
-            found.append(Point(row.method, cost, wrong, not row.peer))
-    return found
+    return [
+        Point(row.method, row.seconds("cpu", *LEARNING).median, wrong, not row.peer)
+        for row in rows
+        if (row.data, row.split, row.threads) == (data, split, 1)
+        and (wrong := row.error(error)) is not None
+    ]
 
 
 def find_below(rows: list[Row], data: str, split: str, error: str) -> list[Point]:
@@ -143,10 +142,8 @@ def describe_verdict(rows: list[Row]) -> str:
             shown = find_points(rows, data, split, error)
             if not any(p.ours for p in shown) or all(p.ours for p in shown):
                 continue
-            below = [
-                f"{p.name} ({p.cost:.3g} s, {p.error:.4f})"
-                for p in find_below(rows, data, split, error)
-            ]
+            found = find_below(rows, data, split, error)
+            below = [f"{p.name} ({p.cost:.3g} s, {p.error:.4f})" for p in found]
             lines.append(
                 f"- {data}, {split}, {metric(error).heading}: {'; '.join(below) or 'nobody'}"
             )
@@ -176,10 +173,7 @@ def pareto_picture(panels: Mapping[str, Sequence[Point]], error: str, columns: i
     Our settings are joined along their lower envelope; whatever lies below that line is better
     than ours.
     """
-    draws = [
-        partial(_draw_panel, title=title, points=points, error=error)
-        for title, points in panels.items()
-    ]
+    draws = [partial(_draw_panel, title, points, error) for title, points in panels.items()]
     figure = draw_panels(draws, columns, 5.2, 4.0)
     handles, names = figure.axes[0].get_legend_handles_labels()
     figure.legend(handles, names, loc="outside upper right", ncols=2, frameon=False, labelcolor=INK)
@@ -191,7 +185,7 @@ def pareto_picture(panels: Mapping[str, Sequence[Point]], error: str, columns: i
     return figure
 
 
-def _draw_panel(ax: Any, title: str, points: Sequence[Point], error: str) -> None:
+def _draw_panel(title: str, points: Sequence[Point], error: str, ax: Any) -> None:
     ours = [point for point in points if point.ours]
     others = [point for point in points if not point.ours]
     curve = find_envelope(ours)

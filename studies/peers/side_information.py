@@ -29,8 +29,8 @@ from marginmf.protocols import StrongGeneralisation
 from marginmf.ratings import ALS, HMF, MMMF, PMF, BiasOnly, MarginEnsemble, Ratings
 from marginmf.ratings.features import FeatureTable
 from marginmf.ratings.fitting.priors import raters
-from studies.harness.commands import run_sections, timed
 from studies.harness.markdown import print_header, print_row
+from studies.peers.adapters.common import set_known
 from studies.peers.problems import load_table, rating_errors, split_rows, split_strong
 
 #: The seeds of splits, those of the command ``accuracy``.
@@ -104,13 +104,10 @@ def find_errors(model: Any, table: RatingsTable, rows: Any) -> dict[str, float]:
 def fit(estimator: Any, table: RatingsTable, rows: Any, **features: Any) -> tuple[Any, float]:
     """Return a fitted, calibrated model, and the CPU seconds that it took."""
     pairs, ratings = table.pairs[rows], table.ratings[rows]
-    model = clone(estimator)
-    if "random_state" in model.get_params():
-        model.set_params(random_state=0)
-    _, seconds = timed(
-        lambda: model.fit(pairs, ratings, **features).predict_proba(pairs[:1]), time.process_time
-    )
-    return model, seconds
+    model = set_known(clone(estimator), random_state=0)
+    begin = time.process_time()
+    model.fit(pairs, ratings, **features).predict_proba(pairs[:1])
+    return model, time.process_time() - begin
 
 
 def print_errors(
@@ -124,8 +121,8 @@ def print_errors(
         model, seconds = fit(estimator, table, train, **features)
         found = find_errors(model, table, test)
         runs.append([*(found[measure] for measure in MEASURES), seconds])
-    means = [float(mean) for mean in np.mean(runs, axis=0)]
-    print_row(name, *means[:-1], f"{means[-1]:.1f}")
+    *errors, seconds = map(float, np.mean(runs, axis=0))
+    print_row(name, *errors, f"{seconds:.1f}")
 
 
 def section_known(args: Namespace) -> None:
@@ -241,7 +238,3 @@ SECTIONS = {
 
 def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--splits", type=int, default=len(SEEDS), help="how many splits, up to 3")
-
-
-def main(args: Namespace) -> None:
-    run_sections(SECTIONS, args)

@@ -11,6 +11,7 @@ import resource
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -20,10 +21,7 @@ TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def descendants(root: int | None = None) -> list[int]:
-    """Return the processes that a process has started, and those that they have, as far as alive.
-
-    Spark works in a Java process of its own.
-    """
+    """Return the living descendants of a process: Spark works in a Java process of its own."""
     children: dict[int, list[int]] = {}
     for entry in Path("/proc").glob("[0-9]*"):
         fields = _stat(entry)
@@ -85,13 +83,11 @@ class Clock(dict[str, dict[str, float]]):
 
 
 def versions(packages: tuple[str, ...]) -> dict[str, str]:
-    found = {"python": sys.version.split()[0]}
+    found = dict.fromkeys(("python", *packages), "from source")
     for package in packages:
-        try:
+        with suppress(PackageNotFoundError):
             found[package] = version(package)
-        except PackageNotFoundError:
-            found[package] = "from source"
-    return found
+    return {**found, "python": sys.version.split()[0]}
 
 
 def measure(task: dict[str, Any]) -> None:

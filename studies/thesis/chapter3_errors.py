@@ -109,6 +109,11 @@ class Nmae(Exhibit):
         "eachmovie-sample": ("a sample of EachMovie", "EachMovie", 0.82),
         "ml-100k": ("MovieLens 100K (not in the thesis)", None, 0.83),
     }
+    ensemble_note = "E-MMMF here: 30 bags of MMMF of up to 32 factors, combined by calibration."
+    sample_note = (
+        "EachMovie has been withdrawn: this sample has 1,009,402 of its 2,811,983 ratings, by "
+        "5,055 users with at least 121 each, so its figures are not those of the whole."
+    )
     #: What the library has of the thesis's methods, and what it adds.
     ours: dict[str, dict[str, Any]] = {
         "MMMF": {"n_factors": 100},
@@ -116,11 +121,7 @@ class Nmae(Exhibit):
         "PMF": {"n_factors": 100},
         "HMF": {"n_factors": 100},
     }
-    added: dict[str, dict[str, Any]] = {
-        "PMMMF": {"n_factors": 100},
-        "Margin ensemble": {},
-        "Biases": {},
-    }
+    added = {"PMMMF": {"n_factors": 100}, "Margin ensemble": {}, "Biases": {}}
 
     axes = {
         "quick": (("ml-1m",), protocols, ("MMMF", "HMF", "Biases")),
@@ -183,14 +184,9 @@ class Nmae(Exhibit):
             "Not yet: the library does not have this method.",
         ]
         if "E-MMMF" in names:
-            notes.append(
-                "E-MMMF here: 30 bags of MMMF of up to 32 factors, combined by calibration."
-            )
+            notes.append(self.ensemble_note)
         if data == "eachmovie-sample":
-            notes.append(
-                "EachMovie has been withdrawn: this sample has 1,009,402 of its 2,811,983 ratings, "
-                "by 5,055 users with at least 121 each, so its figures are not those of the whole."
-            )
+            notes.append(self.sample_note)
         return Table(["method", *headings], rows, f"NMAE on {title}", notes=notes)
 
     def _verdict(self, store: Store, samples: dict[Any, Sample | None], scale: Scale) -> Verdict:

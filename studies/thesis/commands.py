@@ -224,11 +224,7 @@ def _format_count(number: int, noun: str) -> str:
 
 
 def _shorten(value: Any) -> str:
-    """Write a value in a few letters.
-
-    >>> _shorten(0.123456789), _shorten([1, 2, 3]), _shorten(None)
-    ('0.12345679', '3 values, the first 1', 'none')
-    """
+    """Write a value in a few letters."""
     if isinstance(value, list) and value:
         return f"{len(value):,} values, the first {_shorten(value[0])}"
     if isinstance(value, float):

@@ -55,10 +55,7 @@ class Exhibit:
         return require_sample(store, self.cells_at(scale, *point), pick)
 
     def blocks(self, store: Store, scale: Scale) -> Sequence[Block]:
-        """Return the blocks of its section in the report, the verdict first.
-
-        May raise `NotRunError` where a cell that is needed is missing.
-        """
+        """Return its blocks, the verdict first; may raise `NotRunError` where a cell is missing."""
         raise NotImplementedError
 
     def show(self, store: Store, scale: Scale) -> Sequence[Block]:

@@ -35,10 +35,7 @@ def curves_figure(
     from_zero: bool = False,
     spreads: bool = True,
 ) -> Any:
-    """Draw a line for each name through the means of its samples, with their spreads if wanted.
-
-    Many spreads that overlap hide the lines: then a table has them.
-    """
+    """Draw a line for each name through the means of its samples, with their spreads if wanted."""
 
     def draw(ax: Any) -> None:
         shown = {name: _split(along, spreads) for name, along in lines.items()}

@@ -274,15 +274,13 @@ def user_view(
     user = int(np.lexsort((found.min(axis=1), (found > 0).sum(axis=1)))[-1])
     own = data.rows == user
     pairs = np.column_stack([data.users.ids[data.rows[own]], data.items.ids[data.indices[own]]])
+    lines = [f"{name}_" for name in ("thresholds", "prototypes", "boundaries")]
+    known = {name[:-1]: getattr(model, name) for name in lines if hasattr(model, name)}
     return {
         "direction": _round(model.user_factors_[user]),
         "points": _round(model.item_factors_[data.indices[own]]),
         "ratings": data.values[own].tolist(),
-        **{
-            name: _round(getattr(model, f"{name}_")[user])
-            for name in ("thresholds", "prototypes", "boundaries")
-            if hasattr(model, f"{name}_")
-        },
+        **{name: _round(of_users[user]) for name, of_users in known.items()},
         "counts": found[user].tolist(),
         "right": float((model.predict(pairs, output="rule") == data.values[own]).mean()),
     }
@@ -358,7 +356,4 @@ def group_pattern(data: str, params: Mapping[str, Any]) -> Values:
     """Return the factors of all labels that GroPLE finds, and the group of each label."""
     table = load_label_table(data)
     model = make_method("GroPLE", params).fit(table.X, table.Y)
-    return {
-        "factors": np.round(model.label_factors_, 4).tolist(),
-        "groups": model.label_groups_.tolist(),
-    }
+    return {"factors": _round(model.label_factors_), "groups": model.label_groups_.tolist()}

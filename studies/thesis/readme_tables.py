@@ -81,10 +81,9 @@ def _accuracy(table: LabelTable, store: Store, name: str) -> tuple[str, str]:
     if table.data.get(name) is None:
         return "", ""
     ours = table.sample(store, "full", "accuracy", name, table.own)
-    if ours is not None and len(ours.values) < table.n_folds:  # a mean of some folds is no figure
-        ours = None
+    whole = ours is not None and len(ours.values) == table.n_folds  # of some folds is no figure
     there = table.published.at("accuracy", name, table.own)
-    return _format(ours, 3), f"{there.mean:.3f}" if there else ""
+    return _format(ours if whole else None, 3), f"{there.mean:.3f}" if there else ""
 
 
 def _figures(ours: Sample | None, there: PublishedFigure | None) -> tuple[str, str]:

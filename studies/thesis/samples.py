@@ -89,8 +89,8 @@ def format_figure(mean: float, spread: float | None = None, digits: int = 4) -> 
     >>> format_figure(0.40191, 0.0044), format_figure(0.5, None, 2)
     ('.4019 ± .0044', '.50')
     """
-    text = _format_number(mean, digits)
-    return text if spread is None else f"{text} ± {_format_number(spread, digits)}"
+    figures = [mean] if spread is None else [mean, spread]
+    return " ± ".join(f"{one:.{digits}f}".removeprefix("0") for one in figures)
 
 
 def make_entry(sample: Sample | None, digits: int = 4, best: bool = False, mark: str = "") -> Entry:
@@ -103,7 +103,7 @@ def make_entry(sample: Sample | None, digits: int = 4, best: bool = False, mark:
 def format_difference(ours: float, published: float, digits: int = 4) -> str:
     """Write by how much ours is more than what was published."""
     off = ours - published
-    return f"{'-' if off < 0 else '+'}{_format_number(abs(off), digits)}"
+    return f"{'-' if off < 0 else '+'}{format_figure(abs(off), None, digits)}"
 
 
 def compare_entries(
@@ -165,11 +165,6 @@ def paired_claim(
         f"{format_figure(abs(differences.mean()))} on average, better on "
         f"{int((differences < 0).sum())} of {len(differences)} splits"
     )
-
-
-def _format_number(value: float, digits: int) -> str:
-    text = f"{value:.{digits}f}"
-    return text[1:] if text.startswith("0.") else text
 
 
 @dataclass(frozen=True)
