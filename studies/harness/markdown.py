@@ -167,8 +167,8 @@ def _write_in_table(text: str) -> str:
 def make_table(headings: Sequence[str], rows: Iterable[Iterable[str]], words: int = 1) -> str:
     """Return a table of text that is Markdown already; the columns after `words` are numbers."""
     sides = "".join("---|" if k < words else "---:|" for k in range(len(headings)))
-    lines = [f"| {' | '.join(line)} |" for line in (headings, *rows)]
-    return "\n".join([lines[0], f"|{sides}", *lines[1:]])
+    first, *lines = (f"| {' | '.join(line)} |" for line in (headings, *rows))
+    return "\n".join([first, f"|{sides}", *lines])
 
 
 def print_row(*cells: object) -> None:

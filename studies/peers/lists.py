@@ -250,11 +250,8 @@ def quality_table(rows: Iterable[Row], n_settings: Mapping[str, int]) -> str:
         options = {k: v for k, v in row.records[0]["options"].items() if k not in FIXED}
         n = n_settings.get(row.method, 0)
         chosen = f"best of {n}: {describe_settings(options)}" if n else "default"
-        costs = (
-            row.seconds("cpu", *LEARNING),
-            row.seconds("cpu", "answer"),
-            row.seconds("wall", *LEARNING, "answer"),
-        )
+        costs = [row.seconds("cpu", *LEARNING), row.seconds("cpu", "answer")]
+        costs.append(row.seconds("wall", *LEARNING, "answer"))
         errors = (format_number(row.error(name)) for name in MEASURES)
         lines.append([row.method, *errors, *map(str, costs), chosen])
     return "\n".join([make_table(heads, lines), *([""] if notes else []), *notes])

@@ -182,11 +182,8 @@ def side_information(data: str) -> Arrays:
     else:
         films = list(csv.reader(read_lines(data, "movies.csv")))[1:]
         genres = [(film, listed.split("|")) for film, _, listed in films]
-    of_users = [
-        one_hot([gender] for _, gender, *_ in users),
-        one_hot([str(int(age) // 5)] for _, _, age, _ in users),
-        one_hot([job] for *_, job in users),
-    ]
+    known = [(gender, str(int(age) // 5), job) for _, gender, age, job in users]
+    of_users = [one_hot([row[k]] for row in known) for k in range(3)]
     of_films = [one_hot(listed for _, listed in genres)]
     return {
         "user_ids": np.array([int(user) for user, *_ in users], np.int64),

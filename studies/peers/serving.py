@@ -6,6 +6,7 @@ and nothing in them that the user has rated.
 """
 
 from argparse import ArgumentParser, Namespace
+from operator import methodcaller
 
 from studies.harness.markdown import publish
 from studies.peers import comparison
@@ -35,10 +36,7 @@ def main(args: Namespace) -> None:
 def make_columns(rows: list[Row], baseline: str) -> list[Column]:
     columns: list[Column] = []
     for heading, clock in (("seconds", "wall"), ("CPU seconds", "cpu")):
-        columns += [
-            (heading, lambda row, clock=clock: row.seconds(clock, "answer")),
-            times_column(
-                rows, baseline, lambda row, clock=clock: row.seconds(clock, "answer").median
-            ),
-        ]
+        answer = methodcaller("seconds", clock, "answer")
+        times = times_column(rows, baseline, lambda row, answer=answer: answer(row).median)
+        columns += [(heading, answer), times]
     return [*columns, comparison.PEAK]

@@ -75,12 +75,10 @@ NEW_USERS = {
 
 def load_features(table: RatingsTable) -> dict[str, FeatureTable]:
     """Return the features that a dataset comes with, by the names of parameters."""
+    names = {side: f"{side}_features" for side in ("user", "item")}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # of a film without a year
-        return {
-            f"{what}_features": FeatureTable.of(getattr(table, f"{what}_features"), what)
-            for what in ("user", "item")
-        }
+        return {name: FeatureTable.of(getattr(table, name), side) for side, name in names.items()}
 
 
 def random_raters(data: Ratings, side: Any) -> csr_array:

@@ -14,6 +14,7 @@ The archives that the owner publishes must be in the data folder, under ``origin
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Iterator
+from itertools import product
 
 from studies.harness import Cell, Store
 from studies.harness.markdown import make_table, publish
@@ -160,15 +161,12 @@ def errors_table(rows: Iterable[Row], data: str) -> str:
     for method in METHODS:
         row = found.get(method.name)
         reason = SLOW.get((method.name, data)) or (row.reason if row else "")
-        if row is None or row.n == 0:
-            lines.append([method.name, "0", *[ABSENT] * (len(heads) - 2)])
-        else:
-            over_all, first = (
-                [format_number(part.error(name)) or ABSENT for name in errors.values()]
-                for part in (row, row.on({1}))
-            )
-            cost = row.seconds("cpu", *LEARNING)
-            lines.append([method.name, str(row.n), *over_all, *first, str(cost)])
+        figures = [ABSENT] * (len(heads) - 2)
+        if row and row.n:
+            cells = product((row, row.on({1})), errors.values())
+            figures = [format_number(part.error(name)) or ABSENT for part, name in cells]
+            figures.append(str(row.seconds("cpu", *LEARNING)))
+        lines.append([method.name, str(row.n if row else 0), *figures])
         if reason:
             notes.append(f"{ABSENT} {method.name}: {reason}.")
     return "\n".join([make_table(heads, lines), *([""] if notes else []), *notes])

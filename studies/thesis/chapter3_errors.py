@@ -226,10 +226,7 @@ def standard_error(values: Values) -> float:
 class Ranks(Exhibit):
     name, chapter, title = "ranks", 3, "Error against the number of factors"
     methods = ("HMF", "MMMF")
-    axes = {
-        "quick": ((100, 20, 5), methods),
-        "full": ((100, 70, 50, 30, 20, 10, 5, 2), methods),
-    }
+    axes = {"quick": ((100, 20, 5), methods), "full": ((100, 70, 50, 30, 20, 10, 5, 2), methods)}
     band = {"measure": "nmae", "low": 0.06, "high": 0.08}
 
     def cells_at(self, scale: Scale, rank: int, method: str) -> list[Cell]:

@@ -169,15 +169,10 @@ class Margins(Exhibit):
             for name, cell in zip(self.views, self.cells(scale), strict=True)
         }
         uneven = {name: unevenness(view) for name, view in views.items()}
-        rows = [
-            [
-                name,
-                "/".join(map(str, view["counts"])),
-                " ".join(f"{width:.2f}" for width in np.diff(view["thresholds"])),
-                f"{view['right']:.0%}",
-            ]
-            for name, view in views.items()
-        ]
+        rows = []
+        for name, view in views.items():
+            widths = " ".join(f"{width:.2f}" for width in np.diff(view["thresholds"]))
+            rows.append([name, "/".join(map(str, view["counts"])), widths, f"{view['right']:.0%}"])
         return [
             make_verdict(
                 uneven["balanced"] < self.even < uneven["unbalanced"],
@@ -224,10 +219,8 @@ class Hierarchy(Exhibit):
         Y, stages = example["Y"], example["stages"]
         margins = np.stack([stage["U"] @ stage["V"].T for stage in stages], axis=-1)
         steps = [complete(Y, margins, number) for number in range(1, len(stages) + 2)]
-        same = [
-            bool((step == stage["completed"]).all())
-            for step, stage in zip(steps, stages, strict=False)
-        ]
+        pairs = zip(steps, stages, strict=False)
+        same = [bool((step == stage["completed"]).all()) for step, stage in pairs]
         whole = bool((steps[-1] == example["completed"]).all())
         return [
             make_verdict(

@@ -86,11 +86,7 @@ class Recovery(Exhibit):
     methods = ("MMMF", "HMF")
     axes = {
         "quick": ((0.2, 0.5, 0.8), (2, 5, 10), methods),
-        "full": (
-            (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9),
-            (2, 5, 10, 15, 20, 30),
-            methods,
-        ),
+        "full": ((0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9), (2, 5, 10, 15, 20, 30), methods),
     }
     #: From this share on, the thesis says, HMF is ahead.
     claimed_from = 0.4

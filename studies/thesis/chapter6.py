@@ -239,10 +239,7 @@ class GroupsAndRank(Exhibit):
             *(
                 Table(
                     ["groups", *(f"{rank} factors" for rank in ranks)],
-                    [
-                        [name, *(make_entry(one, 3) for one in along)]
-                        for name, along in lines.items()
-                    ],
+                    [[name, *(make_entry(x, 3) for x in along)] for name, along in lines.items()],
                     measure,
                 )
                 for measure, lines in found.items()

@@ -104,8 +104,7 @@ def run_exhibits(args: Namespace) -> int:
         print(f"studies: {words}", file=sys.stderr)
         return INTERRUPTED
     took = f" in {format_duration(summary.seconds)}" if summary.done else ""
-    done = _format_count(summary.done, "cell")
-    print(f"{done} run{took}, {summary.kept:,} kept from before.")
+    print(f"{_format_count(summary.done, 'cell')} run{took}, {summary.kept:,} kept from before.")
     for reason, number in summary.failures.most_common():
         print(f"{_format_count(number, 'cell')} could not be run: {' '.join(reason.split())}")
     return 1 if summary.failures else 0

@@ -293,9 +293,8 @@ def observe_counts(
     users, items = [], []
     for user, row in enumerate(ratings):
         for level, count in enumerate(counts, 1):
-            chosen = rng.permutation(np.flatnonzero(row == level))[:count]
-            users.append(np.full(len(chosen), user))
-            items.append(chosen)
+            items.append(rng.permutation(np.flatnonzero(row == level))[:count])
+            users.append(np.full(len(items[-1]), user))
     return np.concatenate(users), np.concatenate(items)
 
 
