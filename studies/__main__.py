@@ -2,26 +2,23 @@
 
 import sys
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
+from functools import partial
 from importlib import import_module
 
+from studies.harness.commands import run_sections
+
+PEERS = (
+    *("ratings", "labels", "serving", "lists", "state-of-the-art", "accuracy", "label-accuracy"),
+    *("side-information", "fold-in", "exposure", "roofline", "scaling", "cold-start"),
+    "performance-page",
+)
 #: Names, and modules with ``add_arguments(parser)`` and ``main(args)``; their first lines are help.
+#: Those that have ``SECTIONS`` by name are told in ``args.sections`` which to run; without a
+#: ``main`` the sections are functions of ``args``.
 COMMANDS = {
     "thesis": "thesis.commands",
     "thesis-tables": "thesis.readme_tables",
-    "ratings": "peers.ratings",
-    "labels": "peers.labels",
-    "serving": "peers.serving",
-    "lists": "peers.lists",
-    "state-of-the-art": "peers.state_of_the_art",
-    "accuracy": "peers.accuracy",
-    "label-accuracy": "peers.label_accuracy",
-    "side-information": "peers.side_information",
-    "fold-in": "peers.fold_in",
-    "exposure": "peers.exposure",
-    "roofline": "peers.roofline",
-    "scaling": "peers.scaling",
-    "cold-start": "peers.cold_start",
-    "performance-page": "peers.performance_page",
+    **{name: f"peers.{name.replace('-', '_')}" for name in PEERS},
 }
 
 
@@ -40,7 +37,17 @@ def main(words: list[str]) -> int:
         formatter_class=RawDescriptionHelpFormatter,
     )
     module.add_arguments(parser)
-    return module.main(parser.parse_args(words[1:])) or 0
+    sections = getattr(module, "SECTIONS", {})
+    if sections:
+        parser.add_argument("sections", nargs="*", metavar="SECTION", help=", ".join(sections))
+    args = parser.parse_args(words[1:])
+    if sections:
+        args.sections = args.sections or list(sections)
+        for name in args.sections:
+            if name not in sections:
+                parser.error(f"There is no section {name!r}: {', '.join(sections)}.")
+    run = getattr(module, "main", None) or partial(run_sections, sections)
+    return run(args) or 0
 
 
 if __name__ == "__main__":

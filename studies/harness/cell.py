@@ -11,27 +11,17 @@ from typing import Any
 #: What a measurement found: numbers, strings, and lists and mappings of them.
 Values = dict[str, Any]
 
-#: The modules of the measures, which are imported when they are first needed.
-MEASURES = {
-    "rating_errors": "studies.thesis.rating_measures",
-    "fit_time": "studies.thesis.rating_measures",
-    "stage_error": "studies.thesis.rating_measures",
-    "convergence": "studies.thesis.rating_measures",
-    "user_view": "studies.thesis.rating_measures",
-    "label_measures": "studies.thesis.label_measures",
-    "group_pattern": "studies.thesis.label_measures",
-}
+#: The measures of the thesis, in a module that is imported when it is first needed.
+MODULE = "studies.thesis.measures"
+MEASURES = (
+    *("rating_errors", "fit_time", "stage_error", "convergence", "user_view"),
+    *("label_measures", "group_pattern"),
+)
 
 
 @dataclass(frozen=True, eq=False)
 class Cell:
-    """One measurement: what is measured, and with which settings.
-
-    >>> first = Cell("errors", {"data": "ml-100k", "split": 0})
-    >>> second = Cell("errors", {"split": 0, "data": "ml-100k"})
-    >>> first.key == second.key, len(first.key)
-    (True, 12)
-    """
+    """One measurement: what is measured, and with which settings."""
 
     #: A name in `MEASURES`, or a function of your own as ``"package.module:function"``.
     measure: str
@@ -59,49 +49,31 @@ class Cell:
 
 
 def make_splits(measure: str, n_splits: int, **settings: Any) -> list[Cell]:
-    """Return cells that differ in nothing but their split.
-
-    >>> [cell.settings["split"] for cell in make_splits("errors", 2, data="ml-100k")]
-    [0, 1]
-    """
+    """Return cells that differ in nothing but their split."""
     return [Cell(measure, {**settings, "split": split}) for split in range(n_splits)]
 
 
 def find_measure(name: str) -> Callable[..., Values]:
-    """Return the function of a measure.
-
-    >>> find_measure("statistics:NormalDist")(mu=0.0).mean
-    0.0
-    """
-    if name in MEASURES:
-        module, function = MEASURES[name], name
-    else:
-        module, _, function = name.partition(":")
-        if not function:
-            raise ValueError(
-                f"There is no measure {name!r}; there are {', '.join(sorted(MEASURES))}, and any "
-                "function of yours as 'package.module:function'."
-            )
-    found: Callable[..., Values] = getattr(import_module(module), function)
-    return found
+    """Return the function of a measure."""
+    module, _, function = (f"{MODULE}:{name}" if name in MEASURES else name).partition(":")
+    if not function:
+        raise ValueError(
+            f"There is no measure {name!r}; there are {', '.join(sorted(MEASURES))}, and any "
+            "function of yours as 'package.module:function'."
+        )
+    return getattr(import_module(module), function)
 
 
 def measure_cell(cell: Cell) -> Values:
     """Measure one cell in this process, on one thread unless it says otherwise."""
     from threadpoolctl import threadpool_limits
 
-    function = find_measure(cell.measure)
     with threadpool_limits(1):
-        return function(**cell.settings)
+        return find_measure(cell.measure)(**cell.settings)
 
 
 def to_plain(value: Any) -> Any:
-    """Return NumPy's numbers and arrays as Python's, and what is not finite as None.
-
-    >>> import numpy as np
-    >>> to_plain({"errors": np.array([0.5, np.nan]), "n": np.int64(3)})
-    {'errors': [0.5, None], 'n': 3}
-    """
+    """Return NumPy's numbers and arrays as Python's, and what is not finite as None."""
     if isinstance(value, Mapping):
         return {str(key): to_plain(one) for key, one in value.items()}
     if isinstance(value, list | tuple):

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -15,22 +16,12 @@ from studies.harness.machine import describe_run
 #: The folder of the studies that are not in the repository.
 OUT = Path("build/studies")
 
-Section = Callable[[Namespace], None]
 
-
-def add_sections(parser: ArgumentParser, sections: Mapping[str, Section]) -> None:
-    """Add the argument that names some of the sections."""
-    parser.add_argument("sections", nargs="*", metavar="SECTION", help=", ".join(sections))
-
-
-def run_sections(sections: Mapping[str, Section], args: Namespace) -> None:
-    """Run the sections that are asked for, or all, each under a heading with its docstring."""
-    for name in args.sections or sections:
-        if name not in sections:
-            raise SystemExit(f"There is no section {name!r}: {', '.join(sections)}.")
-        section = sections[name]
-        print(f"\n## {name}: {(section.__doc__ or '').splitlines()[0]}\n", flush=True)
-        section(args)
+def run_sections(sections: Mapping[str, Callable[[Namespace], None]], args: Namespace) -> None:
+    """Run the sections that are asked for, each under a heading with its docstring."""
+    for name in args.sections:
+        print(f"\n## {name}: {(sections[name].__doc__ or '').splitlines()[0]}\n", flush=True)
+        sections[name](args)
 
 
 def add_result_arguments(parser: ArgumentParser) -> None:
@@ -43,6 +34,15 @@ def add_result_arguments(parser: ArgumentParser) -> None:
     )
 
 
+def timed(
+    call: Callable[[], Any], clock: Callable[[], float] = time.perf_counter
+) -> tuple[Any, float]:
+    """Return what a call returns, and the seconds that it took."""
+    begin = clock()
+    result = call()
+    return result, clock() - begin
+
+
 def run_module(module: str, *words: str, **variables: str) -> dict[str, Any]:
     """Run a module in a new process with one thread, and return the JSON that it prints last."""
     threads = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
@@ -51,8 +51,7 @@ def run_module(module: str, *words: str, **variables: str) -> dict[str, Any]:
     done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=False)
     if done.returncode:
         raise RuntimeError(f"{' '.join(command[1:])} ended with exit code {done.returncode}.")
-    answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return answer
+    return json.loads(done.stdout.splitlines()[-1])
 
 
 def load_results(args: Namespace, name: str) -> Any:

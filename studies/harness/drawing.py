@@ -1,31 +1,18 @@
-"""Figures: their look, panels in rows, and SVG files that are the same every time."""
+"""Figures: panels in rows, and SVG files that are small and the same every time."""
 
 import math
+import re
 from collections.abc import Callable, Sequence
+from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-#: Okabe and Ito's colours, which people with any kind of colour vision can tell apart.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#F0E442")
-INK, PALE_INK, FAINT = "#303030", "#9A9A9A", "#DADADA"
-
-Draw = Callable[["Axes"], object]
+from marginmf.plots.style import new_figure
 
 
-def new_figure(width: float, height: float) -> "Figure":
-    """Return an empty figure, in inches, that belongs to no window and no backend."""
-    from matplotlib.figure import Figure
-    from matplotlib.layout_engine import ConstrainedLayoutEngine
-
-    layout = ConstrainedLayoutEngine(w_pad=0.15, h_pad=0.1)
-    return Figure(figsize=(width, height), dpi=120, layout=layout)
-
-
-def draw_panels(draws: Sequence[Draw], columns: int, width: float, height: float) -> "Figure":
+def draw_panels(
+    draws: Sequence[Callable[[Any], object]], columns: int, width: float, height: float
+) -> Any:
     """Return a figure with a panel for each function, in rows of at most `columns`."""
     columns = min(columns, len(draws))
     rows = math.ceil(len(draws) / columns)
@@ -38,23 +25,17 @@ def draw_panels(draws: Sequence[Draw], columns: int, width: float, height: float
     return figure
 
 
-def label_axes(ax: "Axes", title: str | None, x_label: str, y_label: str) -> None:
-    """Label the Axes, and remove every line that carries no information."""
-    if title:
-        ax.set_title(title, fontsize=12, color=INK, loc="left", pad=10)
-    ax.set_xlabel(x_label, fontsize=11, color=INK)
-    ax.set_ylabel(y_label, fontsize=11, color=INK, labelpad=8)
-    ax.tick_params(labelsize=10, colors=INK, length=0)
-    ax.spines[["top", "right"]].set_visible(False)
-    ax.spines[["left", "bottom"]].set_color(FAINT)
-    ax.set_axisbelow(True)
-
-
-def save_svg(figure: "Figure", file: Path) -> None:
+def save_svg(figure: Any, file: Path) -> None:
     """Write a figure; its text stays text, and the same drawing gives the same bytes."""
     from matplotlib import rc_context
 
+    drawn = StringIO()
+    # The salt makes the ids depend on what is drawn alone; every text repeats the list of fonts.
+    fonts = {"font.sans-serif": ["DejaVu Sans", "Arial"]}
+    with rc_context({"svg.fonttype": "none", "svg.hashsalt": file.stem, **fonts}):
+        figure.savefig(drawn, format="svg", metadata={"Date": None, "Creator": None})
+    # A hundredth of a point is enough, and comments repeat the text that follows them.
+    text = re.sub(r"\s*<!--.*?-->", "", drawn.getvalue(), flags=re.DOTALL)
+    text = re.sub(r"<[^>]*>", lambda tag: re.sub(r"(\.\d\d)\d+", r"\1", tag[0]), text)
     file.parent.mkdir(parents=True, exist_ok=True)
-    # The salt makes the ids depend on what is drawn alone.
-    with rc_context({"svg.fonttype": "none", "svg.hashsalt": file.stem}):
-        figure.savefig(file, metadata={"Date": None, "Creator": None})
+    file.write_text(re.sub(r" *\n *", "\n", text))

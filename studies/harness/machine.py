@@ -3,7 +3,9 @@
 import hashlib
 import os
 import platform
+import resource
 import subprocess
+import sys
 from collections.abc import Iterable
 from datetime import datetime
 from functools import cache
@@ -17,9 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 #: Parts of the package that no figure depends on.
 UNMEASURED = ("cli", "plots")
 #: Measures that live outside the package.
-MEASURES = tuple(
-    ROOT / "studies" / "thesis" / f"{name}_measures.py" for name in ("rating", "label")
-)
+MEASURES = ROOT / "studies" / "thesis" / "measures.py"
 #: Whose versions may matter to a figure.
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba")
 
@@ -30,9 +30,9 @@ def describe_run() -> dict[str, Any]:
         "date": datetime.now().astimezone().isoformat(timespec="seconds"),
         "commit": find_commit(),
         "system": f"{platform.system()} {platform.release()}",
-        "processor": _read_field(Path("/proc/cpuinfo"), "model name") or platform.processor(),
+        "processor": read_field("/proc/cpuinfo", "model name") or platform.processor(),
         "cores": os.cpu_count(),
-        "memory": _read_field(Path("/proc/meminfo"), "MemTotal"),
+        "memory": read_field("/proc/meminfo", "MemTotal"),
         "load": list(os.getloadavg()),
         "python": platform.python_version(),
         "version": marginmf.__version__,
@@ -43,17 +43,11 @@ def describe_run() -> dict[str, Any]:
 
 @cache
 def digest_code() -> str:
-    """Return a digest of the sources that figures depend on.
-
-    Unlike a commit, it does not change with anything else.
-    """
+    """Return a digest of the sources that figures depend on, and of nothing else."""
     package = Path(marginmf.__file__).parent
-    own = [
-        file
-        for file in package.rglob("*.py")
-        if file.relative_to(package).parts[0] not in UNMEASURED
-    ]
-    return digest_files([*own, *MEASURES])
+    files = package.rglob("*.py")
+    own = [one for one in files if one.relative_to(package).parts[0] not in UNMEASURED]
+    return digest_files([*own, MEASURES])
 
 
 def digest_files(files: Iterable[Path]) -> str:
@@ -77,8 +71,17 @@ def find_commit(root: Path = ROOT) -> str | None:
     return found.stdout.strip() or None
 
 
-def _read_field(file: Path, name: str) -> str | None:
-    if not file.is_file():
-        return None
-    lines = file.read_text().splitlines()
+def read_field(file: str, name: str) -> str | None:
+    """Return a value from one of the files in which Linux describes itself; None elsewhere."""
+    lines = Path(file).read_text().splitlines() if Path(file).is_file() else ()
     return next((line.partition(":")[2].strip() for line in lines if line.startswith(name)), None)
+
+
+def resident_bytes(peak: bool = False) -> int:
+    """Return the memory of this process now, or the most that it has had."""
+    if found := read_field("/proc/self/status", "VmHWM" if peak else "VmRSS"):
+        return 1024 * int(found.split()[0])
+    # Not Linux: the peak is all there is, on macOS in bytes.  (On Linux this number would count
+    # what the parent process had when it started this one.)
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return most if sys.platform == "darwin" else 1024 * most

@@ -2,15 +2,12 @@
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Any, Literal, NamedTuple
 
 from studies.harness.drawing import save_svg
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Drawing
 
 #: The folder of the figures, beside the file.
 FIGURES = "figures"
@@ -21,15 +18,13 @@ _DIALECTS = re.compile(r"[~$]|^[=:]")
 _LEADING = re.compile(r"^(?=[-+>])|(?<=^\d)(?=[.)])|(?<=^\d\d)(?=[.)])")
 
 
-@dataclass(frozen=True)
-class Text:
+class Text(NamedTuple):
     """A paragraph; words between backticks are code."""
 
     words: str
 
 
-@dataclass(frozen=True)
-class Entry:
+class Entry(NamedTuple):
     """One entry of a table: its text, whether it is the best, and a mark such as ``"*"``."""
 
     text: str
@@ -37,8 +32,7 @@ class Entry:
     mark: str = ""
 
 
-@dataclass(frozen=True)
-class Table:
+class Table(NamedTuple):
     """Rows under headings; the first `words` columns are words, the others are numbers."""
 
     headings: Sequence[str]
@@ -49,11 +43,10 @@ class Table:
     notes: Sequence[str] = ()
 
 
-@dataclass(frozen=True)
-class Figure:
+class Figure(NamedTuple):
     """A drawing, which is made when the report is written, with its caption and alt text."""
 
-    draw: "Callable[[], Drawing]"
+    draw: Callable[[], Any]
     caption: str
     description: str = ""
 
@@ -62,8 +55,7 @@ class Figure:
 Outcome = Literal["reproduced", "within noise", "not reproduced", "not run"]
 
 
-@dataclass(frozen=True)
-class Verdict:
+class Verdict(NamedTuple):
     """Whether a table or figure was reproduced, why we say so, and the reason in a few words."""
 
     outcome: Outcome
@@ -72,12 +64,11 @@ class Verdict:
     cause: str = ""
 
 
-@dataclass(frozen=True)
-class Details:
+class Details(NamedTuple):
     """Blocks that are hidden under a heading until someone opens them."""
 
     heading: str
-    blocks: Sequence["Block"] = field(default_factory=tuple)
+    blocks: Sequence["Block"] = ()
 
 
 Block = Text | Table | Figure | Verdict | Details
@@ -120,8 +111,8 @@ class Writer:
         except Exception as error:  # whatever it is, the rest of the report is still worth having
             reason = f"{type(error).__name__}: {error}"
             return write_words(f"The figure “{figure.caption}” could not be drawn. {reason}")
-        described = write_words(figure.description or figure.caption)
-        return f"![{described}]({FIGURES}/{name}.svg)\n\n*{write_words(figure.caption)}*"
+        described = _write_caption(figure.description or figure.caption)
+        return f"![{described}]({FIGURES}/{name}.svg)\n\n*{_write_caption(figure.caption)}*"
 
 
 def write_words(text: str) -> str:
@@ -132,6 +123,10 @@ def write_words(text: str) -> str:
     """
     written = _write_inline(" ".join(text.split()), lambda code: code)
     return _LEADING.sub(r"\\", written, count=1)
+
+
+def _write_caption(text: str) -> str:
+    return write_words(text[:1].upper() + text[1:])
 
 
 def _write_inline(text: str, code: Callable[[str], str]) -> str:
@@ -152,7 +147,7 @@ def _escape(text: str) -> str:
 def _write_table(table: Table) -> str:
     rows = ([_write_entry(entry) for entry in row] for row in table.rows)
     drawn = make_table([_write_in_table(one) for one in table.headings], rows, table.words)
-    caption = [f"*{write_words(table.caption)}*"] if table.caption else []
+    caption = [f"*{_write_caption(table.caption)}*"] if table.caption else []
     return "\n\n".join([*caption, drawn, *map(write_words, table.notes)])
 
 
@@ -170,16 +165,10 @@ def _write_in_table(text: str) -> str:
 
 
 def make_table(headings: Sequence[str], rows: Iterable[Iterable[str]], words: int = 1) -> str:
-    """Return a table of text that is Markdown already; the columns after `words` are numbers.
-
-    >>> print(make_table(["method", "MAE"], [["HMF", "0.66"]]))
-    | method | MAE |
-    |---|---:|
-    | HMF | 0.66 |
-    """
+    """Return a table of text that is Markdown already; the columns after `words` are numbers."""
     sides = "".join("---|" if k < words else "---:|" for k in range(len(headings)))
-    lines = [f"| {' | '.join(line)} |" for line in (headings, *rows)]
-    return "\n".join([lines[0], f"|{sides}", *lines[1:]])
+    first, *lines = (f"| {' | '.join(line)} |" for line in (headings, *rows))
+    return "\n".join([first, f"|{sides}", *lines])
 
 
 def print_row(*cells: object) -> None:
@@ -202,11 +191,7 @@ def publish(file: Path, parts: Iterable[str]) -> None:
 
 
 def fill_page(page: str, tables: Mapping[str, str]) -> str:
-    """Return a page with new tables between their marks.
-
-    >>> fill_page("a <!-- begin x -->old<!-- end x --> b", {"x": "new"})
-    'a <!-- begin x -->\\n\\nnew\\n\\n<!-- end x --> b'
-    """
+    """Return a page with new tables between their marks."""
     for name, table in tables.items():
         begin, end = f"<!-- begin {name} -->", f"<!-- end {name} -->"
         pattern = re.escape(begin) + ".*?" + re.escape(end)

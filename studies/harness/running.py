@@ -2,28 +2,77 @@
 
 import logging
 import os
+import sys
 import time
 import traceback
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from importlib import import_module
-from typing import Any, Protocol
+from typing import Any, NamedTuple
 
 from joblib import Parallel, delayed, effective_n_jobs, parallel_config
 from joblib.parallel import get_active_backend
 
+from marginmf.progress import show_bar
 from studies.harness.cell import Cell, Values, measure_cell, to_plain
-from studies.harness.progress import Finding, Watcher, show_nothing
 from studies.harness.store import Store
 
 #: Set to anything to print a failing cell's traceback.
 DEBUG = "MARGINMF_DEBUG"
 
+#: Seconds between two lines of progress where there is no terminal.
+PAUSE = 30.0
+
+
+class Finding(NamedTuple):
+    """The outcome of a cell: values, or the reason why there are none."""
+
+    cell: Cell
+    values: Values | None
+    seconds: float
+    failure: str = ""
+
+
 Measure = Callable[[Cell], Values]
+#: Called with every finding, and with the seconds that the rest is expected to take, if known.
+Tell = Callable[[Finding, float | None], None]
+#: From the number of cells to the function that is called.
+Watcher = Callable[[int], AbstractContextManager[Tell]]
+
+
+@contextmanager
+def show_nothing(total: int) -> Iterator[Tell]:
+    yield lambda finding, remaining: None
+
+
+@contextmanager
+def show_progress(total: int) -> Iterator[Tell]:
+    """Show a bar with the time left on a terminal, and a line now and then elsewhere."""
+    done, last = 0, time.monotonic()
+    with show_bar(total=total, text="{task.fields[left]}", left="") as update:
+
+        def tell(finding: Finding, remaining: float | None) -> None:
+            nonlocal done, last
+            done += 1
+            left = "" if remaining is None else f"about {format_duration(remaining)} left"
+            update(str(finding.cell), done=done, left=left)
+            if not sys.stderr.isatty() and time.monotonic() - last >= PAUSE:
+                last = time.monotonic()
+                print(f"{done} of {total} cells{left and f', {left}'}", file=sys.stderr, flush=True)
+
+        yield tell
+
+
+def format_duration(seconds: float) -> str:
+    """Write a time as people say it."""
+    minutes = round(seconds / 60)
+    if round(seconds) < 60:
+        return f"{seconds:.0f} s"
+    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
 
 
 @dataclass
@@ -37,14 +86,6 @@ class Summary:
     failures: Counter[str] = field(default_factory=Counter)
 
 
-class Allowance(Protocol):
-    """Decides, just before a cell is measured alone, whether it still may be."""
-
-    def permits(self, cell: Cell) -> bool: ...
-
-    def charge(self, finding: Finding) -> None: ...
-
-
 def run(
     cells: Iterable[Cell],
     store: Store,
@@ -55,7 +96,7 @@ def run(
     again: bool = False,
     watcher: Watcher = show_nothing,
     measure: Measure = measure_cell,
-    allowance: Allowance | None = None,
+    allowance: Any = None,
 ) -> Summary:
     """Measure the cells that the store lacks, each of them once.
 
@@ -64,16 +105,16 @@ def run(
     store has.  `n_jobs` cells run side by side, as joblib counts (-1: one for each core), by one of
     its backends (``"loky"``, ``"threading"``, ``"dask"``: see `connect_dask`; by default the one
     that ``joblib.parallel_config`` has set).  Cells that measure time run one after the other when
-    all the others are done, as far as the ``allowance`` permits.  Whatever goes wrong in the
-    function that measures is the cell's failure; ChildProcessError is raised if a worker is killed.
+    all the others are done, as far as the ``allowance`` permits: it has ``permits(cell)`` and is
+    told what they found by ``charge(finding)``.  Whatever goes wrong in the function that measures
+    is the cell's failure; ChildProcessError is raised if a worker is killed.
     """
     wanted = {cell.key: cell for cell in cells}.values()
     pending = [cell for cell in wanted if again or cell not in store]
     summary = Summary(kept=len(wanted) - len(pending))
-    if allowance is not None:
-        for cell in wanted:
-            if cell not in pending and (seconds := store.seconds(cell)) is not None:
-                allowance.charge(Finding(cell, store.values(cell), seconds))
+    for cell in wanted if allowance else ():
+        if cell not in pending and (seconds := store.seconds(cell)) is not None:
+            allowance.charge(Finding(cell, store.values(cell), seconds))
     if not pending:
         return summary
     store.begin(scale)
@@ -107,20 +148,14 @@ def find(cell: Cell, measure: Measure = measure_cell) -> Finding:
 
 
 def _find_on_one_core(cell: Cell, measure: Measure) -> Finding:
-    """Measure one cell of several that run side by side, whose cores are all taken.
-
-    Without this, a fit inside a worker of dask would ask for all the cores of the cluster.
-    """
+    """Measure one cell of several that run side by side, whose cores are all taken."""
+    # Without this, a fit inside a worker of dask would ask for all the cores of the cluster.
     with parallel_config(backend="sequential"):
         return find(cell, measure)
 
 
 def _find_all(
-    cells: Sequence[Cell],
-    n_jobs: int,
-    backend: str | None,
-    measure: Measure,
-    allowance: Allowance | None,
+    cells: Sequence[Cell], n_jobs: int, backend: str | None, measure: Measure, allowance: Any
 ) -> Iterator[Finding]:
     """Yield what cells find, in the order in which they are done."""
     together = [cell for cell in cells if not cell.alone]
@@ -188,13 +223,10 @@ class RemainingTime:
         """Return how long the rest is expected to take, or None while no cell is known."""
         if not self._seen:
             return None
-        together = alone = 0.0
-        for (kind, is_alone), count in self._pending.items():
-            if is_alone:
-                alone += count * self._expect(kind)
-            else:
-                together += count * self._expect(kind)
-        return together / self._n_jobs + alone
+        return sum(
+            count * self._expect(kind) / (1 if alone else self._n_jobs)
+            for (kind, alone), count in self._pending.items()
+        )
 
     def _learn(self, kind: tuple[str, ...], seconds: float) -> None:
         for length in range(len(kind) + 1):
@@ -202,10 +234,9 @@ class RemainingTime:
             self._seen[kind[:length]] += 1
 
     def _expect(self, kind: tuple[str, ...]) -> float:
-        nearest = next(
-            kind[:length] for length in range(len(kind), -1, -1) if self._seen[kind[:length]]
-        )
-        return self._seconds[nearest] / self._seen[nearest]
+        while not self._seen[kind]:
+            kind = kind[:-1]
+        return self._seconds[kind] / self._seen[kind]
 
 
 def connect_dask(n_jobs: int) -> AbstractContextManager[Any]:
@@ -226,21 +257,14 @@ def connect_dask(n_jobs: int) -> AbstractContextManager[Any]:
         pass
     else:
         return nullcontext()
-    client: AbstractContextManager[Any]
     address = dask.config.get("scheduler-address", None)
     if address is None:
-        client = distributed.Client(
-            n_workers=effective_n_jobs(n_jobs),
-            threads_per_worker=1,
-            dashboard_address=None,
-            silence_logs=logging.ERROR,
-        )
-        return client
+        local = {"threads_per_worker": 1, "dashboard_address": None, "silence_logs": logging.ERROR}
+        return distributed.Client(n_workers=effective_n_jobs(n_jobs), **local)
     try:
-        client = distributed.Client(address)
+        return distributed.Client(address)
     except OSError as error:
         raise ConnectionError(
             f"No scheduler of dask answers at {address}, the address in dask's settings "
             "(DASK_SCHEDULER_ADDRESS)."
         ) from error
-    return client

@@ -16,8 +16,8 @@ from studies.harness.cell import Cell, Values, to_plain
 from studies.harness.machine import describe_run
 
 FILE, LOCK = "cells.jsonl", ".cells.lock"
-#: How many bytes of the end of a file are read at a time to find the last whole line.
-CHUNK = 1 << 16
+#: What the lines of runs and of cells have at least.
+RUN, CELL = {"run", "scale"}, {"run", "key", "measure", "settings", "values", "seconds"}
 
 
 class Store:
@@ -25,15 +25,6 @@ class Store:
 
     Several processes may add to one folder; each sees what was there when it opened the store, and
     what it added itself.
-
-    >>> from tempfile import TemporaryDirectory
-    >>> with TemporaryDirectory() as folder:
-    ...     store = Store(Path(folder))
-    ...     store.begin("quick")
-    ...     store.add(Cell("errors", {"split": 1}), {"mae": 0.5}, seconds=2.0)
-    ...     again = Store(Path(folder))
-    >>> again.values(Cell("errors", {"split": 1}))
-    {'mae': 0.5}
     """
 
     def __init__(self, folder: Path) -> None:
@@ -73,13 +64,11 @@ class Store:
 
     def values(self, cell: Cell) -> Values | None:
         """Return what a cell found, or None if it has not been measured."""
-        record = self.records.get(cell.key)
-        return None if record is None else record["values"]
+        return self.records.get(cell.key, {}).get("values")
 
     def seconds(self, cell: Cell) -> float | None:
         """Return how long a cell took, or None if it has not been measured."""
-        record = self.records.get(cell.key)
-        return None if record is None else float(record["seconds"])
+        return self.records.get(cell.key, {}).get("seconds")
 
     def __contains__(self, cell: Cell) -> bool:
         """Return whether a cell has been measured; one that found an error is tried again."""
@@ -105,17 +94,11 @@ def _drop_torn_line(file: BinaryIO) -> None:
     Only a writer does so, and under the lock: to a reader, the line that another process is just
     writing looks the same.
     """
-    end = kept = file.seek(0, os.SEEK_END)
-    while kept:
-        begin = max(0, kept - CHUNK)
-        file.seek(begin)
-        newline = file.read(kept - begin).rfind(b"\n")
-        if newline >= 0:
-            kept = begin + newline + 1
-            break
-        kept = begin
-    if kept < end:
-        file.truncate(kept)
+    end = file.seek(0, os.SEEK_END)
+    file.seek(max(0, end - 1))
+    if file.read(1) not in (b"", b"\n"):
+        file.seek(0)
+        file.truncate(file.read().rfind(b"\n") + 1)
 
 
 def _read(file: Path) -> Iterator[dict[str, Any]]:
@@ -130,11 +113,7 @@ def _read(file: Path) -> Iterator[dict[str, Any]]:
             record = json.loads(line)
         except ValueError as error:
             raise ValueError(f"{where} is not JSON ({error}); {remedy}") from error
-        if not isinstance(record, dict) or not _is_complete(record):
+        names = record.keys() if isinstance(record, dict) else set()
+        if not names >= (CELL if "key" in names else RUN):
             raise ValueError(f"{where} is neither a cell nor a run; {remedy}")
         yield record
-
-
-def _is_complete(record: Mapping[str, Any]) -> bool:
-    needed = {"key", "measure", "settings", "values", "seconds"} if "key" in record else {"scale"}
-    return "run" in record and needed <= record.keys()

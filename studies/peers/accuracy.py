@@ -9,18 +9,19 @@ Each section prints a Markdown table.  The sections ``ml-100k`` and ``probabilit
 processes of their own, as the command ``ratings`` does.
 """
 
-import time
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
-from marginmf.metrics import ratings_report
+from marginmf.metrics import metric, ratings_report
 from marginmf.ratings import ALS, HMF, MMMF, PMMMF
-from studies.harness.commands import add_sections, run_sections
+from studies.harness import Store
+from studies.harness.commands import run_sections, timed
 from studies.harness.markdown import print_header, print_row
-from studies.harness.metrics import heading
 from studies.peers import comparison
 from studies.peers.bench import Task, interleave
 from studies.peers.comparison import FIT_WALL, LEARNING, Column, error_column
@@ -30,22 +31,17 @@ from studies.peers.problems import load_table, split_rows
 SEEDS = (1, 2, 3)
 
 
-def measure_fits(make: Callable[[], Any]) -> dict[str, float]:
-    """Return errors, the training MAE and the seconds to fit, averaged over three 80/20 splits."""
+def measure_fits(model: Any) -> dict[str, float]:
+    """Return errors by a model's own rule and the seconds to fit, over three 80/20 splits."""
     table, runs = load_table("ml-100k"), []
     for seed in SEEDS:
         train, test = split_rows(table, "80/20", seed)
         pairs, ratings = table.pairs[train], table.ratings[train]
         if not runs:  # nobody is charged for imports and compilation
-            make().fit(pairs[:5000], ratings[:5000]).predict(pairs[:1])
-        begin = time.perf_counter()
-        model = make().fit(pairs, ratings)
-        elapsed = time.perf_counter() - begin
-        report = ratings_report(
-            table.ratings[test], model.predict(table.pairs[test], output="rule")
-        )
-        report["train"] = float(np.abs(model.predict(pairs, output="rule") - ratings).mean())
-        runs.append({**report, "seconds": elapsed})
+            clone(model).fit(pairs[:5000], ratings[:5000]).predict(pairs[:1])
+        fitted, seconds = timed(partial(clone(model).fit, pairs, ratings))
+        predicted = fitted.predict(table.pairs[test], output="rule")
+        runs.append({**ratings_report(table.ratings[test], predicted), "seconds": seconds})
     return {key: float(np.mean([run[key] for run in runs])) for key in runs[0]}
 
 
@@ -78,13 +74,15 @@ def print_table(methods: Sequence[Method], args: Namespace, columns: Sequence[Co
     """Print a row for each method on 80/20 splits of MovieLens 100K."""
     chosen, task = comparison.choose_methods(methods, args), Task("ratings", "ml-100k", "80/20")
     cells = interleave(chosen, [task], args.threads[:1], args.repeats)
-    records = comparison.measure(args, comparison.open_store(args, "ratings", methods), cells)
+    records = comparison.measure(args, Store(args.out), cells)
     print(comparison.method_table(comparison.summarise(records), columns))
 
 
 def section_100k(args: Namespace) -> None:
     """80/20, three splits, 100 factors; integer predictions."""
-    rules = [error_column(heading(name), f"rule_{name}") for name in ("mae", "zero_one", "rmse")]
+    rules = [
+        error_column(metric(name).heading, f"rule_{name}") for name in ("mae", "zero_one", "rmse")
+    ]
     columns = [*rules, error_column("RMSE of estimates", "rmse_real"), FIT_WALL]
     print_table(FIXED + PEERS, args, columns)
 
@@ -110,22 +108,19 @@ def section_defaults(args: Namespace) -> None:
     """No argument but the seed: reg="auto"; integer predictions; against a fit with that reg."""
     print_header("method", "MAE", "zero-one error", "reg", "seconds", "times one fit")
     table = load_table("ml-100k")
-    for method in (HMF, MMMF, PMMMF, ALS):
-        name, options = method.__name__, {"bias": True} if method is ALS else {}
-        r = measure_fits(lambda method=method, options=options: method(random_state=0, **options))
-        rows, _ = split_rows(table, "80/20", SEEDS[0])
-        pairs, ratings = table.pairs[rows], table.ratings[rows]
-        auto, given, regs = [], [], None
+    rows, _ = split_rows(table, "80/20", SEEDS[0])
+    data = table.pairs[rows], table.ratings[rows]
+    for model in (HMF(), MMMF(), PMMMF(), ALS(bias=True)):
+        r, auto, given = measure_fits(model.set_params(random_state=0)), [], []
         for _ in range(3):
-            begin = time.perf_counter()
-            regs = method(random_state=0, **options).fit(pairs, ratings).reg_
-            auto.append(time.perf_counter() - begin)
-            begin = time.perf_counter()
-            method(random_state=0, reg=regs, **options).fit(pairs, ratings)
-            given.append(time.perf_counter() - begin)
-        shown = ", ".join(f"{reg:.3g}" for reg in np.atleast_1d(regs))
+            fitted, seconds = timed(partial(clone(model).fit, *data))
+            auto.append(seconds)
+            again = clone(model).set_params(reg=fitted.reg_)
+            given.append(timed(partial(again.fit, *data))[1])
+        regs = ", ".join(f"{reg:.3g}" for reg in np.atleast_1d(fitted.reg_))
+        figures = r["mae"], r["zero_one"], regs, f"{r['seconds']:.2f}"
         times = f"{np.median(auto) / np.median(given):.1f}"
-        print_row(f"{name}()", r["mae"], r["zero_one"], shown, f"{r['seconds']:.2f}", times)
+        print_row(f"{type(model).__name__}()", *figures, times)
 
 
 SECTIONS = {
@@ -136,7 +131,6 @@ SECTIONS = {
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    add_sections(parser, SECTIONS)
     comparison.add_peer_arguments(parser, RATINGS, repeats=len(SEEDS))
 
 

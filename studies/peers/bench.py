@@ -1,14 +1,17 @@
 """The bench: cells of methods and peers, each measured in a process of its own and then judged."""
 
 import json
+import math
 import os
 import signal
 import subprocess
 import sys
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cache
+from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -17,23 +20,15 @@ import numpy as np
 
 from studies.harness import Cell, Finding, Store, Values
 from studies.harness.machine import ROOT, digest_code, digest_files
-from studies.harness.progress import Tell
+from studies.harness.running import Tell
 from studies.peers.environments import ENVIRONMENTS, Environments, Unavailable, last_line
 from studies.peers.methods import Method
 
 PEERS = ROOT / "studies" / "peers"
 THREAD_VARIABLES = (
-    "OMP_NUM_THREADS",
-    "OPENBLAS_NUM_THREADS",
-    "MKL_NUM_THREADS",
-    "BLIS_NUM_THREADS",
+    *(f"{name}_NUM_THREADS" for name in ("OMP", "OPENBLAS", "MKL", "BLIS", "NUMEXPR", "NUMBA")),
+    *("RAYON_NUM_THREADS", "LK_NUM_THREADS", "LK_NUM_BACKEND_THREADS", "LK_NUM_PROCS"),
     "VECLIB_MAXIMUM_THREADS",
-    "NUMEXPR_NUM_THREADS",
-    "NUMBA_NUM_THREADS",
-    "RAYON_NUM_THREADS",
-    "LK_NUM_THREADS",
-    "LK_NUM_BACKEND_THREADS",
-    "LK_NUM_PROCS",
 )
 
 Arrays = dict[str, np.ndarray]
@@ -58,12 +53,10 @@ class Problem:
 
     def write(self, folder: Path) -> None:
         (folder / "tiny").mkdir(parents=True, exist_ok=True)
-        np.savez(folder / "train.npz", **self.train)
-        np.savez(folder / "test.npz", **self.test)
-        np.savez(folder / "side.npz", **self.side)
-        np.savez(folder / "tiny" / "side.npz", **self.side)
-        np.savez(folder / "tiny" / "train.npz", **self.tiny_train)
-        np.savez(folder / "tiny" / "test.npz", **self.tiny_test)
+        whole = {"train": self.train, "test": self.test, "side": self.side}
+        tiny = {"tiny/train": self.tiny_train, "tiny/test": self.tiny_test, "tiny/side": self.side}
+        for name, arrays in {**whole, **tiny}.items():
+            np.savez(folder / f"{name}.npz", **arrays)
 
 
 #: From data, split, repetition and the order of the training rows.
@@ -84,26 +77,18 @@ class Task:
     def cell(self, method: Method, threads: int, repetition: int) -> Cell:
         """Return the cell of a method; its key changes with the code that it measures."""
         software = digest_code() if method.is_ours else list(ENVIRONMENTS[method.peer].pins)
-        return Cell(
-            "peer",
-            {
-                "problem": self.problem,
-                "method": method.name,
-                "peer": method.peer,
-                "adapter": method.module,
-                "kind": method.kind,
-                "options": method.options_for(self.data),
-                "warm_up": method.warm_up,
-                "data": self.data,
-                "split": self.split,
-                "order": self.order,
-                "rounds": self.rounds,
-                "threads": threads,
-                "repetition": repetition,
-                "code": [_digest_adapter(method.adapter), software],
-            },
-            alone=True,
-        )
+        settings = {
+            **asdict(self),
+            "method": method.name,
+            "peer": method.peer,
+            "adapter": method.module,
+            "kind": method.kind,
+            "options": {**method.options, **method.by_data.get(self.data, {})},
+            "warm_up": method.warm_up,
+            **{"threads": threads, "repetition": repetition},
+            "code": [_digest_adapter(method.adapter), software],
+        }
+        return Cell("peer", settings, alone=True)
 
 
 @cache
@@ -121,14 +106,10 @@ def interleave(
     What else the machine does then affects all methods alike.  Methods that cannot use threads are
     run with one, whatever is asked for.
     """
-    for repetition in range(1, repeats + 1):
-        for task in tasks:
-            for n_threads in threads:
-                for method in methods:
-                    if method.threaded:
-                        yield task.cell(method, n_threads, repetition)
-                    elif n_threads == min(threads):
-                        yield task.cell(method, 1, repetition)
+    turns = product(range(1, repeats + 1), tasks, threads, methods)
+    for repetition, task, n_threads, method in turns:
+        if method.threaded or n_threads == min(threads):
+            yield task.cell(method, n_threads if method.threaded else 1, repetition)
 
 
 def group_of(record: Mapping[str, Any]) -> tuple[str, str, str, int]:
@@ -139,19 +120,14 @@ class Budget:
     """Stops repetitions of a method that has used up its seconds, or has failed, on one split."""
 
     def __init__(self, seconds: float) -> None:
-        self.seconds = seconds
-        self._spent: dict[Any, float] = {}
-        self._failed: set[Any] = set()
+        self._left: dict[Any, float] = defaultdict(lambda: seconds)
 
     def permits(self, cell: Cell) -> bool:
-        group = group_of(cell.settings)
-        return group not in self._failed and self._spent.get(group, 0.0) <= self.seconds
+        return self._left[group_of(cell.settings)] >= 0
 
     def charge(self, finding: Finding) -> None:
-        group = group_of(finding.cell.settings)
-        self._spent[group] = self._spent.get(group, 0.0) + finding.seconds
-        if finding.values is None or "error" in finding.values:
-            self._failed.add(group)
+        failed = finding.values is None or "error" in finding.values
+        self._left[group_of(finding.cell.settings)] -= math.inf if failed else finding.seconds
 
 
 class Failed(Exception):  # noqa: N818, it is the peer's error and not ours
@@ -176,8 +152,8 @@ class Bench:
 
     def prepare(self, cells: Iterable[Cell]) -> None:
         """Make environments, and import every library once, so that its files are in memory."""
-        for one in {cell.settings["adapter"]: cell.settings for cell in cells}.values():
-            module, peer = one["adapter"], one["peer"]
+        peers = {cell.settings["adapter"]: cell.settings["peer"] for cell in cells}
+        for module, peer in peers.items():
             if module in self._pythons or module in self._reasons:
                 continue
             try:
@@ -192,17 +168,15 @@ class Bench:
     def __call__(self, cell: Cell) -> Values:
         """Return what a worker measured and how good its answers are, or the error."""
         self.prepare([cell])
-        settings = cell.settings
-        if settings["adapter"] in self._reasons:
-            return {"error": self._reasons[settings["adapter"]]}
+        settings, module = cell.settings, cell.settings["adapter"]
+        if module in self._reasons:
+            return {"error": self._reasons[module]}
         problem = self._write_problem(settings)
         names = ("adapter", "kind", "options", "threads", "warm_up", "rounds")
         task = {**{name: settings[name] for name in names}, "arrays": str(self.scratch / "arrays")}
-        python = self._pythons[settings["adapter"]]
+        limits = self.scratch, self.timeout, not settings["peer"]
         try:
-            measured, answers = run_worker(
-                python, task, self.scratch, self.timeout, not settings["peer"]
-            )
+            measured, answers = run_worker(self._pythons[module], task, *limits)
             return {**measured, "errors": problem.judge(answers)}
         except Failed as reason:
             return {"error": str(reason)}
@@ -232,22 +206,19 @@ def show_findings(total: int) -> Iterator[Tell]:
     """Print a line for every cell that was measured."""
 
     def tell(finding: Finding, remaining: float | None) -> None:
-        one = finding.cell.settings
+        one, found = finding.cell.settings, finding.values or {"error": finding.failure}
         threads = "1 thread" if one["threads"] == 1 else f"{one['threads']} threads"
         what = f"{one['method']} on {one['data']}, {one['split']}, {threads}"
-        found = finding.values or {"error": finding.failure}
-        print(f"{what}, no. {one['repetition']}: {_brief(found)}", file=sys.stderr, flush=True)
+        words = f"FAILED, {found.get('error')}"
+        if "error" not in found:
+            cpu = {phase: clock["cpu"] for phase, clock in found["phases"].items()}
+            errors = list(found["errors"].items())[:2]
+            words = f"{cpu['prepare'] + cpu['fit']:.2f} CPU s to prepare and fit, "
+            words += f"{cpu['answer']:.2f} to answer; "
+            words += ", ".join(f"{name} {value:.4f}" for name, value in errors)
+        print(f"{what}, no. {one['repetition']}: {words}", file=sys.stderr, flush=True)
 
     yield tell
-
-
-def _brief(values: Values) -> str:
-    if "error" in values:
-        return f"FAILED, {values['error']}"
-    phases, errors = values["phases"], values["errors"]
-    cpu = phases["prepare"]["cpu"] + phases["fit"]["cpu"]
-    shown = ", ".join(f"{name} {value:.4f}" for name, value in list(errors.items())[:2])
-    return f"{cpu:.2f} CPU s to prepare and fit, {phases['answer']['cpu']:.2f} to answer; {shown}"
 
 
 def records_of(store: Store, cells: Iterable[Cell]) -> list[Record]:
@@ -267,33 +238,6 @@ def newest_records(store: Store, problem: str) -> list[Record]:
     return list(found.values())
 
 
-def import_records(store: Store, file: Path, problem: str, methods: Iterable[Method]) -> int:
-    """Add the cells of a JSON file that ``python -m benchmarks`` wrote; return how many.
-
-    Those of peers count as measured now; ours, which were measured with other code, are shown in
-    tables and measured again by a run.
-    """
-    known = {method.name: method for method in methods}
-    content = json.loads(file.read_text())
-    store.begin("full")
-    count = 0
-    # The file has the newest first, the store has it last.
-    for one in reversed(content["cells"]):
-        method = known.get(one["method"])
-        if method is None:
-            continue
-        task = Task(problem, one["data"], one["split"], one["order"])
-        cell = task.cell(method, one["threads"], one["repetition"])
-        settings = {**cell.settings, "options": one["options"]}
-        if method.is_ours:
-            settings["code"] = ["imported", content["machine"]["commit"]]
-        names = ("versions", "phases", "peak_bytes", "errors", "error")
-        values = {name: one[name] for name in names if name in one}
-        store.add(Cell("peer", settings, alone=True), values, one["seconds"])
-        count += 1
-    return count
-
-
 def run_worker(
     python: str, task: Mapping[str, Any], folder: Path, timeout: float, ours: bool
 ) -> tuple[Values, Arrays]:
@@ -307,11 +251,8 @@ def run_worker(
     with log.open("wb") as sink:
         process = subprocess.Popen(
             [python, "-m", "studies.peers.worker", str(file)],
-            stdin=subprocess.DEVNULL,
-            stdout=sink,
-            stderr=subprocess.STDOUT,
-            cwd=folder,
-            env=_make_environment(task.get("threads", 1), ours),
+            **{"stdin": subprocess.DEVNULL, "stdout": sink, "stderr": subprocess.STDOUT},
+            **{"cwd": folder, "env": _make_environment(task.get("threads", 1), ours)},
             start_new_session=True,  # so that what it starts can be ended with it
         )
         try:
@@ -327,9 +268,9 @@ def run_worker(
         raise Failed(f"killed by {signal.Signals(-code).name}")
     if code > 0 or not (out / "record.json").is_file():
         raise Failed(last_line(log.read_text(errors="replace")))
-    answers: Arrays = {}
-    if (out / "answers.npz").is_file():
-        with np.load(out / "answers.npz") as arrays:
+    answers, file = {}, out / "answers.npz"
+    if file.is_file():
+        with np.load(file) as arrays:
             answers = dict(arrays)
     return json.loads((out / "record.json").read_text()), answers
 
@@ -339,8 +280,5 @@ def _make_environment(threads: int, ours: bool) -> dict[str, str]:
     inherited = os.environ.get("PYTHONPATH", "") if ours else ""
     # The worker's folder is not ours: relative paths would lead elsewhere.
     more = [str(Path(part).absolute()) for part in inherited.split(os.pathsep) if part]
-    return {
-        **os.environ,
-        **dict.fromkeys(THREAD_VARIABLES, str(threads)),
-        "PYTHONPATH": os.pathsep.join([str(ROOT), *more]),
-    }
+    path = {"PYTHONPATH": os.pathsep.join([str(ROOT), *more])}
+    return {**os.environ, **dict.fromkeys(THREAD_VARIABLES, str(threads)), **path}

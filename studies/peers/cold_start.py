@@ -104,13 +104,11 @@ def find_versions() -> dict[str, list[str]]:
     from numba.core.dispatcher import Dispatcher
 
     found: dict[str, list[str]] = defaultdict(list)
-    for kernel in gc.get_objects():
-        if not isinstance(kernel, Dispatcher) or not kernel.__module__.startswith("marginmf."):
-            continue
-        if kernel.signatures and not isinstance(kernel._cache, NullCache):
-            name = f"{kernel.__module__}.{kernel.__name__}"
+    for kernel in (one for one in gc.get_objects() if isinstance(one, Dispatcher)):
+        name, cached = f"{kernel.__module__}.{kernel.__name__}", kernel._cache
+        if name.startswith("marginmf.") and not isinstance(cached, NullCache):
             found[name] += [", ".join(map(str, types)) for types in kernel.signatures]
-    return {name: sorted(types) for name, types in sorted(found.items())}
+    return {name: sorted(types) for name, types in sorted(found.items()) if types}
 
 
 def parts(results: dict[str, Any]) -> dict[str, str]:
@@ -134,14 +132,7 @@ def parts(results: dict[str, Any]) -> dict[str, str]:
 
 
 def repeated_table(kernels: dict[str, list[str]]) -> str:
-    """Return a table of the kernels with several versions, and the arguments that differ.
-
-    >>> kernels = {"kernels.dot": ["float32, int64", "float64, int64"], "kernels.one": ["x"]}
-    >>> print(repeated_table(kernels))
-    | kernel | versions | arguments that differ |
-    |---|---:|---:|
-    | kernels.dot | 2 | 0: float32 / float64 |
-    """
+    """Return a table of the kernels with several versions, and the arguments that differ."""
     rows = []
     for name, types in kernels.items():
         # At the commas outside brackets: ``array(float32, 1d, C), int64`` is two.

@@ -2,9 +2,9 @@
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import fmean, median
+from typing import Any, NamedTuple
 
 from studies.harness import Cell, Store, run
 from studies.harness.commands import OUT
@@ -14,7 +14,6 @@ from studies.peers.bench import (
     Budget,
     Record,
     group_of,
-    import_records,
     newest_records,
     open_bench,
     records_of,
@@ -46,8 +45,6 @@ def add_peer_arguments(
     add("--again", action="store_true", help="measure also what was measured with this code")
     add("--quick", action="store_true", help="once, on the smallest data")
     add("--markdown", action="store_true", help="measure nothing: print the tables of earlier runs")
-    words = "first add the cells of a file that python -m benchmarks wrote"
-    add("--import", dest="imported", type=Path, metavar="JSON", help=words)
 
 
 def choose_methods(methods: Iterable[Method], args: Namespace) -> list[Method]:
@@ -58,19 +55,9 @@ def choose_methods(methods: Iterable[Method], args: Namespace) -> list[Method]:
     return found
 
 
-def open_store(args: Namespace, problem: str, methods: Iterable[Method]) -> Store:
-    """Return the store of all comparisons, with what the command line asks to import."""
-    store = Store(args.out)
-    if args.imported:
-        import_records(store, args.imported, problem, methods)
-    return store
-
-
-def compare(
-    args: Namespace, problem: str, methods: Iterable[Method], cells: Iterable[Cell]
-) -> tuple[list["Row"], list[str]]:
+def compare(args: Namespace, problem: str, cells: Iterable[Cell]) -> tuple[list["Row"], list[str]]:
     """Return the rows of cells, and a sentence on the machine; with --markdown, earlier rows."""
-    store = open_store(args, problem, methods)
+    store = Store(args.out)
     if args.markdown:
         return summarise(newest_records(store, problem)), []
     records = measure(args, store, cells)
@@ -80,17 +67,10 @@ def compare(
 def measure(args: Namespace, store: Store, cells: Iterable[Cell]) -> list[Record]:
     """Measure the cells that are missing, and return the records of all, those of failures too."""
     wanted = list(cells)
+    scale, limits = "quick" if args.quick else "full", {"allowance": Budget(args.budget)}
     with open_bench(Environments(args.venvs), PROBLEMS, args.timeout) as bench:
         bench.prepare(cell for cell in wanted if args.again or cell not in store)
-        run(
-            wanted,
-            store,
-            "quick" if args.quick else "full",
-            again=args.again,
-            watcher=show_findings,
-            measure=bench,
-            allowance=Budget(args.budget),
-        )
+        run(wanted, store, scale, again=args.again, watcher=show_findings, measure=bench, **limits)
     return records_of(store, wanted)
 
 
@@ -108,8 +88,7 @@ def describe_machine(records: Iterable[Record]) -> str:
     )
 
 
-@dataclass(frozen=True)
-class Spread:
+class Spread(NamedTuple):
     """The median of some figures, the smallest and the largest."""
 
     median: float
@@ -135,16 +114,15 @@ class Spread:
         return format(self, ".3f" if self.median < 1 else ".2f" if self.median < 10 else ".1f")
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(NamedTuple):
     """The repetitions of one method on one split of one data set."""
 
     method: str
-    peer: str
     data: str
     split: str
     threads: int
-    records: Sequence[Record] = field(repr=False)
+    peer: str
+    records: list[Record]
     #: Why a repetition failed, if one did.
     reason: str = ""
 
@@ -154,15 +132,11 @@ class Row:
 
     def on(self, repetitions: Container[int]) -> "Row":
         """Return what is known from some repetitions alone, and so from some splits alone."""
-        return replace(
-            self, records=[one for one in self.records if one["repetition"] in repetitions]
-        )
+        return self._replace(records=[r for r in self.records if r["repetition"] in repetitions])
 
     def seconds(self, clock: str, *phases: str) -> Spread:
         """Return the seconds of some phases together, by the ``cpu`` or ``wall`` clock."""
-        return Spread.of(
-            sum(record["phases"][phase][clock] for phase in phases) for record in self.records
-        )
+        return Spread.of(sum(r["phases"][phase][clock] for phase in phases) for r in self.records)
 
     @property
     def megabytes(self) -> Spread:
@@ -176,15 +150,14 @@ class Row:
 
 def summarise(records: Iterable[Record]) -> list[Row]:
     """Return a row for each group, in the order of first appearance, failures included."""
-    groups: dict[tuple[str, str, str, int], list[Record]] = {}
+    rows: dict[Any, Row] = {}
     for one in records:
-        groups.setdefault(group_of(one), []).append(one)
-    rows = []
-    for (method, data, split, threads), found in groups.items():
-        good = [one for one in found if "error" not in one]
-        reason = next((one["error"] for one in found if "error" in one), "")
-        rows.append(Row(method, found[0]["peer"], data, split, threads, good, reason))
-    return rows
+        group = group_of(one)
+        row = rows.get(group) or Row(*group, one["peer"], [])
+        if "error" not in one:
+            row.records.append(one)
+        rows[group] = row._replace(reason=row.reason or one.get("error", ""))
+    return list(rows.values())
 
 
 #: A heading, and what to write below it.
@@ -209,11 +182,7 @@ def times_column(rows: Sequence[Row], name: str, figure: Callable[[Row], float])
 
 
 def format_number(value: float | None) -> str:
-    """Write a number; nothing for None.
-
-    >>> format_number(0.5), format_number(None)
-    ('0.5000', '')
-    """
+    """Write a number; nothing for None."""
     return "" if value is None else f"{value:.4f}"
 
 
@@ -222,9 +191,8 @@ def method_table(rows: Sequence[Row], columns: Sequence[Column]) -> str:
     lines = []
     for row in rows:
         reason = row.reason.replace("|", "/")  # a bar would end the cell
-        if row.n == 0:
-            cells = [f"failed: {reason}", *[""] * (len(columns) - 1)]
-        else:
+        cells = [f"failed: {reason}", *[""] * (len(columns) - 1)]
+        if row.n:
             cells = [str(write(row)) for _, write in columns]
         name = f"{row.method} (stopped: {reason})" if row.n and reason else row.method
         lines.append([name, str(row.n), *cells])

@@ -10,9 +10,9 @@ import os
 import shutil
 import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import mkdtemp
+from typing import NamedTuple
 
 from studies.harness.commands import OUT
 
@@ -20,14 +20,14 @@ from studies.harness.commands import OUT
 FOLDER = OUT / "venvs"
 NOTE = "made-from.json"
 SCIENCE = ("numpy==2.4.6", "scipy==1.17.1")
+PANDAS, ARROW = "pandas==2.3.3", "pyarrow==26.0.1"
 
 
 class Unavailable(Exception):  # noqa: N818, a state of the world more than an error
     """A peer cannot be run here; the message is the reason, in one line."""
 
 
-@dataclass(frozen=True)
-class Environment:
+class Environment(NamedTuple):
     """What to install for one peer, and the programs that must be there already."""
 
     pins: tuple[str, ...]
@@ -37,19 +37,14 @@ class Environment:
 #: What a peer fails to declare stands behind it.
 ENVIRONMENTS = {
     "surprise": Environment(("scikit-surprise==1.1.5", *SCIENCE)),
-    "cmfrec": Environment(
-        ("cmfrec==3.5.1.post14", "threadpoolctl==3.8.0", "pandas==2.3.3", *SCIENCE)
-    ),
-    "lenskit": Environment(
-        ("lenskit==2025.8.1", "torch==2.13.0", "pandas==2.3.3", "pyarrow==26.0.1", *SCIENCE)
-    ),
+    "cmfrec": Environment(("cmfrec==3.5.1.post14", "threadpoolctl==3.8.0", PANDAS, *SCIENCE)),
+    "lenskit": Environment(("lenskit==2025.8.1", "torch==2.13.0", PANDAS, ARROW, *SCIENCE)),
     "libmf": Environment(("libmf==0.9.2", *SCIENCE)),
     "myfm": Environment(("myfm==0.4.0", "setuptools==80.10.2", *SCIENCE)),
     "cornac": Environment(("cornac==3.0.1", *SCIENCE)),
     "implicit": Environment(("implicit==0.7.3", "threadpoolctl==3.8.0", *SCIENCE)),
     "pyspark": Environment(
-        ("pyspark==4.3.0", "pandas==2.3.3", "pyarrow==26.0.1", "setuptools==80.10.2", *SCIENCE),
-        programs=("java",),
+        ("pyspark==4.3.0", PANDAS, ARROW, "setuptools==80.10.2", *SCIENCE), programs=("java",)
     ),
     "scikit-multilearn": Environment(
         ("scikit-multilearn-ng==0.0.8", "scikit-learn==1.9.1", *SCIENCE)

@@ -12,10 +12,10 @@ relevance (those of 4 and more are), with weights from all items and from some n
 MovieLens 1M who are folded in with those for the same users in a model that was trained with them.
 """
 
-import resource
 import time
 from argparse import ArgumentParser, Namespace
-from functools import cache
+from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,8 @@ from marginmf.protocols import ListRule, judge_lists
 from marginmf.ratings import EASE, MarginEnsemble, MostPopular, Ratings
 from marginmf.ratings.lists.neighbours import ItemWeights
 from marginmf.ratings.lists.relevance import Exposure, item_shares
-from studies.harness.commands import add_sections, run_sections
+from studies.harness.commands import timed
+from studies.harness.machine import resident_bytes
 from studies.harness.markdown import print_header, print_row
 from studies.peers.problems import load_table, split_rows
 
@@ -38,15 +39,6 @@ LARGE = (200_000, 80_000, 5_000_000, 1000)
 JUDGED = 5000
 
 
-@cache
-def split(data: str, seed: int = 1) -> tuple[Any, Any, Any]:
-    """Return the training ratings, and the pairs and ratings that are held out."""
-    table = load_table(data)
-    train, test = split_rows(table, "80/20", seed)
-    ratings = Ratings.of(table.pairs[train], table.ratings[train])
-    return ratings, table.pairs[test], table.ratings[test]
-
-
 def section_forms(args: Namespace) -> None:
     """Weights from all items and from neighbours, at several strengths."""
     for data in args.data:
@@ -54,33 +46,28 @@ def section_forms(args: Namespace) -> None:
 
 
 def measure_forms(data: str) -> None:
-    train, *test = split(data)
+    table = load_table(data)
+    rows, held_out = split_rows(table, "80/20", 1)
+    train = Ratings.of(table.pairs[rows], table.ratings[rows])
+    test = table.pairs[held_out], table.ratings[held_out]
     model = MarginEnsemble(random_state=0, n_jobs=-1).fit(train)
-    heads = ("weights", "strength", "nDCG@10, taken", "nDCG@10, liked", "CPU seconds", "MB")
     print(f"\n{data}\n")
-    print_header(*heads)
-    for n_neighbours in (None, *NEIGHBOURS):
-        for strength in STRENGTHS:
-            begin = time.process_time()
-            taking = EASE(strength, n_neighbours=n_neighbours, n_jobs=-1).fit(train)
-            seconds = time.process_time() - begin
-            model._exposure = Exposure(taking.weights_, item_shares(train), strength)
-            taken = judge_lists(taking, *test, ListRule(level="any"))
-            liked = judge_lists(model, *test, ListRule(level=4))
-            print_row(
-                f"{n_neighbours or 'all'} items",
-                f"{strength:g}",
-                *(f"{scores.mean('ndcg'):.4f}" for scores in (taken, liked)),
-                f"{seconds:.2f}",
-                f"{_megabytes(taking.weights_):.1f}",
-            )
+    print_header("weights", "strength", "nDCG@10, taken", "nDCG@10, liked", "CPU seconds", "MB")
+    for n_neighbours, strength in product((None, *NEIGHBOURS), STRENGTHS):
+        ease = EASE(strength, n_neighbours=n_neighbours, n_jobs=-1)
+        taking, seconds = timed(partial(ease.fit, train), time.process_time)
+        model._exposure = Exposure(taking.weights_, item_shares(train), strength)
+        taken = judge_lists(taking, *test, ListRule(level="any")).mean("ndcg")
+        liked = judge_lists(model, *test, ListRule(level=4)).mean("ndcg")
+        costs = f"{seconds:.2f}", f"{_megabytes(taking.weights_):.1f}"
+        print_row(f"{n_neighbours or 'all'} items", f"{strength:g}", taken, liked, *costs)
 
 
 def _megabytes(weights: ItemWeights) -> float:
-    matrix = weights.matrix
-    if isinstance(matrix, np.ndarray):
-        return matrix.nbytes / 1e6
-    return (matrix.data.nbytes + matrix.indices.nbytes + matrix.indptr.nbytes) / 1e6
+    matrix: Any = weights.matrix
+    dense = isinstance(matrix, np.ndarray)
+    parts = [matrix] if dense else [matrix.data, matrix.indices, matrix.indptr]
+    return sum(part.nbytes for part in parts) / 1e6
 
 
 def make_large(n_items: int, n_users: int, n_ratings: int, n_groups: int) -> Ratings:
@@ -113,31 +100,18 @@ def section_large(args: Namespace) -> None:
     rng = np.random.default_rng(1)
     held = rng.random(len(data)) < 0.1
     train, test = data.subset(~held), data.subset(held)
-    before = _peak()
-    begin = time.perf_counter()
-    model = EASE(n_jobs=-1).fit(train)
-    seconds = time.perf_counter() - begin
-    after = _peak()
+    before = resident_bytes(peak=True) / 1e9
+    model, seconds = timed(partial(EASE(n_jobs=-1).fit, train))
+    after = resident_bytes(peak=True) / 1e9
     few = test.subset(np.isin(test.rows, rng.permutation(data.n_users)[:JUDGED]))
     pairs = np.column_stack([few.users.ids[few.rows], few.items.ids[few.indices]])
-    begin = time.perf_counter()
-    scores = judge_lists(model, pairs, few.values, ListRule(level="any"))
-    lists = time.perf_counter() - begin
-    least = judge_lists(MostPopular(n_jobs=-1).fit(train), pairs, few.values, ListRule(level="any"))
+    judged = pairs, few.values, ListRule(level="any")
+    scores, lists = timed(partial(judge_lists, model, *judged))
+    least = judge_lists(MostPopular(n_jobs=-1).fit(train), *judged)
+    costs = f"{seconds:.1f}", f"{before:.2f}", f"{after:.2f}", f"{_megabytes(model.weights_):.0f}"
+    found = f"{scores.mean('ndcg'):.4f} ({lists:.1f} s for {len(scores.users)} users)"
     print_header("strength", "seconds", "peak GB before", "peak GB", "MB", "nDCG@10", "popular")
-    print_row(
-        f"{model.reg_:g}",
-        f"{seconds:.1f}",
-        f"{before:.2f}",
-        f"{after:.2f}",
-        f"{_megabytes(model.weights_):.0f}",
-        f"{scores.mean('ndcg'):.4f} ({lists:.1f} s for {len(scores.users)} users)",
-        f"{least.mean('ndcg'):.4f}",
-    )
-
-
-def _peak() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+    print_row(f"{model.reg_:g}", *costs, found, least.mean("ndcg"))
 
 
 def section_new_users(args: Namespace) -> None:
@@ -161,16 +135,11 @@ def section_new_users(args: Namespace) -> None:
         scores = judge_lists(model, *test, ListRule(level=4), training=known)
         seconds = time.perf_counter() - begin
         figures = (scores.mean(metric) for metric in ("ndcg", "precision", "coverage"))
-        print_row(name, *(f"{figure:.4f}" for figure in figures), f"{seconds:.0f}")
+        print_row(name, *figures, f"{seconds:.0f}")
 
 
 SECTIONS = {"forms": section_forms, "large": section_large, "new-users": section_new_users}
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    add_sections(parser, SECTIONS)
     parser.add_argument("--data", nargs="+", default=["ml-100k", "ml-1m"])
-
-
-def main(args: Namespace) -> None:
-    run_sections(SECTIONS, args)

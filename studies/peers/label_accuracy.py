@@ -1,14 +1,9 @@
 """Accuracy of label methods under every decision rule: how much the rule matters.
 
-Run by hand, for example::
-
-    python -m studies label-accuracy                       # about an hour on two cores
-    python -m studies label-accuracy --data medical,corel5k --only GroPLE
-
+``--data medical,corel5k --only GroPLE`` measures a part; all takes about an hour on two cores.
 Five folds, shuffled with seed 0; thresholds are chosen by three-fold cross-validation inside the
 training folds only.  Dense features are scaled to [0, 1] on the training fold.  Prints a Markdown
-table of means over the folds.  The thesis's own tables are measured by
-``python -m studies thesis``.
+table of means over the folds.
 """
 
 from argparse import ArgumentParser, Namespace
@@ -17,8 +12,8 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed
 
-from studies.harness import Cell
-from studies.harness.cell import make_splits, measure_cell
+from studies.harness import Cell, make_splits
+from studies.harness.cell import measure_cell
 from studies.harness.markdown import print_header, print_row
 
 RULES: dict[str, dict[str, Any]] = {

@@ -6,6 +6,7 @@ data sets that they take longest for; ``memory`` has wide and long data that mus
 
 from argparse import ArgumentParser, Namespace
 
+from marginmf.metrics import metric
 from studies.harness.markdown import publish
 from studies.peers import comparison
 from studies.peers.bench import Task, interleave
@@ -25,36 +26,26 @@ SECTIONS = {
         ((GROPLE_SIGN, GROPLE), "1,000,000 x 5,000 x 500", ALL_ROWS),
     ],
 }
-ERRORS = {
-    "accuracy": "accuracy",
-    "hamming": "Hamming loss",
-    "micro_f1": "micro F1",
-    "macro_f1": "macro F1",
-}
+ERRORS = ("accuracy", "hamming", "micro_f1", "macro_f1")
 COLUMNS = [
     *(FIT_WALL, FIT_CPU, PREDICT),
-    *(error_column(heading, name) for name, heading in ERRORS.items()),
+    *(error_column(metric(name).heading, name) for name in ERRORS),
     *(PEAK, IMPORT),
 ]
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("sections", nargs="*", metavar="SECTION", help=", ".join(SECTIONS))
     comparison.add_peer_arguments(parser, LABELS)
 
 
 def main(args: Namespace) -> None:
-    asked = args.sections or list(SECTIONS)
-    unknown = [name for name in asked if name not in SECTIONS]
-    if unknown:
-        raise SystemExit(f"There is no section {unknown[0]!r}: {', '.join(SECTIONS)}.")
     if args.quick:
-        asked, args.repeats = ["bibtex"], 1
+        args.sections, args.repeats = ["bibtex"], 1
     cells = []
-    for methods, data, split in (section for name in asked for section in SECTIONS[name]):
+    for methods, data, split in (one for name in args.sections for one in SECTIONS[name]):
         chosen = comparison.choose_methods(methods, args) if methods is LABELS else methods
         task = Task("labels", data, split, order="file")
         cells += interleave(chosen, [task], args.threads, args.repeats)
-    rows, machine = comparison.compare(args, "labels", [*LABELS, MLCHMF], cells)
+    rows, machine = comparison.compare(args, "labels", cells)
     tables = comparison.split_tables(rows, lambda own: COLUMNS)
     publish(args.out / "labels.md", [*tables, *machine])

@@ -19,14 +19,14 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
-from studies.harness import Cell
+from marginmf.metrics import metric
+from studies.harness import Cell, Store
 from studies.harness.markdown import make_table, publish
-from studies.harness.metrics import heading
 from studies.peers import comparison
 from studies.peers.bench import Record, Task, newest_records
 from studies.peers.comparison import LEARNING, Row, format_number
 from studies.peers.methods import Method, ours, peer
-from studies.peers.problems import INNER_SPLIT, LIST_SPLIT
+from studies.peers.problems import INNER_SPLIT, LIST_LENGTH, LIST_SPLIT
 
 TITLES = {"ml-100k": "MovieLens 100K", "ml-1m": "MovieLens 1M"}
 SEED = 1
@@ -77,11 +77,7 @@ class Family:
 
 
 def describe_settings(options: Mapping[str, Any]) -> str:
-    """Return settings as Python writes arguments.
-
-    >>> describe_settings({"factors": 32, "likes": True})
-    'factors=32, likes=True'
-    """
+    """Return settings as Python writes arguments."""
     return ", ".join(f"{name}={value!r}" for name, value in options.items())
 
 
@@ -196,28 +192,21 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def main(args: Namespace) -> None:
-    every = [one for family in FAMILIES for data in TITLES for one in family.candidates(data)]
-    store = comparison.open_store(args, "lists", [*(family.method for family in FAMILIES), *every])
-    file, machine = args.out / "lists.md", []
+    store, machine = Store(args.out), []
     if not args.markdown:
         if args.quick:
             args.data = ["ml-100k"]
         wanted = comparison.choose_methods([family.method for family in FAMILIES], args)
         families = [family for family in FAMILIES if family.method in wanted]
         for data in args.data:
-            tried = comparison.measure(args, store, tuning_cells(families, data, args.threads[0]))
-            chosen = settled_cells(families, data, args.threads[0], tried)
-            tried += comparison.measure(args, store, chosen)
+            threads, task = args.threads[0], Task("lists", data, INNER_SPLIT)
+            every = (one for family in families for one in family.candidates(data))
+            tuning = [task.cell(one, threads, SEED) for one in every]
+            tried = comparison.measure(args, store, tuning)
+            tried += comparison.measure(args, store, settled_cells(families, data, threads, tried))
         made = f"Made by `python -m studies lists --data {' '.join(args.data)}`."
         machine = [f"{made} {comparison.describe_machine(tried)}"]
-    publish(file, [*tables(newest_records(store, "lists")), *machine])
-
-
-def tuning_cells(families: Iterable[Family], data: str, threads: int) -> Iterator[Cell]:
-    """Yield every setting of every family, on a split of the training ratings."""
-    for family in families:
-        for candidate in family.candidates(data):
-            yield Task("lists", data, INNER_SPLIT).cell(candidate, threads, SEED)
+    publish(args.out / "lists.md", [*tables(newest_records(store, "lists")), *machine])
 
 
 def settled_cells(
@@ -251,7 +240,8 @@ def tables(records: Iterable[Record]) -> list[str]:
 
 def quality_table(rows: Iterable[Row], n_settings: Mapping[str, int]) -> str:
     """Return a line for each method, the best first; then the reasons of those that failed."""
-    heads = ["method", *map(heading, MEASURES), "fit CPU s", "lists CPU s", "wall s", "settings"]
+    titles = [metric(name, "lists").title(LIST_LENGTH) for name in MEASURES]
+    heads = ["method", *titles, "fit CPU s", "lists CPU s", "wall s", "settings"]
     lines, notes = [], []
     for row in sorted(rows, key=lambda row: -(row.error(BEST) or 0.0)):
         if not row.n:
@@ -260,11 +250,8 @@ def quality_table(rows: Iterable[Row], n_settings: Mapping[str, int]) -> str:
         options = {k: v for k, v in row.records[0]["options"].items() if k not in FIXED}
         n = n_settings.get(row.method, 0)
         chosen = f"best of {n}: {describe_settings(options)}" if n else "default"
-        costs = (
-            row.seconds("cpu", *LEARNING),
-            row.seconds("cpu", "answer"),
-            row.seconds("wall", *LEARNING, "answer"),
-        )
+        costs = [row.seconds("cpu", *LEARNING), row.seconds("cpu", "answer")]
+        costs.append(row.seconds("wall", *LEARNING, "answer"))
         errors = (format_number(row.error(name)) for name in MEASURES)
         lines.append([row.method, *errors, *map(str, costs), chosen])
     return "\n".join([make_table(heads, lines), *([""] if notes else []), *notes])

@@ -31,9 +31,6 @@ class Method:
     def module(self) -> str:
         return self.adapter if "." in self.adapter else f"studies.peers.adapters.{self.adapter}"
 
-    def options_for(self, data: str) -> dict[str, Any]:
-        return {**self.options, **self.by_data.get(data, {})}
-
 
 #: Adapters whose environment has another name, that cannot use threads, or fail when run twice.
 ENVIRONMENT_OF = {"sklearn": "scikit-learn", "skmultilearn": "scikit-multilearn"}

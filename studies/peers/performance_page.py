@@ -13,15 +13,15 @@ from typing import Any
 
 from studies.harness.commands import OUT
 from studies.harness.markdown import fill_page
-from studies.peers import cold_start, roofline, scaling_report
+from studies.peers import cold_start, roofline, scaling
 
 PAGE = Path("docs/performance.md")
 PICTURE = Path("docs/images/scaling.svg")
 #: The files that runs leave behind, and the functions that make tables of each.
 SOURCES: dict[str, Callable[[dict[str, Any]], dict[str, str]]] = {
     "roofline": roofline.parts,
-    "scaling": scaling_report.parts,
-    "scaling-large": scaling_report.parts,
+    "scaling": scaling.parts,
+    "scaling-large": scaling.parts,
     "cold-start": cold_start.parts,
 }
 
@@ -36,16 +36,13 @@ def main(args: Namespace) -> None:
         file = args.out / f"{name}.json"
         if file.is_file():
             results = json.loads(file.read_text())
-            tables[f"{name}: machine"] = _describe_machine(results["machine"])
+            machine = results["machine"]
+            tables[f"{name}: machine"] = (
+                f"Measured on {machine['date'][:10]} on {machine['cores']} cores, "
+                f"{machine['processor']}, Python {machine['python']}; the load of the machine was "
+                f"{machine['load'][0]:.1f} at the end."
+            )
             tables |= {f"{name}: {part}": text for part, text in parts(results).items()}
     PAGE.write_text(fill_page(PAGE.read_text(), tables))
     if (args.out / "scaling.svg").is_file():
         shutil.copyfile(args.out / "scaling.svg", PICTURE)
-
-
-def _describe_machine(machine: dict[str, Any]) -> str:
-    day, load = machine["date"][:10], machine["load"][0]
-    return (
-        f"Measured on {day} on {machine['cores']} cores, {machine['processor']}, "
-        f"Python {machine['python']}; the load of the machine was {load:.1f} at the end."
-    )

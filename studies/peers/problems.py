@@ -23,7 +23,7 @@ from marginmf.metrics import (
     root_mean_squared_error,
     zero_one_error,
 )
-from marginmf.protocols import WeakGeneralisation
+from marginmf.protocols import StrongGeneralisation, WeakGeneralisation
 from studies.peers.adapters.common import LIKED, Codes
 from studies.peers.bench import Arrays, MakeProblem, Problem
 
@@ -50,15 +50,19 @@ def load_table(name: str) -> RatingsTable:
 def split_rows(table: RatingsTable, split: str, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the rows to train on and to test on."""
     if split == "weak":
-        protocol = WeakGeneralisation(n_splits=1, random_state=seed)
-        train, test = next(protocol.split(table.pairs))
-        return train, test
+        return next(WeakGeneralisation(n_splits=1, random_state=seed).split(table.pairs))
     if split == PUBLISHED_FOLDS:
         return published_fold(table, seed)
     part, whole = SHARES[split]
     rows = np.random.default_rng(seed).permutation(len(table))
     n_train = len(rows) * part // whole
     return rows[:n_train], rows[n_train:]
+
+
+def split_strong(table: RatingsTable, held_out: int, seed: int) -> tuple[Any, Any, Any]:
+    """Return rows of 5,000 users to train on, then rows of new ones to fold in and to test on."""
+    protocol = StrongGeneralisation(5000, held_out, n_splits=1, random_state=seed)
+    return next(protocol.split(table.pairs))
 
 
 def published_fold(table: RatingsTable, fold: int) -> tuple[np.ndarray, np.ndarray]:
@@ -104,20 +108,13 @@ def rating_problem(data: str, split: str, seed: int, order: str = "sorted") -> P
     train = order_rows(table, train, order, seed)
     tiny, levels = train[:: max(1, len(train) // TINY_RATINGS)], table.levels
     true = table.ratings[test]
-    asked, tiny_asked = (
-        {"users": table.users[rows], "items": table.items[rows]} for rows in (test, tiny[:100])
-    )
-    return Problem(
-        _columns(table, train),
-        asked,
-        _columns(table, tiny),
-        tiny_asked,
-        lambda answers: rating_errors(true, answers, levels),
-    )
+    asked = [_columns(table, rows, "users", "items") for rows in (test, tiny[:100])]
+    judge = partial(rating_errors, true, levels=levels)
+    return Problem(_columns(table, train), asked[0], _columns(table, tiny), asked[1], judge)
 
 
-def _columns(table: RatingsTable, rows: np.ndarray) -> Arrays:
-    return {"users": table.users[rows], "items": table.items[rows], "ratings": table.ratings[rows]}
+def _columns(table: RatingsTable, rows: Any, *names: str) -> Arrays:
+    return {name: getattr(table, name)[rows] for name in names or ("users", "items", "ratings")}
 
 
 def described_problem(data: str, split: str, seed: int, order: str = "sorted") -> Problem:
@@ -142,18 +139,13 @@ def rating_errors(true: np.ndarray, answers: Arrays, levels: np.ndarray) -> dict
             np.where(np.isnan(distribution[:, 0]), np.nan, levels[codes])
             for codes in (np.count_nonzero(below, axis=1), distribution.argmax(axis=1))
         )
-    errors = {
-        "mae": mean_absolute_error(true, median),
-        "zero_one": zero_one_error(true, mode),
-        "nmae": mean_absolute_error(true, median) / chance_error(levels),
-        "rmse": root_mean_squared_error(true, median),
-        "rule_mae": mean_absolute_error(true, rule),
-        "rule_zero_one": zero_one_error(true, rule),
-        "rule_rmse": root_mean_squared_error(true, rule),
-    }
+    mae, rmse = mean_absolute_error, root_mean_squared_error
+    errors = {"mae": mae(true, median), "zero_one": zero_one_error(true, mode)}
+    errors |= {"nmae": mae(true, median) / chance_error(levels), "rmse": rmse(true, median)}
+    errors |= {"rule_mae": mae(true, rule), "rule_zero_one": zero_one_error(true, rule)}
+    errors["rule_rmse"] = rmse(true, rule)
     if estimate is not None:
-        errors["rmse_real"] = root_mean_squared_error(true, estimate)
-        errors["mae_real"] = mean_absolute_error(true, estimate)
+        errors |= {"rmse_real": rmse(true, estimate), "mae_real": mae(true, estimate)}
     if distribution is not None:
         errors["log_loss"] = log_loss(true, distribution, levels)
         errors["ece"] = expected_calibration_error(true, distribution, levels)
@@ -190,11 +182,8 @@ def side_information(data: str) -> Arrays:
     else:
         films = list(csv.reader(read_lines(data, "movies.csv")))[1:]
         genres = [(film, listed.split("|")) for film, _, listed in films]
-    of_users = [
-        one_hot([gender] for _, gender, *_ in users),
-        one_hot([str(int(age) // 5)] for _, _, age, _ in users),
-        one_hot([job] for *_, job in users),
-    ]
+    known = [(gender, str(int(age) // 5), job) for _, gender, age, job in users]
+    of_users = [one_hot([row[k]] for row in known) for k in range(3)]
     of_films = [one_hot(listed for _, listed in genres)]
     return {
         "user_ids": np.array([int(user) for user, *_ in users], np.int64),
@@ -211,16 +200,11 @@ def _widths(groups: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def one_hot(values: Iterable[Sequence[str]]) -> np.ndarray:
-    """Return a column for every value, and in every row a one for each of its values.
-
-    >>> one_hot([["drama"], ["comedy", "drama"]]).tolist()
-    [[0.0, 1.0], [1.0, 1.0]]
-    """
+    """Return a column for every value, and in every row a one for each of its values."""
     rows = list(values)
     names = sorted({name for row in rows for name in row})
-    return np.array([[float(name in row) for name in names] for row in rows]).reshape(
-        len(rows), len(names)
-    )
+    flags = [[float(name in row) for name in names] for row in rows]
+    return np.array(flags).reshape(len(rows), len(names))
 
 
 def list_problem(data: str, split: str, seed: int, order: str = "sorted") -> Problem:
@@ -251,10 +235,10 @@ def _list_arrays(
     That has whole users: someone with few ratings must still have unseen items.
     """
     few = train[np.isin(table.users[train], np.unique(table.users[train])[:20])]
-    found: list[Arrays] = []
-    for rows in (train, few):
-        found += [_columns(table, rows), {"users": np.unique(table.users[rows]), "n": np.array(n)}]
-    return found[0], found[1], found[2], found[3]
+    asked, few_asked = (
+        {"users": np.unique(table.users[rows]), "n": np.array(n)} for rows in (train, few)
+    )
+    return _columns(table, train), asked, _columns(table, few), few_asked
 
 
 def judge_lists(
@@ -339,28 +323,26 @@ def label_problem(data: str, split: str, repetition: int, order: str = "file") -
         table = make_labels(n, features, labels, features_per_sample=50, random_state=0)
     else:
         table = load_labels(data)
+    train, test = np.arange(table.n_samples), np.arange(500)
     if split == OWN_SPLIT:
         train, test = table.train_idx, table.test_idx
-    else:
-        train, test = np.arange(table.n_samples), np.arange(500)
-    true = table.Y[test]
+    true, tiny, tiny_test = table.Y[test], train[:TINY_ROWS], test[:TINY_ROWS]
     return Problem(
-        {**_csr_arrays("X", table.X[train]), **_csr_arrays("Y", table.Y[train])},
-        _csr_arrays("X", table.X[test]),
-        {
-            **_csr_arrays("X", table.X[train[:TINY_ROWS]]),
-            **_csr_arrays("Y", table.Y[train[:TINY_ROWS]]),
-        },
-        _csr_arrays("X", table.X[test[:TINY_ROWS]]),
+        _csr_arrays(X=table.X[train], Y=table.Y[train]),
+        _csr_arrays(X=table.X[test]),
+        _csr_arrays(X=table.X[tiny], Y=table.Y[tiny]),
+        _csr_arrays(X=table.X[tiny_test]),
         lambda answers: labels_report(true, answers["labels"]),
     )
 
 
-def _csr_arrays(name: str, matrix: Any) -> Arrays:
-    """Return the arrays of a CSR matrix, under the names that adapters look for."""
-    parts = {"data": matrix.data, "indices": matrix.indices, "indptr": matrix.indptr}
-    parts["shape"] = np.array(matrix.shape)
-    return {f"{name}_{part}": array for part, array in parts.items()}
+def _csr_arrays(**matrices: Any) -> Arrays:
+    """Return the arrays of CSR matrices, under the names that adapters look for."""
+    return {
+        f"{name}_{part}": np.asarray(getattr(matrix, part))
+        for name, matrix in matrices.items()
+        for part in ("data", "indices", "indptr", "shape")
+    }
 
 
 #: By the names that cells give them.

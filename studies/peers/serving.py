@@ -6,6 +6,7 @@ and nothing in them that the user has rated.
 """
 
 from argparse import ArgumentParser, Namespace
+from operator import methodcaller
 
 from studies.harness.markdown import publish
 from studies.peers import comparison
@@ -27,7 +28,7 @@ def main(args: Namespace) -> None:
     task = Task("serving", args.data, f"top {args.n}", rounds=2)
     methods = comparison.choose_methods(SERVING, args)
     cells = interleave(methods, [task], args.threads, args.repeats)
-    rows, machine = comparison.compare(args, "serving", SERVING, cells)
+    rows, machine = comparison.compare(args, "serving", cells)
     tables = comparison.split_tables(rows, lambda own: make_columns(own, args.baseline))
     publish(args.out / "serving.md", [*tables, *machine])
 
@@ -35,10 +36,7 @@ def main(args: Namespace) -> None:
 def make_columns(rows: list[Row], baseline: str) -> list[Column]:
     columns: list[Column] = []
     for heading, clock in (("seconds", "wall"), ("CPU seconds", "cpu")):
-        columns += [
-            (heading, lambda row, clock=clock: row.seconds(clock, "answer")),
-            times_column(
-                rows, baseline, lambda row, clock=clock: row.seconds(clock, "answer").median
-            ),
-        ]
+        answer = methodcaller("seconds", clock, "answer")
+        times = times_column(rows, baseline, lambda row, answer=answer: answer(row).median)
+        columns += [(heading, answer), times]
     return [*columns, comparison.PEAK]

@@ -29,10 +29,9 @@ from marginmf.protocols import StrongGeneralisation
 from marginmf.ratings import ALS, HMF, MMMF, PMF, BiasOnly, MarginEnsemble, Ratings
 from marginmf.ratings.features import FeatureTable
 from marginmf.ratings.fitting.priors import raters
-from studies.harness.commands import add_sections, run_sections
 from studies.harness.markdown import print_header, print_row
-from studies.harness.metrics import heading
-from studies.peers.problems import load_table, rating_errors, split_rows
+from studies.peers.adapters.common import set_known
+from studies.peers.problems import load_table, rating_errors, split_rows, split_strong
 
 #: The seeds of splits, those of the command ``accuracy``.
 SEEDS = (1, 2, 3)
@@ -44,7 +43,7 @@ HELD_OUT = (1, 5)
 FIRST = (0, 3, 5, 10)
 FACTORS = (0.3, 0.5, 1.0, 2.0, 4.0)
 MEASURES = ("mae", "zero_one", "rmse_real", "log_loss", "ece")
-HEADS = (*map(heading, MEASURES), "CPU seconds")
+HEADS = ("MAE", "zero-one", "RMSE", "log loss", "ECE", "CPU seconds")
 MODES = (None, "items", "users", "both")
 BOTH = "user item"
 #: What the features are called, and the first letters of the parameters they are given as.
@@ -76,12 +75,10 @@ NEW_USERS = {
 
 def load_features(table: RatingsTable) -> dict[str, FeatureTable]:
     """Return the features that a dataset comes with, by the names of parameters."""
+    names = {side: f"{side}_features" for side in ("user", "item")}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # of a film without a year
-        return {
-            f"{what}_features": FeatureTable.of(getattr(table, f"{what}_features"), what)
-            for what in ("user", "item")
-        }
+        return {name: FeatureTable.of(getattr(table, name), side) for side, name in names.items()}
 
 
 def random_raters(data: Ratings, side: Any) -> csr_array:
@@ -105,9 +102,7 @@ def find_errors(model: Any, table: RatingsTable, rows: Any) -> dict[str, float]:
 def fit(estimator: Any, table: RatingsTable, rows: Any, **features: Any) -> tuple[Any, float]:
     """Return a fitted, calibrated model, and the CPU seconds that it took."""
     pairs, ratings = table.pairs[rows], table.ratings[rows]
-    model = clone(estimator)
-    if "random_state" in model.get_params():
-        model.set_params(random_state=0)
+    model = set_known(clone(estimator), random_state=0)
     begin = time.process_time()
     model.fit(pairs, ratings, **features).predict_proba(pairs[:1])
     return model, time.process_time() - begin
@@ -124,8 +119,8 @@ def print_errors(
         model, seconds = fit(estimator, table, train, **features)
         found = find_errors(model, table, test)
         runs.append([*(found[measure] for measure in MEASURES), seconds])
-    means = [float(mean) for mean in np.mean(runs, axis=0)]
-    print_row(name, *means[:-1], f"{means[-1]:.1f}")
+    *errors, seconds = map(float, np.mean(runs, axis=0))
+    print_row(name, *errors, f"{seconds:.1f}")
 
 
 def section_known(args: Namespace) -> None:
@@ -185,12 +180,6 @@ def section_first_ratings(args: Namespace) -> None:
             print_row(name, side, *map(float, np.mean(found, axis=0)))
 
 
-def split_strong(table: RatingsTable, held_out: int, seed: int) -> tuple[Any, Any, Any]:
-    """Return rows to train on, to fold in and to test on; who is new depends on the seed alone."""
-    protocol = StrongGeneralisation(5000, held_out, n_splits=1, random_state=seed)
-    return next(protocol.split(table.pairs))
-
-
 def find_folded_error(model: Any, table: RatingsTable, given: Any, asked: Any) -> float:
     new = model.fold_in(table.pairs[given], table.ratings[given])
     return find_errors(new, table, asked)["mae"]
@@ -246,9 +235,4 @@ SECTIONS = {
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    add_sections(parser, SECTIONS)
     parser.add_argument("--splits", type=int, default=len(SEEDS), help="how many splits, up to 3")
-
-
-def main(args: Namespace) -> None:
-    run_sections(SECTIONS, args)

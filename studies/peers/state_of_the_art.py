@@ -14,9 +14,9 @@ The archives that the owner publishes must be in the data folder, under ``origin
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from itertools import product
 
-from studies.harness import Cell
+from studies.harness import Cell, Store
 from studies.harness.markdown import make_table, publish
 from studies.peers import comparison
 from studies.peers.bench import Record, Task, interleave, newest_records
@@ -81,48 +81,38 @@ SLOW = {
 }
 
 
-@dataclass(frozen=True)
-class Published:
-    """Figures of a paper, with its digits: RMSE, and MAE if given, on two splits."""
-
-    method: str
-    paper: str
-    #: MovieLens 100K, u1, and MovieLens 1M, 90/10.
-    first_fold: tuple[str, str] = (ABSENT, ABSENT)
-    tenth: tuple[str, str] = (ABSENT, ABSENT)
-
-
-GCMC = "van den Berg, Kipf and Welling, Graph Convolutional Matrix Completion (arXiv 2017)"
+#: Figures of papers with their digits: RMSE and MAE on MovieLens 100K, u1, then on 1M, 90/10.
 PUBLISHED = (
-    # The MAE is given beside the authors' code.
-    Published(
-        "GLocal-K",
+    (
+        "GLocal-K",  # the MAE is given beside the authors' code
         "Han et al., GLocal-K: Global and Local Kernels for Recommender Systems (CIKM 2021)",
-        ("0.8889", "0.6950"),
-        ("0.8227", "0.6421"),
+        *("0.8889", "0.6950", "0.8227", "0.6421"),
     ),
-    Published(
+    (
         "SparseFC",
         "Muller, Martel and Indiveri, Kernelized Synaptic Weight Matrices (ICML 2018)",
-        tenth=("0.824", ABSENT),
+        *(ABSENT, ABSENT, "0.824", ABSENT),
     ),
-    Published(
+    (
         "CF-NADE",
         "Zheng et al., A Neural Autoregressive Approach to Collaborative Filtering (ICML 2016)",
-        tenth=("0.829", ABSENT),
+        *(ABSENT, ABSENT, "0.829", ABSENT),
     ),
-    Published(
+    (
         "I-AutoRec",
         "Sedhain et al., AutoRec: Autoencoders Meet Collaborative Filtering (WWW 2015)",
-        tenth=("0.831", ABSENT),
+        *(ABSENT, ABSENT, "0.831", ABSENT),
     ),
-    Published("GC-MC", GCMC, ("0.910", ABSENT), ("0.832", ABSENT)),
-    Published("GC-MC, attributes", "the same (arXiv 2017)", ("0.905", ABSENT)),
-    Published(
+    (
+        "GC-MC",
+        "van den Berg, Kipf and Welling, Graph Convolutional Matrix Completion (arXiv 2017)",
+        *("0.910", ABSENT, "0.832", ABSENT),
+    ),
+    ("GC-MC, attributes", "the same (arXiv 2017)", "0.905", ABSENT, ABSENT, ABSENT),
+    (
         "IGMC",
         "Zhang and Chen, Inductive Matrix Completion Based on Graph Neural Networks (ICLR 2020)",
-        ("0.905", ABSENT),
-        ("0.857", ABSENT),
+        *("0.905", ABSENT, "0.857", ABSENT),
     ),
 )
 
@@ -135,7 +125,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def main(args: Namespace) -> None:
-    store, machine = comparison.open_store(args, "described", METHODS), []
+    store, machine = Store(args.out), []
     if not args.markdown:
         if args.quick:
             args.data, args.repeats = ["ml-100k"], 1
@@ -158,7 +148,8 @@ def tables(records: Iterable[Record]) -> list[str]:
     rows = comparison.summarise(records)
     measured = [data for data in SPLITS if any(row.data == data for row in rows)]
     parts = [f"## {TITLES[data]}\n\n{errors_table(rows, data)}" for data in measured]
-    return [*parts, NOTE, f"## Published\n\n{published_table()}"]
+    heads = ["method", "paper", "MovieLens 100K, u1: RMSE", "MAE", "MovieLens 1M, 90/10: RMSE"]
+    return [*parts, NOTE, f"## Published\n\n{make_table([*heads, 'MAE'], PUBLISHED)}"]
 
 
 def errors_table(rows: Iterable[Row], data: str) -> str:
@@ -170,21 +161,12 @@ def errors_table(rows: Iterable[Row], data: str) -> str:
     for method in METHODS:
         row = found.get(method.name)
         reason = SLOW.get((method.name, data)) or (row.reason if row else "")
-        if row is None or row.n == 0:
-            lines.append([method.name, "0", *[ABSENT] * (len(heads) - 2)])
-        else:
-            over_all, first = (
-                [format_number(part.error(name)) or ABSENT for name in errors.values()]
-                for part in (row, row.on({1}))
-            )
-            cost = row.seconds("cpu", *LEARNING)
-            lines.append([method.name, str(row.n), *over_all, *first, str(cost)])
+        figures = [ABSENT] * (len(heads) - 2)
+        if row and row.n:
+            cells = product((row, row.on({1})), errors.values())
+            figures = [format_number(part.error(name)) or ABSENT for part, name in cells]
+            figures.append(str(row.seconds("cpu", *LEARNING)))
+        lines.append([method.name, str(row.n if row else 0), *figures])
         if reason:
             notes.append(f"{ABSENT} {method.name}: {reason}.")
     return "\n".join([make_table(heads, lines), *([""] if notes else []), *notes])
-
-
-def published_table() -> str:
-    heads = ["method", "paper", "MovieLens 100K, u1: RMSE", "MAE", "MovieLens 1M, 90/10: RMSE"]
-    lines = [[one.method, one.paper, *one.first_fold, *one.tenth] for one in PUBLISHED]
-    return make_table([*heads, "MAE"], lines)

@@ -58,12 +58,7 @@ def ratings_per_user(
 
 
 def make(shape: Shape, seed: int = 0) -> SyntheticRatings:
-    """Make ratings of a given shape; the same seed gives the same ratings.
-
-    >>> made = make(Shape(n_users=30, n_items=50, n_ratings=300))
-    >>> made.pairs.shape, sorted(set(made.ratings.tolist()))
-    ((300, 2), [1.0, 2.0, 3.0, 4.0, 5.0])
-    """
+    """Make ratings of a given shape; the same seed gives the same ratings."""
     generator = np.random.default_rng(seed)
     counts = ratings_per_user(shape, generator)
     # Popularity must not follow from an item's number.

@@ -11,6 +11,7 @@ import resource
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -20,10 +21,7 @@ TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def descendants(root: int | None = None) -> list[int]:
-    """Return the processes that a process has started, and those that they have, as far as alive.
-
-    Spark works in a Java process of its own.
-    """
+    """Return the living descendants of a process: Spark works in a Java process of its own."""
     children: dict[int, list[int]] = {}
     for entry in Path("/proc").glob("[0-9]*"):
         fields = _stat(entry)
@@ -40,10 +38,9 @@ def descendants(root: int | None = None) -> list[int]:
 def cpu_seconds() -> float:
     """Return the CPU seconds of this process and of all that it has started."""
     ended = resource.getrusage(resource.RUSAGE_CHILDREN)
-    running = 0
-    for process in descendants():
-        # utime, stime, and those of its own children that have ended
-        running += sum(map(int, _stat(Path(f"/proc/{process}"))[11:15]))
+    # utime, stime, and those of its own children that have ended
+    ticks = (_stat(Path(f"/proc/{process}"))[11:15] for process in descendants())
+    running = sum(sum(map(int, one)) for one in ticks)
     return time.process_time() + ended.ru_utime + ended.ru_stime + running / TICKS
 
 
@@ -74,26 +71,23 @@ def _high_water_mark(process: Path) -> int:
     return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM")), 0)
 
 
-class Clock:
-    def __init__(self) -> None:
-        self.phases: dict[str, dict[str, float]] = {}
+class Clock(dict[str, dict[str, float]]):
+    """The seconds of every phase."""
 
     def __call__(self, phase: str, work: Callable[[], Any]) -> Any:
         cpu, wall = cpu_seconds(), time.perf_counter()
         result = work()
         wall = time.perf_counter() - wall
-        self.phases[phase] = {"wall": wall, "cpu": cpu_seconds() - cpu}
+        self[phase] = {"wall": wall, "cpu": cpu_seconds() - cpu}
         return result
 
 
 def versions(packages: tuple[str, ...]) -> dict[str, str]:
-    found = {"python": sys.version.split()[0]}
+    found = dict.fromkeys(("python", *packages), "from source")
     for package in packages:
-        try:
+        with suppress(PackageNotFoundError):
             found[package] = version(package)
-        except PackageNotFoundError:
-            found[package] = "from source"
-    return found
+    return {**found, "python": sys.version.split()[0]}
 
 
 def measure(task: dict[str, Any]) -> None:
@@ -110,7 +104,7 @@ def measure(task: dict[str, Any]) -> None:
         import numpy as np
 
         np.savez(out / "answers.npz", **answers)
-    record |= {"phases": clock.phases, "peak_bytes": peak_bytes()}
+    record |= {"phases": clock, "peak_bytes": peak_bytes()}
     (out / "record.json").write_text(json.dumps(record))
 
 
@@ -125,7 +119,7 @@ def _run(
     clock("fit", adapter.fit)
     for _ in range(rounds):  # the last one counts
         answers = clock("answer", lambda: adapter.answer(**test))
-    if hasattr(adapter, "also"):
+    if getattr(adapter, "also", None):
         answers = answers | clock("also", lambda: adapter.also(**test))
     return dict(answers)
 

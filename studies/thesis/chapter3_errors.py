@@ -1,12 +1,12 @@
 """Chapter 3 on MovieLens and EachMovie: errors, and how they depend on penalty and factors."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
+from itertools import product
 from typing import Any
 
-from studies.harness import Cell, Store, Values
-from studies.harness.cell import make_splits
+from studies.harness import Cell, Store, Values, make_splits
 from studies.harness.markdown import Block, Entry, Figure, Table, Text, Verdict
 from studies.thesis.exhibit import Exhibit, Scale
 from studies.thesis.figures import curves_figure, trade_off_figure
@@ -30,33 +30,29 @@ from studies.thesis.samples import (
 
 
 class Validation(Exhibit):
-    """The validation error of every stage of HMF against its regularisation strength."""
-
     name, chapter, title = "validation", 3, "Validation error of every stage over its penalty"
     #: How many levels, hence stages, each data set has.
     stages = {"ml-100k": 4, "ml-1m": 4, "eachmovie-sample": 5}
+    data = {"quick": ("ml-100k",), "full": ("ml-1m", "eachmovie-sample")}
+    #: A few of the thesis's candidates, or every second one.
+    regs = {"quick": sixteenths(range(4, 41, 9)), "full": sixteenths(range(4, 41, 2))}
+    n_factors = {"quick": 20, "full": 100}
 
-    def data(self, scale: Scale) -> tuple[str, ...]:
-        return ("ml-100k",) if scale == "quick" else ("ml-1m", "eachmovie-sample")
-
-    def regs(self, scale: Scale) -> list[float]:
-        """Return every second one of the thesis's candidates, or a few."""
-        return sixteenths(range(4, 41, 9 if scale == "quick" else 2))
-
-    def points(self, scale: Scale) -> Iterator[tuple[str, int, float]]:
-        for data in self.data(scale):
-            for stage in range(1, self.stages[data] + 1):
-                for reg in self.regs(scale):
-                    yield data, stage, reg
+    def points(self, scale: Scale) -> list[tuple[str, int, float]]:
+        return [
+            (data, stage, reg)
+            for data in self.data[scale]
+            for stage in range(1, self.stages[data] + 1)
+            for reg in self.regs[scale]
+        ]
 
     def cells_at(self, scale: Scale, data: str, stage: int, reg: float) -> list[Cell]:
-        quick = scale == "quick"
-        fixed = {"data": data, "stage": stage, "n_factors": 20 if quick else 100, "reg": reg}
-        return make_splits("stage_error", 1 if quick else 3, **fixed)
+        fixed = {"data": data, "stage": stage, "n_factors": self.n_factors[scale], "reg": reg}
+        return make_splits("stage_error", self.n_splits[scale], **fixed)
 
     def blocks(self, store: Store, scale: Scale) -> list[Block]:
-        regs, blocks, inside = self.regs(scale), [], True
-        for data in self.data(scale):
+        regs, blocks, inside = self.regs[scale], [], True
+        for data in self.data[scale]:
             errors = {
                 f"stage {stage}": [
                     self.sample(store, scale, pick("zero_one"), data, stage, reg) for reg in regs
@@ -92,7 +88,7 @@ class Validation(Exhibit):
         )
         text = Text(
             "One rating of every user is held out; the stage is learned from the rest with "
-            f"{20 if scale == 'quick' else 100} factors. The thesis draws stage 3 alone; it tries "
+            f"{self.n_factors[scale]} factors. The thesis draws stage 3 alone; it tries "
             "all candidates 10^(i/16) for i from 4 to 40, of which this tries every "
             f"{'ninth' if scale == 'quick' else 'second'}."
         )
@@ -100,8 +96,6 @@ class Validation(Exhibit):
 
 
 class Nmae(Exhibit):
-    """The NMAE of every ratings method, on users it knows and on users it does not."""
-
     name, chapter, kind = "nmae", 3, "table"
     title = "NMAE of all methods, weak and strong generalisation"
     protocols = ("weak", "strong")
@@ -115,6 +109,11 @@ class Nmae(Exhibit):
         "eachmovie-sample": ("a sample of EachMovie", "EachMovie", 0.82),
         "ml-100k": ("MovieLens 100K (not in the thesis)", None, 0.83),
     }
+    ensemble_note = "E-MMMF here: 30 bags of MMMF of up to 32 factors, combined by calibration."
+    sample_note = (
+        "EachMovie has been withdrawn: this sample has 1,009,402 of its 2,811,983 ratings, by "
+        "5,055 users with at least 121 each, so its figures are not those of the whole."
+    )
     #: What the library has of the thesis's methods, and what it adds.
     ours: dict[str, dict[str, Any]] = {
         "MMMF": {"n_factors": 100},
@@ -122,23 +121,12 @@ class Nmae(Exhibit):
         "PMF": {"n_factors": 100},
         "HMF": {"n_factors": 100},
     }
-    added: dict[str, dict[str, Any]] = {
-        "PMMMF": {"n_factors": 100},
-        "Margin ensemble": {},
-        "Biases": {},
+    added = {"PMMMF": {"n_factors": 100}, "Margin ensemble": {}, "Biases": {}}
+
+    axes = {
+        "quick": (("ml-1m",), protocols, ("MMMF", "HMF", "Biases")),
+        "full": (tuple(sources), protocols, (*ours, *added)),
     }
-
-    def methods(self, scale: Scale) -> list[str]:
-        return ["MMMF", "HMF", "Biases"] if scale == "quick" else [*self.ours, *self.added]
-
-    def data(self, scale: Scale) -> Sequence[str]:
-        return ("ml-1m",) if scale == "quick" else tuple(self.sources)
-
-    def points(self, scale: Scale) -> Iterator[tuple[str, str, str]]:
-        for data in self.data(scale):
-            for protocol in self.protocols:
-                for method in self.methods(scale):
-                    yield data, protocol, method
 
     def cells_at(self, scale: Scale, data: str, protocol: str, method: str) -> list[Cell]:
         settings: dict[str, Any] = {"name": protocol}
@@ -146,7 +134,7 @@ class Nmae(Exhibit):
             settings["n_train_users"] = self.sources[data][2]
         return make_splits(
             "rating_errors",
-            1 if scale == "quick" else 3,
+            self.n_splits[scale],
             data=data,
             protocol=settings,
             method=method,
@@ -166,12 +154,12 @@ class Nmae(Exhibit):
                 "deviation over them. The regularisation strength is chosen on ratings held out of "
                 "the training part. Predictions are whole stars by each method's own rule."
             ),
-            *(self._table(data, samples, scale) for data in self.data(scale)),
+            *(self._table(data, samples, self.axes[scale][2]) for data in self.axes[scale][0]),
         ]
 
-    def _table(self, data: str, samples: dict[Any, Sample | None], scale: Scale) -> Table:
+    def _table(self, data: str, samples: dict[Any, Sample | None], run: Sequence[str]) -> Table:
         table, (title, column, _) = published("nmae"), self.sources[data]
-        run, known = self.methods(scale), [*table.methods] if column else []
+        known = [*table.methods] if column else []
         names = known + [name for name in run if name not in known]
         rows = []
         for name in names:
@@ -196,19 +184,14 @@ class Nmae(Exhibit):
             "Not yet: the library does not have this method.",
         ]
         if "E-MMMF" in names:
-            notes.append(
-                "E-MMMF here: 30 bags of MMMF of up to 32 factors, combined by calibration."
-            )
+            notes.append(self.ensemble_note)
         if data == "eachmovie-sample":
-            notes.append(
-                "EachMovie has been withdrawn: this sample has 1,009,402 of its 2,811,983 ratings, "
-                "by 5,055 users with at least 121 each, so its figures are not those of the whole."
-            )
+            notes.append(self.sample_note)
         return Table(["method", *headings], rows, f"NMAE on {title}", notes=notes)
 
     def _verdict(self, store: Store, samples: dict[Any, Sample | None], scale: Scale) -> Verdict:
         outcomes, words = [], []
-        for data in self.data(scale):
+        for data in self.axes[scale][0]:
             title, column, _ = self.sources[data]
             for protocol in self.protocols:
                 cells = self.cells_at(scale, data, protocol, "HMF")
@@ -241,22 +224,15 @@ def standard_error(values: Values) -> float:
 
 
 class Ranks(Exhibit):
-    """Test error against the number of factors, at equal training error."""
-
     name, chapter, title = "ranks", 3, "Error against the number of factors"
     methods = ("HMF", "MMMF")
+    axes = {"quick": ((100, 20, 5), methods), "full": ((100, 70, 50, 30, 20, 10, 5, 2), methods)}
     band = {"measure": "nmae", "low": 0.06, "high": 0.08}
 
-    def ranks(self, scale: Scale) -> tuple[int, ...]:
-        return (100, 20, 5) if scale == "quick" else (100, 70, 50, 30, 20, 10, 5, 2)
-
-    def points(self, scale: Scale) -> list[tuple[str, int]]:
-        return [(method, rank) for rank in self.ranks(scale) for method in self.methods]
-
-    def cells_at(self, scale: Scale, method: str, rank: int) -> list[Cell]:
+    def cells_at(self, scale: Scale, rank: int, method: str) -> list[Cell]:
         return make_splits(
             "rating_errors",
-            1 if scale == "quick" else 3,
+            self.n_splits[scale],
             data="ml-100k",
             protocol=EIGHTY,
             method=method,
@@ -265,18 +241,18 @@ class Ranks(Exhibit):
         )
 
     def blocks(self, store: Store, scale: Scale) -> list[Block]:
-        ranks = self.ranks(scale)
-        columns = [(name, part) for name in self.methods for part in ("test", "train")]
+        ranks, methods = self.axes[scale]
+        columns = list(product(methods, ("test", "train")))
         errors = {
             (name, part): [
-                self.sample(store, scale, pick(part, "nmae"), name, rank) for rank in ranks
+                self.sample(store, scale, pick(part, "nmae"), rank, name) for rank in ranks
             ]
             for name, part in columns
         }
         # How far the error rises above the one with the most factors.
         growth = {
             name: max(one.mean for one in errors[name, "test"]) - errors[name, "test"][0].mean
-            for name in self.methods
+            for name in methods
         }
         rows: list[list[Entry | str]] = [
             [str(rank), *(make_entry(errors[column][k]) for column in columns)]
@@ -300,10 +276,9 @@ class Ranks(Exhibit):
             ),
             Figure(
                 lambda: curves_figure(
-                    [float(rank) for rank in ranks],
-                    {name: errors[name, "test"] for name in self.methods},
-                    "factors",
-                    "test NMAE",
+                    ranks,
+                    {name: errors[name, "test"] for name in methods},
+                    *("factors", "test NMAE"),
                     log_x=True,
                     descending=True,
                 ),
@@ -315,15 +290,14 @@ class Ranks(Exhibit):
 
 
 class TrainingError(Exhibit):
-    """Test error against training error of HMF and MMMF."""
-
     name, chapter, title = "training-error", 3, "Test error against training error"
 
     def trade_off(self, scale: Scale) -> TradeOff:
         quick = scale == "quick"
         params = {"n_factors": 20 if quick else 100, "tol": 1e-4, "max_iter": 200}
         regs = sixteenths(range(4, 41, 12 if quick else 4))
-        return TradeOff("ml-100k", {"HMF": params, "MMMF": params}, regs, 1 if quick else 3, "nmae")
+        methods = {"HMF": params, "MMMF": params}
+        return TradeOff("ml-100k", methods, regs, self.n_splits[scale], "nmae")
 
     def cells(self, scale: Scale) -> list[Cell]:
         return self.trade_off(scale).cells()

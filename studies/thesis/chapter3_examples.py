@@ -1,7 +1,7 @@
 """Chapter 3 on small matrices: losses, worked examples, convergence, margins of one user."""
 
 from collections.abc import Sequence
-from itertools import pairwise, product
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -34,8 +34,6 @@ def view_cell(method: str, counts: Sequence[int]) -> Cell:
 
 
 class Losses(Exhibit):
-    """The loss functions, and the smooth hinge where it is easy to compute by hand."""
-
     name, chapter, title = "losses", 3, "Loss curves"
     #: Where the thesis gives the values of the smooth hinge.
     values = {-1.0: 1.5, 0.0: 0.5, 0.5: 0.125, 1.0: 0.0, 2.0: 0.0}
@@ -60,8 +58,6 @@ class Losses(Exhibit):
 
 
 class TwoLevels(Exhibit):
-    """The example of two levels: scores, losses, and its picture."""
-
     name, chapter, title = "two-levels", 3, "Geometry of the two-level example"
     #: Factors are printed with two digits, so scores of about 2 are known to this.
     rounding = 0.015
@@ -108,16 +104,12 @@ class TwoLevels(Exhibit):
 
 
 class Convergence(Exhibit):
-    """How the objectives of BMMMF and MMMF fall, from several random starts."""
-
     name, chapter, title = "convergence", 3, "Convergence of BMMMF and MMMF"
     #: The method, and the thesis's matrix that it learns from.
     examples = {"BMMMF": "likes", "MMMF": "stars"}
     solvers = {"gd": "gradient descent", "lbfgs": "L-BFGS"}
+    axes = dict.fromkeys(("quick", "full"), (tuple(examples), tuple(solvers)))
     params: dict[str, Any] = {"n_factors": 2, "reg": 0.5, "max_iter": 200, "tol": 0.0}
-
-    def points(self, scale: Scale) -> list[tuple[str, str]]:
-        return list(product(self.examples, self.solvers))
 
     def cells_at(self, scale: Scale, method: str, solver: str) -> list[Cell]:
         settings = {"method": method, "example": self.examples[method], "solver": solver}
@@ -163,8 +155,6 @@ class Convergence(Exhibit):
 
 
 class Margins(Exhibit):
-    """MMMF's margins for one user, where ratings are balanced and where they are not."""
-
     name, chapter, title = "margins", 3, "MMMF's margins on balanced and unbalanced ratings"
     views = {"balanced": BALANCED, "unbalanced": UNBALANCED}
     #: Regions of equal width differ by less than this share.
@@ -179,15 +169,10 @@ class Margins(Exhibit):
             for name, cell in zip(self.views, self.cells(scale), strict=True)
         }
         uneven = {name: unevenness(view) for name, view in views.items()}
-        rows = [
-            [
-                name,
-                "/".join(map(str, view["counts"])),
-                " ".join(f"{width:.2f}" for width in np.diff(view["thresholds"])),
-                f"{view['right']:.0%}",
-            ]
-            for name, view in views.items()
-        ]
+        rows = []
+        for name, view in views.items():
+            widths = " ".join(f"{width:.2f}" for width in np.diff(view["thresholds"]))
+            rows.append([name, "/".join(map(str, view["counts"])), widths, f"{view['right']:.0%}"])
         return [
             make_verdict(
                 uneven["balanced"] < self.even < uneven["unbalanced"],
@@ -227,8 +212,6 @@ def unevenness(view: Values) -> float:
 
 
 class Hierarchy(Exhibit):
-    """The worked example of HMF: four stages, and the matrix that they complete."""
-
     name, chapter, title = "worked-example", 3, "The worked example of HMF and its tree"
 
     def blocks(self, store: Store, scale: Scale) -> list[Block]:
@@ -236,10 +219,8 @@ class Hierarchy(Exhibit):
         Y, stages = example["Y"], example["stages"]
         margins = np.stack([stage["U"] @ stage["V"].T for stage in stages], axis=-1)
         steps = [complete(Y, margins, number) for number in range(1, len(stages) + 2)]
-        same = [
-            bool((step == stage["completed"]).all())
-            for step, stage in zip(steps, stages, strict=False)
-        ]
+        pairs = zip(steps, stages, strict=False)
+        same = [bool((step == stage["completed"]).all()) for step, stage in pairs]
         whole = bool((steps[-1] == example["completed"]).all())
         return [
             make_verdict(

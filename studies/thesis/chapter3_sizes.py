@@ -1,25 +1,25 @@
 """Chapter 3 against size: running time over factors, recovery over factors and observed entries."""
 
-from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from studies.harness import Cell, Store
-from studies.harness.cell import make_splits
+from studies.harness import Cell, Store, make_splits
 from studies.harness.markdown import Block, Figure, Text
 from studies.thesis.exhibit import Exhibit, Scale
 from studies.thesis.figures import curves_figure, heat_maps_figure
-from studies.thesis.rating_measures import make_recipe
+from studies.thesis.measures import make_recipe
 from studies.thesis.samples import make_verdict, pick
 
 
 class RunningTime(Exhibit):
-    """How long HMF, its parallel form and MMMF take, against the number of factors."""
-
     name, chapter, title = "running-time", 3, "Running time against the factors"
     methods = ("HMF", "PHMF", "MMMF")
+    axes = {
+        "quick": (("ml-100k",), (10, 50), methods),
+        "full": (("ml-1m", "eachmovie-sample"), (10, 20, 40, 60, 80, 100), methods),
+    }
     #: About the regularisation strengths that are chosen at 100 factors, and one stopping rule.
     regs: dict[str, dict[str, Any]] = {
         "ml-100k": {"HMF": [6.0, 10.0, 17.0, 14.0], "MMMF": 15.0},
@@ -28,19 +28,7 @@ class RunningTime(Exhibit):
     }
     stopping = {"tol": 2e-3, "max_iter": 100}
 
-    def data(self, scale: Scale) -> tuple[str, ...]:
-        return ("ml-100k",) if scale == "quick" else ("ml-1m", "eachmovie-sample")
-
-    def ranks(self, scale: Scale) -> tuple[int, ...]:
-        return (10, 50) if scale == "quick" else (10, 20, 40, 60, 80, 100)
-
-    def points(self, scale: Scale) -> Iterator[tuple[str, str, int]]:
-        for data in self.data(scale):
-            for rank in self.ranks(scale):
-                for method in self.methods:
-                    yield data, method, rank
-
-    def cells_at(self, scale: Scale, data: str, method: str, rank: int) -> list[Cell]:
+    def cells_at(self, scale: Scale, data: str, rank: int, method: str) -> list[Cell]:
         settings: dict[str, Any] = {"data": data, "method": method}
         reg = self.regs[data][method.lstrip("P")]
         params: dict[str, Any] = {"n_factors": rank, "reg": reg, **self.stopping}
@@ -49,39 +37,33 @@ class RunningTime(Exhibit):
             settings["n_jobs"] = -1
         return [
             Cell("fit_time", {**settings, "params": params, "repetition": repetition}, alone=True)
-            for repetition in range(1 if scale == "quick" else 3)
+            for repetition in range(self.n_splits[scale])
         ]
 
     def blocks(self, store: Store, scale: Scale) -> list[Block]:
-        ranks, find = self.ranks(scale), partial(self.sample, store, scale, pick("fit_seconds"))
+        (names, ranks, methods), seconds = self.axes[scale], pick("fit_seconds")
         times = {
-            (data, method): [find(data, method, rank) for rank in ranks]
-            for data in self.data(scale)
-            for method in self.methods
+            data: {
+                method: [self.sample(store, scale, seconds, data, rank, method) for rank in ranks]
+                for method in methods
+            }
+            for data in names
         }
         shares = {
-            data: [
-                hmf.mean / mmmf.mean
-                for hmf, mmmf in zip(times[data, "HMF"], times[data, "MMMF"], strict=True)
-            ]
-            for data in self.data(scale)
+            data: [a.mean / b.mean for a, b in zip(one["HMF"], one["MMMF"], strict=True)]
+            for data, one in times.items()
         }
-        ranges = {data: f"{min(one):.2f} to {max(one):.2f}" for data, one in shares.items()}
-        words = "; ".join(f"{data}: {one}" for data, one in ranges.items())
+        words = "; ".join(
+            f"{data}: {min(one):.2f} to {max(one):.2f}" for data, one in shares.items()
+        )
+        labels = ("factors", "seconds to fit")
         figures = [
             Figure(
-                partial(
-                    curves_figure,
-                    [float(rank) for rank in ranks],
-                    {method: times[data, method] for method in self.methods},
-                    "factors",
-                    "seconds to fit",
-                    from_zero=True,
-                ),
+                partial(curves_figure, ranks, along, *labels, from_zero=True),
                 f"Seconds to fit {data}",
                 f"Seconds against the number of factors on {data}, for HMF, PHMF and MMMF.",
             )
-            for data in self.data(scale)
+            for data, along in times.items()
         ]
         return [
             make_verdict(
@@ -100,53 +82,41 @@ class RunningTime(Exhibit):
 
 
 class Recovery(Exhibit):
-    """How well a matrix is recovered from a share of its entries."""
-
     name, chapter, title = "recovery", 3, "Recovery of a matrix from a part of it"
     methods = ("MMMF", "HMF")
+    axes = {
+        "quick": ((0.2, 0.5, 0.8), (2, 5, 10), methods),
+        "full": ((0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9), (2, 5, 10, 15, 20, 30), methods),
+    }
     #: From this share on, the thesis says, HMF is ahead.
     claimed_from = 0.4
 
-    def shares(self, scale: Scale) -> tuple[float, ...]:
-        if scale == "quick":
-            return (0.2, 0.5, 0.8)
-        return (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
-
-    def ranks(self, scale: Scale) -> tuple[int, ...]:
-        return (2, 5, 10) if scale == "quick" else (2, 5, 10, 15, 20, 30)
-
-    def points(self, scale: Scale) -> Iterator[tuple[str, float, int]]:
-        for share in self.shares(scale):
-            for rank in self.ranks(scale):
-                for method in self.methods:
-                    yield method, share, rank
-
-    def cells_at(self, scale: Scale, method: str, share: float, rank: int) -> list[Cell]:
-        quick = scale == "quick"
+    def cells_at(self, scale: Scale, share: float, rank: int, method: str) -> list[Cell]:
+        size, n_factors = (150, 5) if scale == "quick" else (500, 10)
         return make_splits(
             "rating_errors",
-            1 if quick else 3,
-            data=make_recipe(150 if quick else 500, 5 if quick else 10, 1.0, 0),
+            self.n_splits[scale],
+            data=make_recipe(size, n_factors, 1.0, 0),
             protocol={"name": "share", "train": share},
             method=method,
             params={"n_factors": rank},
         )
 
     def blocks(self, store: Store, scale: Scale) -> list[Block]:
-        shares, ranks, error = self.shares(scale), self.ranks(scale), pick("test", "fre")
+        (shares, ranks, methods), error = self.axes[scale], pick("test", "fre")
         maps = {
             method: np.array(
                 [
-                    [self.sample(store, scale, error, method, share, rank).mean for share in shares]
+                    [self.sample(store, scale, error, share, rank, method).mean for share in shares]
                     for rank in ranks
                 ]
             )
-            for method in self.methods
+            for method in methods
         }
         ahead, much = maps["HMF"] < maps["MMMF"], np.array(shares) >= self.claimed_from
         means = {
             (method, where): maps[method][:, much if where == "much" else ~much].mean()
-            for method in self.methods
+            for method in methods
             for where in ("much", "little")
         }
         recipe = self.cells(scale)[0].settings["data"]
@@ -171,11 +141,8 @@ class Recovery(Exhibit):
             Figure(
                 lambda: heat_maps_figure(
                     maps,
-                    [f"{share:.0%}" for share in shares],
-                    [str(rank) for rank in ranks],
-                    "observed entries",
-                    "factors",
-                    "FRE",
+                    *([f"{share:.0%}" for share in shares], list(map(str, ranks))),
+                    *("observed entries", "factors", "FRE"),
                 ),
                 "Error of recovery",
                 "Two heat maps, for MMMF and for HMF, of the error against the share of observed "

@@ -1,19 +1,19 @@
 """Chapter 4: PMMMF's prototypes, its trade-off between training and test error, its errors."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from itertools import product
 from typing import Any
 
 import numpy as np
 
-from studies.harness import Cell, Store
-from studies.harness.cell import make_splits
+from marginmf.metrics import metric
+from studies.harness import Cell, Store, make_splits
 from studies.harness.markdown import Block, Entry, Figure, Table, Text, Verdict
-from studies.harness.metrics import heading
 from studies.thesis.chapter3_examples import BALANCED, view_cell
 from studies.thesis.exhibit import Exhibit, Scale
 from studies.thesis.figures import trade_off_figure, user_views_figure
+from studies.thesis.measures import make_recipe
 from studies.thesis.published import published
-from studies.thesis.rating_measures import make_recipe
 from studies.thesis.samples import (
     EIGHTY,
     TradeOff,
@@ -33,8 +33,6 @@ from studies.thesis.samples import (
 
 
 class Proximity(Exhibit):
-    """PMMMF's prototypes for one user: items of a rating gather around the rating's own line."""
-
     name, chapter, title = "proximity", 4, "PMMMF's prototypes for one user"
 
     def cells(self, scale: Scale) -> list[Cell]:
@@ -68,51 +66,41 @@ class Proximity(Exhibit):
         ]
 
 
-#: For every panel, one for each of the other methods; None where curves have no range in common.
-Gaps = Mapping[str, Sequence[float | None]]
-
-
 class SyntheticTradeOff(Exhibit):
-    """Test error against training error on synthetic matrices of growing density."""
-
     name, chapter, title = "trade-off", 4, "Trade-off at 5 to 30 % observed"
     others = ("MMMF", "ALS")
+    shares = {"quick": (0.1, 0.3), "full": (0.05, 0.1, 0.15, 0.2, 0.25, 0.3)}
+    #: Matrices of another kind, to tell what depends on how they are made: shares and noises.
+    quantised = {"quick": (), "full": tuple(product((0.1, 0.3), (0.0, 0.5)))}
 
-    def panels(self, scale: Scale) -> dict[str, TradeOff]:
-        """Return a panel for every density, by its title."""
-        shares = (0.1, 0.3) if scale == "quick" else (0.05, 0.1, 0.15, 0.2, 0.25, 0.3)
-        return {f"{share:.0%} observed": self._panel(scale, share) for share in shares}
+    def panels(self, scale: Scale) -> tuple[dict[str, TradeOff], dict[str, TradeOff]]:
+        """Return a panel for every density of both kinds of matrices, by its title."""
+        return (
+            {f"{share:.0%} observed": self._panel(scale, share) for share in self.shares[scale]},
+            {
+                f"{share:.0%} observed, noise {noise:g}": self._panel(scale, share, noise)
+                for share, noise in self.quantised[scale]
+            },
+        )
 
-    def other_panels(self, scale: Scale) -> dict[str, TradeOff]:
-        """Return panels for matrices of another kind, to tell what depends on how they are made."""
-        if scale == "quick":
-            return {}
-        return {
-            f"{share:.0%} observed, noise {noise:g}": self._panel(scale, share, noise)
-            for share in (0.1, 0.3)
-            for noise in (0.0, 0.5)
-        }
-
-    @staticmethod
-    def _panel(scale: Scale, share: float, noise: float | None = None) -> TradeOff:
+    def _panel(self, scale: Scale, share: float, noise: float | None = None) -> TradeOff:
         quick = scale == "quick"
         margin = {"n_factors": 20 if quick else 100, "tol": 1e-4, "max_iter": 200}
         methods = {"PMMMF": margin, "MMMF": margin, "ALS": {"n_factors": margin["n_factors"]}}
         recipe = make_recipe(200 if quick else 1000, 10, share, 0, noise)
         regs = sixteenths(range(1, 26, 8 if quick else 4))
-        return TradeOff(recipe, methods, regs, 1 if quick else 3, "mae")
+        return TradeOff(recipe, methods, regs, self.n_splits[scale], "mae")
 
     def cells(self, scale: Scale) -> list[Cell]:
-        every = [*self.panels(scale).values(), *self.other_panels(scale).values()]
+        every = [panel for kind in self.panels(scale) for panel in kind.values()]
         return [cell for panel in every for cell in panel.cells()]
 
     def blocks(self, store: Store, scale: Scale) -> list[Block]:
-        panels, others = self.panels(scale), self.other_panels(scale)
-        gaps, other_gaps = self._gaps(panels, store), self._gaps(others, store)
-        better, known = _count_better(gaps)
+        panels, quantised = self.panels(scale)
+        better, known, shown = self._compare(panels, store, "matrices of the thesis's recipe")
         if not known:
             return [Verdict("not run", "the curves have no training error in common yet.")]
-        others_better, others_known = _count_better(other_gaps)
+        others_better, others_known, others = self._compare(quantised, store, "quantised matrices")
         besides = (
             f" On matrices whose scores lie anywhere between the levels it has, in {others_better} "
             f"of {others_known}: see the second table."
@@ -134,40 +122,28 @@ class SyntheticTradeOff(Exhibit):
                 "entries have three stars. Of the observed entries, 80 % are to learn from. Along "
                 "a curve the penalty gets weaker from right to left."
             ),
-            *self._show(panels, gaps, store, "matrices of the thesis's recipe"),
+            *shown,
         ]
         if others_known:
-            blocks += [
-                Text(
-                    "The same for products of as many normal factors, with normal noise of that "
-                    "many times their standard deviation, quantised to levels as common as on "
-                    "MovieLens 100K."
-                ),
-                *self._show(others, other_gaps, store, "quantised matrices"),
-            ]
+            text = (
+                "The same for products of as many normal factors, with normal noise of that many "
+                "times their standard deviation, quantised to levels as common as on MovieLens "
+                "100K."
+            )
+            blocks += [Text(text), *others]
         return blocks
 
-    def _gaps(self, panels: Mapping[str, TradeOff], store: Store) -> Gaps:
-        """Return by how much the test error of the others is larger, in every panel."""
-        return {
-            title: [panel.gap(store, "PMMMF", other) for other in self.others]
-            for title, panel in panels.items()
-        }
-
-    def _show(
-        self, panels: Mapping[str, TradeOff], gaps: Gaps, store: Store, kind: str
-    ) -> list[Block]:
-        rows = [
-            [
-                title,
-                *(
-                    "no common range" if gap is None else format_difference(gap, 0.0)
-                    for gap in along
-                ),
-            ]
-            for title, along in gaps.items()
-        ]
-        return [
+    def _compare(
+        self, panels: Mapping[str, TradeOff], store: Store, kind: str
+    ) -> tuple[int, int, list[Block]]:
+        """Return in how many comparisons PMMMF is better, of how many, and both as blocks."""
+        gaps, rows = [], []
+        for title, panel in panels.items():
+            own = [panel.gap(store, "PMMMF", other) for other in self.others]
+            gaps += [gap for gap in own if gap is not None]
+            words = ["no common range" if gap is None else format_difference(gap, 0) for gap in own]
+            rows.append([title, *words])
+        blocks = [
             Figure(
                 lambda: trade_off_figure(panels, store, "MAE"),
                 f"Test error against training error, {kind}",
@@ -179,37 +155,23 @@ class SyntheticTradeOff(Exhibit):
                 f"By how much the test MAE of others is larger at equal training error, {kind}",
             ),
         ]
-
-
-def _count_better(gaps: Gaps) -> tuple[int, int]:
-    """Return in how many comparisons PMMMF has the smaller test error, and of how many."""
-    known = [gap for along in gaps.values() for gap in along if gap is not None]
-    return sum(gap > 0 for gap in known), len(known)
+        return sum(gap > 0 for gap in gaps), len(gaps), blocks
 
 
 class EqualTrainingError(Exhibit):
-    """MAE and RMSE at equal training error."""
-
     name, chapter, kind = "mae-rmse", 4, "table"
     title = "MAE and RMSE at equal training error"
     band = {"measure": "mae", "low": 0.07, "high": 0.09}
     stopping: dict[str, Any] = {"tol": 1e-4, "max_iter": 200}
-    methods: dict[str, dict[str, Any]] = {
-        "MMMF": stopping,
-        "ALS": {},
-        "PMMMF": stopping,
-        "HMF": stopping,
-    }
+    methods = {"MMMF": stopping, "ALS": {}, "PMMMF": stopping, "HMF": stopping}
     measures = ("mae", "rmse")
     data = "MovieLens 100K"
-
-    def points(self, scale: Scale) -> list[tuple[str]]:
-        return [(method,) for method in self.methods]
+    axes = dict.fromkeys(("quick", "full"), (tuple(methods),))
 
     def cells_at(self, scale: Scale, method: str) -> list[Cell]:
         return make_splits(
             "rating_errors",
-            1 if scale == "quick" else 3,
+            self.n_splits[scale],
             data="ml-100k",
             protocol=EIGHTY,
             method=method,
@@ -234,7 +196,7 @@ class EqualTrainingError(Exhibit):
             training = find_sample(store, self.cells_at(scale, method), pick("train", "mae"))
             rows.append([*row, make_entry(training)])
         three = ("published", "ours", "diff.")
-        headings = [f"{heading(name)} {what}" for name in self.measures for what in three]
+        headings = [f"{metric(name).heading} {what}" for name in self.measures for what in three]
         return [
             self._verdict(store, samples, scale),
             Text(
@@ -256,7 +218,7 @@ class EqualTrainingError(Exhibit):
             assert there is not None
             outcomes.append(judge(samples["PMMMF", name], there, higher_is_better=False))
             found = format_figure(samples["PMMMF", name].mean)
-            words.append(f"{heading(name)} {found} (published {format_figure(there.mean)})")
+            words.append(f"{metric(name).heading} {found} (published {format_figure(there.mean)})")
         cells = [self.cells_at(scale, method) for method in ("PMMMF", "MMMF")]
         claim = paired_claim(store, *cells, pick("test", "mae"), "PMMMF", "MMMF")
         if ours.mean >= other.mean:

@@ -1,16 +1,22 @@
 """Chapter 5: MLC-HMF, which predicts label sets by a hierarchy of factorisations."""
 
-from itertools import product
-
 import numpy as np
 
-from studies.harness import Cell, Store
-from studies.harness.cell import make_splits
+from studies.harness import Cell, Store, make_splits
 from studies.harness.markdown import Block, Entry, Figure, Table, Text
 from studies.thesis.exhibit import Exhibit, Scale
 from studies.thesis.figures import curves_figure
-from studies.thesis.label_exhibits import LabelCriticalDifference, LabelFriedman, LabelMeasures
-from studies.thesis.label_tables import GLOBAL, SIGN, Candidate, Grid, LabelTable, Retuned
+from studies.thesis.label_tables import (
+    GLOBAL,
+    SIGN,
+    Candidate,
+    Grid,
+    LabelCriticalDifference,
+    LabelFriedman,
+    LabelMeasures,
+    LabelTable,
+    Retuned,
+)
 from studies.thesis.samples import make_entry, make_verdict, pick
 
 #: The thesis's candidates 10^(i/10); its set {1, 5, ..., 20} is read as this one.
@@ -82,23 +88,17 @@ PROTOCOL = (
 
 
 class TrainingSize(Exhibit):
-    """Hamming loss over the regularisation strength, for training sets of several sizes."""
-
     name, chapter = "training-size", 5
     title = "Hamming loss over the penalty and the training size"
     #: A difference in Hamming loss that does not matter: a tenth of that between folds of emotions.
     negligible = 0.003
-
-    def sizes(self, scale: Scale) -> tuple[float, ...]:
-        return (0.4, 1.0) if scale == "quick" else (0.2, 0.4, 0.6, 0.8, 1.0)
-
-    def points(self, scale: Scale) -> list[tuple[float, float]]:
-        return list(product(self.sizes(scale), REGS))
+    axes = {"quick": ((0.4, 1.0), REGS), "full": ((0.2, 0.4, 0.6, 0.8, 1.0), REGS)}
+    n_splits = {"quick": 1, "full": 10}
 
     def cells_at(self, scale: Scale, size: float, reg: float) -> list[Cell]:
         return make_splits(
             "label_measures",
-            1 if scale == "quick" else 10,
+            self.n_splits[scale],
             data="emotions",
             protocol={"test": 0.1, "train": size},
             method="MLC-HMF",
@@ -109,7 +109,7 @@ class TrainingSize(Exhibit):
     def blocks(self, store: Store, scale: Scale) -> list[Block]:
         losses = {
             f"{size:.0%}": [self.sample(store, scale, pick("hamming"), size, reg) for reg in REGS]
-            for size in self.sizes(scale)
+            for size in self.axes[scale][0]
         }
         means = np.array([[one.mean for one in along] for along in losses.values()])
         best = dict(zip(losses, means.argmin(axis=1).tolist(), strict=True))
@@ -121,7 +121,6 @@ class TrainingSize(Exhibit):
             [name, *(make_entry(one, 3, best=k == best[name]) for k, one in enumerate(along))]
             for name, along in losses.items()
         ]
-        n_splits = len(self.cells_at(scale, 1.0, REGS[0]))
         labels = ("regularisation strength", "Hamming loss")
         return [
             make_verdict(
@@ -133,7 +132,8 @@ class TrainingSize(Exhibit):
             ),
             Text(
                 "Emotions: a random tenth of the rows for the test, and a share of the others to "
-                f"learn from, {n_splits} times (seeds from 0; the thesis: 3 times), tolerance 0.02."
+                f"learn from, {self.n_splits[scale]} times (seeds from 0; the thesis: 3 times), "
+                "tolerance 0.02."
             ),
             Figure(
                 lambda: curves_figure(REGS, losses, *labels, log_x=True, spreads=False),

@@ -2,18 +2,24 @@
 
 import math
 from functools import partial
-from itertools import product
 
 import numpy as np
 
-from studies.harness import Cell, Store
-from studies.harness.cell import make_splits
+from marginmf.metrics import metric
+from studies.harness import Cell, Store, make_splits
 from studies.harness.markdown import Block, Figure, Table, Text
-from studies.harness.metrics import heading
 from studies.thesis.exhibit import Exhibit, Scale
 from studies.thesis.figures import curves_figure, groups_figure, heat_maps_figure
-from studies.thesis.label_exhibits import LabelCriticalDifference, LabelFriedman, LabelMeasures
-from studies.thesis.label_tables import GLOBAL, Candidate, Grid, LabelTable, Retuned
+from studies.thesis.label_tables import (
+    GLOBAL,
+    Candidate,
+    Grid,
+    LabelCriticalDifference,
+    LabelFriedman,
+    LabelMeasures,
+    LabelTable,
+    Retuned,
+)
 from studies.thesis.samples import make_entry, make_verdict, pick, require_values
 
 RIDGE_REGS = [1e-2, 1.0, 1e2, 1e4]
@@ -84,8 +90,6 @@ PROTOCOL = (
 
 
 class GroupSparsity(Exhibit):
-    """Which factors each group of labels uses."""
-
     name, chapter, title = "group-sparsity", 6, "Sparsity of groups of labels"
 
     def cells(self, scale: Scale) -> list[Cell]:
@@ -120,32 +124,25 @@ class GroupSparsity(Exhibit):
 
 
 class Sensitivity(Exhibit):
-    """Accuracy of GroPLE over the two penalties of its label embedding."""
-
     name, chapter, title = "sensitivity", 6, "Sensitivity to lambda1 and lambda2"
-    data = ("medical", "genbase")
-
-    def regs(self, scale: Scale) -> list[float]:
-        return [1e-3, 1.0, 1e2] if scale == "quick" else [1e-3, 1e-2, 1e-1, 1.0, 1e1, 1e2]
-
-    def points(self, scale: Scale) -> list[tuple[str, float, float]]:
-        return list(product(self.data, self.regs(scale), self.regs(scale)))
+    data, few, many = ("medical", "genbase"), (1e-3, 1.0, 1e2), (1e-3, 1e-2, 1e-1, 1.0, 1e1, 1e2)
+    axes = {"quick": (data, few, few), "full": (data, many, many)}
+    n_splits = {"quick": 1, "full": 5}
 
     def cells_at(self, scale: Scale, data: str, basis: float, group: float) -> list[Cell]:
-        quick = scale == "quick"
         return make_splits(
             "label_measures",
-            1 if quick else 5,
+            self.n_splits[scale],
             data=data,
             protocol={"folds": 5},
             method="GroPLE",
             params={"n_factors": 100, "n_groups": 5, "reg_basis": basis, "reg_group": group},
             rule=GLOBAL,
-            **({} if quick else {"search": sparse_search(0)}),
+            **({} if scale == "quick" else {"search": sparse_search(0)}),
         )
 
     def blocks(self, store: Store, scale: Scale) -> list[Block]:
-        regs, accuracy = self.regs(scale), pick("accuracy")
+        regs, accuracy = self.axes[scale][1], pick("accuracy")
         maps = {
             data: np.array(
                 [
@@ -187,25 +184,16 @@ class Sensitivity(Exhibit):
 
 
 class GroupsAndRank(Exhibit):
-    """Accuracy and macro F1 of GroPLE over the number of groups and of factors."""
-
     name, chapter = "groups-and-rank", 6
     title = "Accuracy over the numbers of groups and factors"
     measures = ("accuracy", "macro_f1")
-
-    def groups(self, scale: Scale) -> tuple[int, ...]:
-        return (1, 10) if scale == "quick" else (1, 10, 20, 30, 40)
-
-    def ranks(self, scale: Scale) -> tuple[int, ...]:
-        return (20, 100) if scale == "quick" else (20, 40, 60, 80, 100)
-
-    def points(self, scale: Scale) -> list[tuple[int, int]]:
-        return list(product(self.groups(scale), self.ranks(scale)))
+    axes = {"quick": ((1, 10), (20, 100)), "full": ((1, 10, 20, 30, 40), (20, 40, 60, 80, 100))}
+    n_splits = {"quick": 1, "full": 5}
 
     def cells_at(self, scale: Scale, n_groups: int, rank: int) -> list[Cell]:
         return make_splits(
             "label_measures",
-            1 if scale == "quick" else 5,
+            self.n_splits[scale],
             data="rcv1subset1-944",
             protocol={"folds": 5},
             method="GroPLE",
@@ -214,13 +202,13 @@ class GroupsAndRank(Exhibit):
         )
 
     def blocks(self, store: Store, scale: Scale) -> list[Block]:
-        ranks = self.ranks(scale)
+        groups, ranks = self.axes[scale]
         found = {
-            measure: {
+            metric(measure).heading: {
                 f"K = {n_groups}": [
                     self.sample(store, scale, pick(measure), n_groups, rank) for rank in ranks
                 ]
-                for n_groups in self.groups(scale)
+                for n_groups in groups
             }
             for measure in self.measures
         }
@@ -242,28 +230,17 @@ class GroupsAndRank(Exhibit):
             ),
             *(
                 Figure(
-                    partial(
-                        curves_figure,
-                        [float(rank) for rank in ranks],
-                        found[measure],
-                        "factors",
-                        heading(measure),
-                        spreads=False,
-                    ),
-                    f"{heading(measure)} over factors, for several numbers of groups",
-                    f"{heading(measure)} against the number of factors, a curve for each number of "
-                    "groups.",
+                    partial(curves_figure, ranks, lines, "factors", measure, spreads=False),
+                    f"{measure} over factors, for several numbers of groups",
+                    f"{measure} against the number of factors, a curve for each number of groups.",
                 )
-                for measure in self.measures
+                for measure, lines in found.items()
             ),
             *(
                 Table(
                     ["groups", *(f"{rank} factors" for rank in ranks)],
-                    [
-                        [name, *(make_entry(one, 3) for one in along)]
-                        for name, along in lines.items()
-                    ],
-                    heading(measure),
+                    [[name, *(make_entry(x, 3) for x in along)] for name, along in lines.items()],
+                    measure,
                 )
                 for measure, lines in found.items()
             ),

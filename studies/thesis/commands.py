@@ -8,15 +8,13 @@ import math
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from studies.harness import Cell, Store, Values, run
 from studies.harness.cell import MEASURES
 from studies.harness.markdown import make_table
-from studies.harness.progress import format_duration, show_nothing, show_progress
-from studies.harness.running import find
+from studies.harness.running import find, format_duration, show_nothing, show_progress
 from studies.thesis.exhibit import Scale, cells_of, exhibits
 from studies.thesis.report import format_value, write_report
 
@@ -59,34 +57,26 @@ def add_arguments(parser: ArgumentParser) -> None:
 def main(args: Namespace) -> int:
     """Run a command; what goes wrong is a sentence and exit code 2."""
     try:
-        code: int = args.command(args)
+        return args.command(args)
     except (ValueError, OSError, ImportError) as error:
         print(f"studies: {error}", file=sys.stderr)
         return 2
-    return code
 
 
 def list_exhibits(args: Namespace) -> int:
     """List the tables and figures, how many cells each needs, and how many have been run."""
-    store, rows = Store(args.out), []
+    store, cells, counts = Store(args.out), [], []
     for one in exhibits(args.names):
-        quick, full = one.cells("quick"), one.cells("full")
-        if args.cells:
-            for key, cell in {cell.key: cell for cell in (*quick, *full)}.items():
-                seconds = store.seconds(cell)
-                took = "not run" if seconds is None else f"{seconds:.2f}"
-                settings = format_value(cell.settings)
-                rows.append([key, one.name, took, f"{cell.measure}: {settings}"])
-        else:
-            counts = (
-                f"{sum(cell in store for cell in cells):,} of {len(cells):,}"
-                for cells in (quick, full)
-            )
-            rows.append([one.name, str(one.chapter), one.kind, one.title, *counts])
+        both = one.cells("quick"), one.cells("full")
+        for key, cell in {cell.key: cell for own in both for cell in own}.items():
+            seconds, words = store.seconds(cell), f"{cell.measure}: {format_value(cell.settings)}"
+            cells.append([key, one.name, "not run" if seconds is None else f"{seconds:.2f}", words])
+        done = (f"{sum(cell in store for cell in own):,} of {len(own):,}" for own in both)
+        counts.append([one.name, str(one.chapter), one.kind, one.title, *done])
     if args.cells:
-        print(make_table(("key", "exhibit", "seconds", "cell"), rows, words=4))
+        print(make_table(("key", "exhibit", "seconds", "cell"), cells, words=4))
     else:
-        print(make_table(("name", "chapter", "kind", "title", "quick", "full"), rows, words=4))
+        print(make_table(("name", "chapter", "kind", "title", "quick", "full"), counts, words=4))
         print("\nCells that have been run, of those that each scale needs.")
     return 0
 
@@ -114,8 +104,7 @@ def run_exhibits(args: Namespace) -> int:
         print(f"studies: {words}", file=sys.stderr)
         return INTERRUPTED
     took = f" in {format_duration(summary.seconds)}" if summary.done else ""
-    done = _format_count(summary.done, "cell")
-    print(f"{done} run{took}, {summary.kept:,} kept from before.")
+    print(f"{_format_count(summary.done, 'cell')} run{took}, {summary.kept:,} kept from before.")
     for reason, number in summary.failures.most_common():
         print(f"{_format_count(number, 'cell')} could not be run: {' '.join(reason.split())}")
     return 1 if summary.failures else 0
@@ -149,39 +138,26 @@ def check_cell(args: Namespace) -> int:
     if finding.values is None:
         raise ValueError(f"The cell {cell.key} could not be run: {finding.failure}")
     values = compare_values(store.values(cell) or {}, finding.values)
-    agree = all(one.agrees for one in values)
-    lines = (
-        [
-            one.name,
-            _shorten(one.stored),
-            _shorten(one.found),
-            "a time" if one.is_time else "agrees" if one.agrees else "differs",
-        ]
-        for one in values
-    )
+    lines = [[one.name, _shorten(one.stored), _shorten(one.found), one.verdict] for one in values]
+    differ = any(one.verdict == "differs" for one in values)
     print(f"{cell.key}: {cell.measure}, {format_value(cell.settings)}\n")
     print(make_table(("value", "stored", "now", ""), lines))
-    print("\nThey agree." if agree else "\nThey differ.")
-    return 0 if agree else 1
+    print("\nThey differ." if differ else "\nThey agree.")
+    return int(differ)
 
 
-@dataclass(frozen=True)
-class ComparedValue:
-    """One value, as it is stored and as it is found now."""
+class ComparedValue(NamedTuple):
+    """One value, as it is stored and as it is found now, and whether they are the same."""
 
     name: str
     stored: Any
     found: Any
 
     @property
-    def is_time(self) -> bool:
-        """Whether it is a time, which is never the same twice."""
-        return self.name.endswith("seconds")
-
-    @property
-    def agrees(self) -> bool:
-        """Whether they are the same, but for rounding."""
-        return self.is_time or _agree(self.stored, self.found)
+    def verdict(self) -> str:
+        if self.name.endswith("seconds"):  # never the same twice
+            return "a time"
+        return "agrees" if _agree(self.stored, self.found) else "differs"
 
 
 def find_stored_cell(store: Store, key: str) -> Cell:
@@ -210,12 +186,7 @@ def find_stored_cell(store: Store, key: str) -> Cell:
 
 
 def compare_values(stored: Values, found: Values) -> list[ComparedValue]:
-    """Return all values side by side; those inside mappings get names with points in them.
-
-    >>> found = compare_values({"test": {"mae": 0.5}}, {"test": {"mae": 0.5}, "n": 3})
-    >>> [one.name for one in found]
-    ['test.mae', 'n']
-    """
+    """Return all values side by side; those inside mappings get names with points in them."""
     before, now = dict(_flatten(stored)), dict(_flatten(found))
     return [ComparedValue(name, before.get(name), now.get(name)) for name in before | now]
 
@@ -229,10 +200,11 @@ def _flatten(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str,
 
 
 def _agree(first: Any, second: Any) -> bool:
-    if isinstance(first, list) and isinstance(second, list):
-        return len(first) == len(second) and all(map(_agree, first, second))
-    if isinstance(first, int | float) and isinstance(second, int | float):
-        return math.isclose(first, second, rel_tol=TOLERANCE, abs_tol=1e-12)
+    match first, second:
+        case list(), list():
+            return len(first) == len(second) and all(map(_agree, first, second))
+        case ((int() | float()), (int() | float())):
+            return math.isclose(first, second, rel_tol=TOLERANCE, abs_tol=1e-12)
     return bool(first == second)
 
 
@@ -251,11 +223,7 @@ def _format_count(number: int, noun: str) -> str:
 
 
 def _shorten(value: Any) -> str:
-    """Write a value in a few letters.
-
-    >>> _shorten(0.123456789), _shorten([1, 2, 3]), _shorten(None)
-    ('0.12345679', '3 values, the first 1', 'none')
-    """
+    """Write a value in a few letters."""
     if isinstance(value, list) and value:
         return f"{len(value):,} values, the first {_shorten(value[0])}"
     if isinstance(value, float):

@@ -1,7 +1,8 @@
 """An exhibit: one table or figure of the thesis, the cells it needs, and how it is shown."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
+from itertools import product
 from typing import Any, Literal
 
 from studies.harness import Cell, Store
@@ -25,7 +26,7 @@ MODULES = (
 class Exhibit:
     """A table or a figure: subclasses say which cells it needs, and make blocks of them.
 
-    Most need cells at the points of a grid: they override `points` and `cells_at`.
+    Most need cells at the points of a grid: they have `axes` and override `cells_at`.
     """
 
     #: What it is asked for by, its chapter of the thesis, what it is, and what it shows.
@@ -33,9 +34,13 @@ class Exhibit:
     chapter: int
     kind: Literal["table", "figure"] = "figure"
     title: str
+    #: The values along each axis of the grid.
+    axes: Mapping[Scale, Sequence[Sequence[Any]]] = {}
+    #: How many cells there are at each point, unless it says otherwise.
+    n_splits: Mapping[Scale, int] = {"quick": 1, "full": 3}
 
     def points(self, scale: Scale) -> Iterable[tuple[Any, ...]]:
-        return ()
+        return product(*self.axes[scale]) if self.axes else ()
 
     def cells_at(self, scale: Scale, *point: Any) -> list[Cell]:
         """Return the cells of one point, which are repetitions of each other."""
@@ -50,10 +55,7 @@ class Exhibit:
         return require_sample(store, self.cells_at(scale, *point), pick)
 
     def blocks(self, store: Store, scale: Scale) -> Sequence[Block]:
-        """Return the blocks of its section in the report, the verdict first.
-
-        May raise `NotRunError` where a cell that is needed is missing.
-        """
+        """Return its blocks, the verdict first; may raise `NotRunError` where a cell is missing."""
         raise NotImplementedError
 
     def show(self, store: Store, scale: Scale) -> Sequence[Block]:
@@ -65,27 +67,20 @@ class Exhibit:
 
 
 def exhibits(names: Sequence[str] = ()) -> list[Exhibit]:
-    """Return the exhibits of these names, or all of them, in the order of the thesis.
-
-    >>> [one.name for one in exhibits(["nmae"])]
-    ['nmae']
-    """
-    every = [one for module in MODULES for one in _load(module)]
-    known = {one.name: one for one in every}
-    unknown = [name for name in names if name not in known]
-    if unknown:
-        raise ValueError(
-            f"There is no table or figure {unknown[0]!r}; the known ones are {', '.join(known)}."
-        )
+    """Return the exhibits of these names, or all of them, in the order of the thesis."""
+    known = {one.name: one for module in MODULES for one in _load(module)}
+    for name in names:
+        if name not in known:
+            raise ValueError(
+                f"There is no table or figure {name!r}; the known ones are {', '.join(known)}."
+            )
     return [one for name, one in known.items() if not names or name in names]
 
 
 def _load(module: str) -> Sequence[Exhibit]:
-    found: Sequence[Exhibit] = import_module(f"studies.thesis.{module}").EXHIBITS
-    return found
+    return import_module(f"studies.thesis.{module}").EXHIBITS
 
 
 def cells_of(exhibits: Iterable[Exhibit], scale: Scale) -> list[Cell]:
     """Return the cells that exhibits need, each once, in their order."""
-    found = {cell.key: cell for one in exhibits for cell in one.cells(scale)}
-    return list(found.values())
+    return list({cell.key: cell for one in exhibits for cell in one.cells(scale)}.values())

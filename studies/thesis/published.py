@@ -5,12 +5,12 @@ lists it as a `Slip`: where it stands, what is printed, what is right (if that i
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,13 +18,11 @@ DATA = Path(__file__).with_name("data")
 TABLES = ("nmae", "mae-rmse", "mlc-hmf", "grople")
 EXAMPLES = ("likes", "stars", "hierarchy")
 FRIEDMAN = ("mlc-hmf", "grople")
-DATASETS = ("ratings", "mlc-hmf", "grople")
 
 Content = dict[str, Any]
 
 
-@dataclass(frozen=True)
-class Slip:
+class Slip(NamedTuple):
     """One number, or group of numbers, that is printed wrong."""
 
     #: The path to it in the file: keys of mappings, and indices of lists.
@@ -47,11 +45,7 @@ def read(name: str, known: Sequence[str], suffix: str = "") -> tuple[Content, tu
 
 
 def correct(content: Content, slips: Sequence[Slip]) -> Content:
-    """Return a copy with what is right in place of what is printed, where that is known.
-
-    >>> correct({"ranks": [1, 3]}, [Slip(("ranks", 1), 3, 2, "There are two.")])
-    {'ranks': [1, 2]}
-    """
+    """Return a copy with what is right in place of what is printed, where that is known."""
     content = deepcopy(content)
     for slip in slips:
         if slip.right is not None:
@@ -63,8 +57,7 @@ def correct(content: Content, slips: Sequence[Slip]) -> Content:
     return content
 
 
-@dataclass(frozen=True)
-class PublishedFigure:
+class PublishedFigure(NamedTuple):
     """One entry of a table, as printed: mean and standard deviation over the runs or folds."""
 
     mean: float
@@ -80,7 +73,6 @@ class PublishedTable:
     """A table of results: measures by data sets by methods, each in the order of the thesis."""
 
     name: str
-    chapter: int
     #: For each measure, whether higher is better.
     higher_is_better: Mapping[str, bool]
     datasets: tuple[str, ...]
@@ -95,28 +87,24 @@ class PublishedTable:
 
     def at(self, measure: str, dataset: str, method: str) -> PublishedFigure | None:
         """Return what is printed there; None if the method could not be run on the data set."""
-        for what, given, known in (
-            ("measure", measure, self.measures),
-            ("data set", dataset, self.datasets),
-            ("method", method, self.methods),
-        ):
-            if given not in known:
+        asked = measure, dataset, method
+        known = {"measure": self.measures, "data set": self.datasets, "method": self.methods}
+        for given, (what, names) in zip(asked, known.items(), strict=True):
+            if given not in names:
                 raise KeyError(
-                    f"The table {self.name!r} has no {what} {given!r}, but: {', '.join(known)}."
+                    f"The table {self.name!r} has no {what} {given!r}, but: {', '.join(names)}."
                 )
-        return self.figures.get((measure, dataset, method))
+        return self.figures.get(asked)
 
-    def scores(self, measure: str, leave_out: Iterable[str] = ()) -> dict[str, dict[str, float]]:
+    def scores(self, measure: str, leave_out: Sequence[str] = ()) -> dict[str, dict[str, float]]:
         """Return the means of one measure by method and data set, as `marginmf.stats` takes them.
 
         What could not be run is NaN; ``leave_out`` names data sets to leave out.
         """
-        kept = [dataset for dataset in self.datasets if dataset not in set(leave_out)]
+        kept = [one for one in self.datasets if one not in leave_out]
+        absent = PublishedFigure(np.nan, np.nan)
         return {
-            method: {
-                dataset: figure.mean if (figure := self.at(measure, dataset, method)) else np.nan
-                for dataset in kept
-            }
+            method: {one: (self.at(measure, one, method) or absent).mean for one in kept}
             for method in self.methods
         }
 
@@ -147,15 +135,8 @@ def published(name: str) -> PublishedTable:
         for k, (method, mean) in enumerate(zip(content["methods"], means, strict=True))
         if mean is not None
     }
-    return PublishedTable(
-        name=name,
-        chapter=content["chapter"],
-        higher_is_better=content["higher_is_better"],
-        datasets=tuple(next(iter(content["mean"].values()))),
-        methods=tuple(content["methods"]),
-        figures=figures,
-        slips=slips,
-    )
+    datasets, methods = (*next(iter(content["mean"].values())),), (*content["methods"],)
+    return PublishedTable(name, content["higher_is_better"], datasets, methods, figures, slips)
 
 
 @dataclass(frozen=True)
@@ -178,48 +159,22 @@ class PublishedFriedman:
 
 
 def published_friedman(table: str) -> PublishedFriedman:
-    """Return the Friedman statistics of the table ``"mlc-hmf"`` (chapter 5) or ``"grople"`` (6).
-
-    >>> printed = published_friedman("grople")
-    >>> printed.f["accuracy"], printed.critical_value, printed.left_out
-    (11.692, 2.143, ('bookmarks',))
-    """
+    """Return the Friedman statistics of the table ``"mlc-hmf"`` (chapter 5) or ``"grople"`` (6)."""
     content, slips = read(table, FRIEDMAN, "-friedman")
     del content["chapter"]
     content["left_out"] = tuple(content["left_out"])
     return PublishedFriedman(**content, slips=slips)
 
 
-def published_datasets(of: str, *, corrected: bool = False) -> dict[str, dict[str, Any]]:
-    """Return the sizes of data sets: ``"ratings"`` (chapters 3 and 4), ``"mlc-hmf"``, ``"grople"``.
+class WorkedExample(dict[str, Any]):
+    """Matrices as arrays, and numbers; ``example["Y"]`` has 0 for what is not observed."""
 
-    With ``corrected``, what is right stands in place of what is printed, where that is known.
+    def __init__(self, name: str, values: Content, slips: tuple[Slip, ...]) -> None:
+        super().__init__(values)
+        self.name, self.slips = name, slips
 
-    >>> [published_datasets("ratings", corrected=c)["MovieLens 1M"]["items"] for c in (False, True)]
-    [3900, 3706]
-    """
-    content, slips = read(of, DATASETS, "-datasets")
-    sizes: dict[str, dict[str, Any]] = (correct(content, slips) if corrected else content)[
-        "datasets"
-    ]
-    return sizes
-
-
-@dataclass(frozen=True)
-class WorkedExample:
-    """A worked example; ``example["Y"]`` is the matrix, with 0 for what is not observed."""
-
-    name: str
-    #: Matrices as arrays, and numbers.
-    values: Mapping[str, Any] = field(repr=False)
-    slips: tuple[Slip, ...] = field(repr=False)
-
-    def __getitem__(self, key: str) -> Any:
-        if key not in self.values:
-            raise KeyError(
-                f"The example {self.name!r} has no {key!r}, but: {', '.join(self.values)}."
-            )
-        return self.values[key]
+    def __missing__(self, key: str) -> Any:
+        raise KeyError(f"The example {self.name!r} has no {key!r}, but: {', '.join(self)}.")
 
 
 def worked_example(name: str, *, corrected: bool = False) -> WorkedExample:
@@ -230,12 +185,6 @@ def worked_example(name: str, *, corrected: bool = False) -> WorkedExample:
     ``thresholds``, ``scores`` and ``loss_of_y13``.  ``"hierarchy"``: HMF, 5 x 7, with ``Y``,
     ``completed`` and four ``stages``, each with ``Y``, ``U``, ``V``, ``predicted``, ``negative``
     (the entries predicted -1; 47 is row 4, column 7) and ``completed`` so far.
-
-    >>> example = worked_example("likes")
-    >>> example["Y"].shape, example["threshold"], float(example["hinge"][0, 6])
-    ((7, 7), 0.1, 0.0)
-    >>> float(worked_example("likes", corrected=True)["hinge"][0, 6])
-    0.19
     """
     content, slips = read(name, EXAMPLES)
     if corrected:

@@ -48,7 +48,8 @@ def _describe_verdicts(store: Store) -> str:
     counts = Counter(block.outcome for block in first if isinstance(block, Verdict))
     words = ", ".join(f"{count} {outcome}" for outcome, count in counts.most_common())
     n_cells = len(cells_of(every, "full"))
-    return f"All {len(every)} tables and figures of the thesis, from {n_cells:,} measurements: {words}."
+    what = f"All {len(every)} tables and figures of the thesis"
+    return f"{what}, from {n_cells:,} measurements: {words}."
 
 
 def _rating_rows(store: Store) -> Iterator[list[str]]:

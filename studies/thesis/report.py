@@ -1,11 +1,10 @@
 """The report: what the cells found, beside what the thesis prints, as one page of Markdown."""
 
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from marginmf._utils.files import atomic_write
 from studies.harness import Cell, Store
@@ -19,7 +18,7 @@ from studies.harness.markdown import (
     make_table,
     write_words,
 )
-from studies.harness.progress import format_duration
+from studies.harness.running import format_duration
 from studies.thesis.exhibit import Exhibit, Scale
 
 TITLE = "Kumar's thesis, measured again"
@@ -29,12 +28,26 @@ CHAPTERS = {
     5: "Label sets by hierarchical factorisation",
     6: "Label sets by groups of labels",
 }
+INTRODUCTION = (
+    "Every table and figure of the thesis that `marginmf` implements, measured with this library "
+    "and set beside what the thesis prints. Each section ends with the command that makes its "
+    "figures again."
+)
+QUICK = (
+    "This is the quick version, with fewer repetitions and coarser grids: it shows that everything "
+    "runs, and only roughly what comes out. `python -m studies thesis run --all` makes the full "
+    "one."
+)
+CHECKING = (
+    "To check a single figure, list the cells of its table with `python -m studies thesis list "
+    "NAME --cells`, and run one of them again with `python -m studies thesis check KEY`: what is "
+    "stored and what is found now are shown side by side."
+)
 #: More values of one setting than that are counted and not listed.
 MAX_VALUES = 10
 
 
-@dataclass(frozen=True)
-class Section:
+class Section(NamedTuple):
     """A table or figure as the report has it."""
 
     exhibit: Exhibit
@@ -43,8 +56,8 @@ class Section:
     done: int
     seconds: float
     #: Everything but the verdict.
-    blocks: Sequence[Block]
-    verdict: Verdict | None
+    blocks: Sequence[Block] = ()
+    verdict: Verdict | None = None
     #: Why it could not be shown.
     failure: str = ""
 
@@ -67,12 +80,11 @@ class Section:
         if self.failure:
             return f"It could not be shown. {self.failure}"
         found = self.verdict.why if self.verdict else ""
-        missing = len(self.cells) - self.done
-        if not missing:
-            return found
-        if not self.done:
+        if not self.done and self.cells:
             return found or "None of its cells has been run."
-        return f"{found} Of its {len(self.cells):,} cells, {missing:,} have not been run.".strip()
+        missing = len(self.cells) - self.done
+        words = f" Of its {len(self.cells):,} cells, {missing:,} have not been run."
+        return f"{found}{words}".strip() if missing else found
 
     @property
     def time(self) -> str:
@@ -82,9 +94,8 @@ class Section:
     def count(self) -> str:
         """How many cells have been run, of how many where some have not."""
         needed = len(self.cells)
-        if not needed:
-            return "none"
-        return f"{needed:,}" if self.done == needed else f"{self.done:,} of {needed:,}"
+        some = f"{self.done:,} of {needed:,}"
+        return "none" if not needed else some if self.done < needed else f"{needed:,}"
 
 
 def make_section(exhibit: Exhibit, store: Store, scale: Scale) -> Section:
@@ -98,7 +109,7 @@ def make_section(exhibit: Exhibit, store: Store, scale: Scale) -> Section:
         blocks = exhibit.show(store, scale)
     except Exception as error:
         failure = f"{type(error).__name__}: {error}"
-        return Section(exhibit, cells, len(seconds), sum(seconds), (), None, failure)
+        return Section(exhibit, cells, len(seconds), sum(seconds), failure=failure)
     verdict = next((one for one in blocks if isinstance(one, Verdict)), None)
     rest = [one for one in blocks if one is not verdict]
     return Section(exhibit, cells, len(seconds), sum(seconds), rest, verdict)
@@ -113,23 +124,16 @@ def write_report(
     cannot be shown says why, and the others are there all the same.
     """
     sections = [make_section(one, store, scale) for one in exhibits]
-    parts = [f"# {TITLE}", summarise(sections), *_introduce(scale), "## Overview"]
-    parts.append(_overview(sections))
-    by_chapter: dict[int, list[Section]] = defaultdict(list)
-    for section in sections:
-        by_chapter[section.exhibit.chapter].append(section)
-    for number, own in sorted(by_chapter.items()):
-        title = f": {CHAPTERS[number]}" if number in CHAPTERS else ""
-        parts.append(f"## Chapter {number}{title}")
+    parts = [f"# {TITLE}", summarise(sections), INTRODUCTION]
+    parts += [QUICK] if scale == "quick" else []
+    parts += ["## Overview", _overview(sections)]
+    for number, title in CHAPTERS.items():
+        own = [one for one in sections if one.exhibit.chapter == number]
+        parts += [f"## Chapter {number}: {title}"] if own else []
         parts += [_write_section(one, scale, file.parent) for one in own]
-    checking = Text(
-        "To check a single figure, list the cells of its table with `python -m studies thesis list "
-        "NAME --cells`, and run one of them again with `python -m studies thesis check KEY`: what "
-        "is stored and what is found now are shown side by side."
-    )
     cells = [cell for one in sections for cell in one.cells]
-    origins = Writer(file.parent, "origins").write([*describe_origins(cells, store), checking])
-    parts += ["## Where the figures come from", origins]
+    origins = [*describe_origins(cells, store), Text(CHECKING)]
+    parts += ["## Where the figures come from", Writer(file.parent, "origins").write(origins)]
     with atomic_write(file) as opened:
         opened.write(("\n\n".join(parts) + "\n").encode())
     return sections
@@ -137,54 +141,34 @@ def write_report(
 
 def summarise(sections: Sequence[Section]) -> str:
     """Return three sentences: what was reproduced, what was not, and why."""
-    by_outcome: dict[str, list[Section]] = defaultdict(list)
-    for one in sections:
-        by_outcome[one.outcome].append(one)
-    good, near, bad = (
-        by_outcome.pop(outcome, []) for outcome in ("reproduced", "within noise", "not reproduced")
-    )
-    rest = [one for own in by_outcome.values() for one in own]
-    noise = f" and {len(near)} more within noise" if near else ""
-    unjudged = f"; {len(rest)} cannot be judged yet" if rest else ""
-    reproduced = f"{len(good)} {'is' if len(good) == 1 else 'are'} reproduced{noise}{unjudged}"
+    bad = [one for one in sections if one.outcome == "not reproduced"]
+    counts = Counter(one.outcome for one in sections)
+    good, near = counts["reproduced"], counts["within noise"]
+    rest = len(sections) - good - near - len(bad)
+    noise = f" and {near} more within noise" if near else ""
+    unjudged = f"; {rest} cannot be judged yet" if rest else ""
+    reproduced = f"{good} {'is' if good == 1 else 'are'} reproduced{noise}{unjudged}"
     sentences = [f"Of {len(sections)} tables and figures of Kumar's thesis, {reproduced}."]
     if not bad:
         return f"{sentences[0]} None of the others contradicts it."
-    links = [f"[{write_words(one.exhibit.title)}](#{one.name})" for one in bad]
-    sentences.append(f"Not reproduced {'is' if len(bad) == 1 else 'are'} {'; '.join(links)}.")
+    verb = "is" if len(bad) == 1 else "are"
+    sentences.append(f"Not reproduced {verb} {'; '.join(map(_link, bad))}.")
     causes = [one.verdict.cause for one in bad if one.verdict and one.verdict.cause]
     if causes:
         sentences.append(f"The reasons: {write_words('; '.join(causes))}.")
     return " ".join(sentences)
 
 
-def _introduce(scale: Scale) -> list[str]:
-    words = [
-        "Every table and figure of the thesis that `marginmf` implements, measured with this "
-        "library and set beside what the thesis prints. Each section ends with the command that "
-        "makes its figures again."
-    ]
-    if scale == "quick":
-        words.append(
-            "This is the quick version, with fewer repetitions and coarser grids: it shows that "
-            "everything runs, and only roughly what comes out. "
-            "`python -m studies thesis run --all` makes the full one."
-        )
-    return list(map(write_words, words))
-
-
 def _overview(sections: Sequence[Section]) -> str:
-    rows = (
-        [
-            f"[{write_words(one.exhibit.title)}](#{one.name})",
-            one.outcome,
-            f"{one.exhibit.kind} `{one.name}`",
-            one.count,
-            one.time,
-        ]
-        for one in sections
-    )
+    rows = []
+    for one in sections:
+        link, name = _link(one), f"{one.exhibit.kind} `{one.name}`"
+        rows.append([link, one.outcome, name, one.count, one.time])
     return make_table(("what it shows", "verdict", "name", "cells", "time"), rows, words=3)
+
+
+def _link(section: Section) -> str:
+    return f"[{write_words(section.exhibit.title)}](#{section.name})"
 
 
 def _write_section(section: Section, scale: Scale, folder: Path) -> str:
@@ -212,12 +196,7 @@ def _write_section(section: Section, scale: Scale, folder: Path) -> str:
 
 
 def describe_settings(cells: Iterable[Cell]) -> Table:
-    """Return a table of what was measured, and for every setting the values that it takes.
-
-    >>> cells = [Cell("errors", {"split": split, "method": "HMF"}) for split in range(20)]
-    >>> describe_settings(cells).rows
-    [('errors', 'split', '0 to 19'), ('errors', 'method', 'HMF')]
-    """
+    """Return a table of what was measured, and for every setting the values that it takes."""
     found: dict[tuple[str, str], dict[str, Any]] = {}
     for cell in cells:
         for name, value in cell.settings.items():
@@ -240,8 +219,7 @@ def format_values(values: Sequence[Any]) -> str:
     words = [format_value(value) for value in values]
     separator = "; " if any(", " in one for one in words) else ", "
     if len(words) > MAX_VALUES:
-        rest = len(words) - MAX_VALUES + 1
-        words = [*words[: MAX_VALUES - 1], f"and {rest} more"]
+        words[MAX_VALUES - 1 :] = [f"and {len(words) - MAX_VALUES + 1} more"]
     return separator.join(words)
 
 
@@ -267,21 +245,23 @@ def describe_origins(cells: Iterable[Cell], store: Store) -> list[Text | Table]:
         days[_describe_run(run)].append(str(run.get("date", "unknown"))[:10])
     if not days:
         return [Text("No cell has been run yet.")]
-    rows = [
-        (_format_span(days[origin]), *origin, f"{len(days[origin]):,}")
-        for origin in sorted(days, key=lambda one: (min(days[one]), one))
-    ]
+    rows = []
+    for origin, own in sorted(days.items(), key=lambda pair: (min(pair[1]), pair[0])):
+        span = " to ".join(dict.fromkeys((min(own), max(own))))
+        rows.append((span, *origin, f"{len(own):,}"))
     headings = ("days", "marginmf", "code", "machine", "software", "cells")
     first = f"{sum(map(len, days.values())):,} of {len(wanted):,} cells have been run."
     return [Text(f"{first} {_describe_mixture(list(days))}"), Table(headings, rows, words=5)]
 
 
 def _describe_run(run: Mapping[str, Any]) -> tuple[str, str, str, str]:
-    machine = [run.get("processor"), f"{run.get('cores')} cores" if run.get("cores") else None]
     memory = str(run.get("memory") or "").removesuffix(" kB")
-    if memory.isdigit():
-        machine.append(f"{int(memory) / (1 << 20):.0f} GiB")
-    machine.append(run.get("system"))
+    machine = [
+        run.get("processor"),
+        f"{run['cores']} cores" if run.get("cores") else None,
+        f"{int(memory) / (1 << 20):.0f} GiB" if memory.isdigit() else None,
+        run.get("system"),
+    ]
     libraries = (f"{name} {version}" for name, version in run.get("libraries", {}).items())
     return (
         str(run.get("version", "unknown")),
@@ -289,11 +269,6 @@ def _describe_run(run: Mapping[str, Any]) -> tuple[str, str, str, str]:
         ", ".join(str(part) for part in machine if part) or "unknown",
         ", ".join([f"Python {run.get('python', 'unknown')}", *libraries]),
     )
-
-
-def _format_span(days: Iterable[str]) -> str:
-    first, last = min(days), max(days)
-    return first if first == last else f"{first} to {last}"
 
 
 def _describe_mixture(origins: Sequence[tuple[str, ...]]) -> str:

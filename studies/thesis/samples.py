@@ -3,13 +3,15 @@
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, get_args
+from functools import reduce
+from itertools import product
+from operator import getitem
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 
 from marginmf.stats import paired_comparison
-from studies.harness import Cell, Store, Values
-from studies.harness.cell import make_splits
+from studies.harness import Cell, Store, Values, make_splits
 from studies.harness.markdown import Entry, Outcome, Verdict
 from studies.thesis.published import PublishedFigure
 
@@ -26,13 +28,8 @@ class NotRunError(LookupError):
     """A cell that is needed has not been run."""
 
 
-@dataclass(frozen=True)
-class Sample:
-    """The values of repetitions: splits, folds or starts.
-
-    >>> Sample((0.25, 0.75)).mean, round(Sample((0.25, 0.75)).spread, 3)
-    (0.5, 0.354)
-    """
+class Sample(NamedTuple):
+    """The values of repetitions: splits, folds or starts."""
 
     values: tuple[float, ...]
 
@@ -66,19 +63,9 @@ def require_values(store: Store, cell: Cell) -> Values:
 
 
 def pick(*keys: str) -> Pick:
-    """Return a function that picks a number by its path in what a cell found.
+    """Return a function that picks a number by its path in what a cell found."""
 
-    >>> pick("test", "mae")({"test": {"mae": 0.7}})
-    0.7
-    """
-
-    def pick_number(values: Values) -> float:
-        found: Any = values
-        for key in keys:
-            found = found[key]
-        return float(found)
-
-    return pick_number
+    return lambda values: float(reduce(getitem, keys, values))
 
 
 def are_different(first: Sample | None, second: Sample | None, test_size: float) -> bool:
@@ -89,9 +76,9 @@ def are_different(first: Sample | None, second: Sample | None, test_size: float)
     >>> are_different(Sample((0.1, 0.2, 0.3)), Sample((0.5, 0.6, 0.71)), 1 / 3)
     True
     """
-    if first is None or second is None or len(first.values) != len(second.values):
+    if first is None or second is None or first == second:
         return False
-    if len(first.values) < 2 or first.values == second.values:
+    if not len(first.values) == len(second.values) > 1:
         return False
     return paired_comparison(first.values, second.values, test_size=test_size).p_value < 0.05
 
@@ -102,8 +89,8 @@ def format_figure(mean: float, spread: float | None = None, digits: int = 4) -> 
     >>> format_figure(0.40191, 0.0044), format_figure(0.5, None, 2)
     ('.4019 ± .0044', '.50')
     """
-    text = _format_number(mean, digits)
-    return text if spread is None else f"{text} ± {_format_number(spread, digits)}"
+    figures = [mean] if spread is None else [mean, spread]
+    return " ± ".join(f"{one:.{digits}f}".removeprefix("0") for one in figures)
 
 
 def make_entry(sample: Sample | None, digits: int = 4, best: bool = False, mark: str = "") -> Entry:
@@ -114,23 +101,19 @@ def make_entry(sample: Sample | None, digits: int = 4, best: bool = False, mark:
 
 
 def format_difference(ours: float, published: float, digits: int = 4) -> str:
-    """Write by how much ours is more than what was published.
-
-    >>> format_difference(0.406, 0.4019), format_difference(0.4, 0.4156)
-    ('+.0041', '-.0156')
-    """
+    """Write by how much ours is more than what was published."""
     off = ours - published
-    return f"{'-' if off < 0 else '+'}{_format_number(abs(off), digits)}"
+    return f"{'-' if off < 0 else '+'}{format_figure(abs(off), None, digits)}"
 
 
 def compare_entries(
     ours: Entry, sample: Sample | None, there: PublishedFigure | None, digits: int = 4
 ) -> list[Entry]:
     """Return three entries of a table: the published figure, ours, and the difference."""
-    printed = Entry("") if there is None else Entry(format_figure(there.mean, there.std, digits))
-    if there is None or sample is None:
-        return [printed, ours, Entry("")]
-    return [printed, ours, Entry(format_difference(sample.mean, there.mean, digits))]
+    if there is None:
+        return [Entry(""), ours, Entry("")]
+    off = "" if sample is None else format_difference(sample.mean, there.mean, digits)
+    return [Entry(format_figure(there.mean, there.std, digits)), ours, Entry(off)]
 
 
 def judge(
@@ -148,10 +131,6 @@ def judge(
     published figure as behind ours.  Half of the last of the printed digits is no difference.
     ``least_spread`` is what repetitions must differ by at least, because test sets are finite:
     three may agree by luck.
-
-    >>> there = PublishedFigure(0.4019, 0.0044)
-    >>> judge(Sample((0.400, 0.405, 0.407)), there, higher_is_better=False)
-    'reproduced'
     """
     worse = there.mean - ours.mean if higher_is_better else ours.mean - there.mean
     spreads = (max(spread, least_spread) for spread in (ours.spread, there.std))
@@ -188,11 +167,6 @@ def paired_claim(
     )
 
 
-def _format_number(value: float, digits: int) -> str:
-    text = f"{value:.{digits}f}"
-    return text[1:] if text.startswith("0.") else text
-
-
 @dataclass(frozen=True)
 class TradeOff:
     """Test error against training error of several methods on one data set.
@@ -220,12 +194,8 @@ class TradeOff:
         )
 
     def cells(self) -> list[Cell]:
-        return [
-            cell
-            for method in self.methods
-            for reg in self.regs
-            for cell in self.cells_at(method, reg)
-        ]
+        points = product(self.methods, self.regs)
+        return [cell for point in points for cell in self.cells_at(*point)]
 
     def curve(self, store: Store, method: str) -> tuple[list[float], list[Sample]]:
         """Return training errors in ascending order, and the test errors that go with them."""
@@ -258,9 +228,5 @@ class TradeOff:
 
 
 def sixteenths(exponents: Iterable[int]) -> list[float]:
-    """Return ``10^(i/16)`` for these i, the thesis's regularisation strengths for ratings.
-
-    >>> sixteenths([0, 16])
-    [1.0, 10.0]
-    """
+    """Return ``10^(i/16)`` for these i, the thesis's regularisation strengths for ratings."""
     return [round(10 ** (i / 16), 4) for i in exponents]

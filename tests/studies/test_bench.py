@@ -146,33 +146,6 @@ def test_finished_cells_are_not_run_again_unless_something_changed(tmp_path, lib
     assert changed[0]["errors"]["mae"] == 1.5 != first[0]["errors"]["mae"]
 
 
-def test_cells_of_the_old_format_are_imported(tmp_path):
-    ours = Method("ours", "", "marginmf", "Estimator", {"estimator": "BiasOnly"})
-    peer = Method("theirs", "surprise", "surprise", "SVD")
-    measured = {"versions": {}, "phases": {}, "peak_bytes": 1, "seconds": 2.0}
-    place = {"data": "a", "split": "weak", "order": "sorted", "threads": 1, "repetition": 1}
-    cells = [
-        {"method": "theirs", "options": {}, **place, **measured, "errors": {"mae": 0.5}},
-        {"method": "theirs", "options": {}, **place, **measured, "errors": {"mae": 0.9}},
-        {
-            "method": "ours",
-            "options": {"estimator": "BiasOnly"},
-            **place,
-            "error": "no",
-            "seconds": 0,
-        },
-        {"method": "gone", **place, "options": {}, "seconds": 1.0},
-    ]
-    (tmp_path / "old.json").write_text(json.dumps({"machine": {"commit": "abc"}, "cells": cells}))
-    store, task = Store(tmp_path), Task("ratings", "a", "weak")
-    assert bench.import_records(store, tmp_path / "old.json", "ratings", [ours, peer]) == 3
-    assert task.cell(peer, 1, 1) in store
-    assert task.cell(ours, 1, 1) not in store, "our code has changed since"
-    found = {one["method"]: one for one in newest_records(store, "ratings")}
-    assert found["theirs"]["errors"] == {"mae": 0.5}, "the file had the newest first"
-    assert found["ours"]["error"] == "no"
-
-
 def test_the_warm_up_can_be_left_out(tmp_path, library, monkeypatch):
     seen = []
     monkeypatch.setattr(
@@ -262,7 +235,7 @@ def test_names_and_peers_choose_methods():
 
 def test_options_depend_on_the_data():
     hmf = next(method for method in RATINGS if method.name == "HMF d=16")
-    assert hmf.options_for("ml-1m") == {
+    assert replace(TASK, data="ml-1m").cell(hmf, 1, 1).settings["options"] == {
         "estimator": "HMF",
         "n_factors": 16,
         "reg": [10, 15, 24, 24],

@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 import marginmf
 from studies.harness import Cell, Store, machine
 from studies.harness.cell import MEASURES, find_measure
-from studies.harness.store import CHUNK
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text() | st.floats(allow_nan=False),
@@ -155,7 +154,7 @@ def test_a_file_that_was_cut_anywhere_goes_on(share: float) -> None:
 def test_a_torn_line_may_be_long(tmp_path: Path) -> None:
     store = filled(tmp_path)
     with open(store.file, "ab") as file:
-        file.write(b'{"key": "' + b"x" * (2 * CHUNK))
+        file.write(b'{"key": "' + b"x" * (1 << 17))
     again = Store(tmp_path)
     again.begin("full")
     assert len(Store(tmp_path).records) == 3

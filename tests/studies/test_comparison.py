@@ -15,8 +15,13 @@ from studies.peers.comparison import (
     summarise,
     times_column,
 )
-from studies.peers.pareto import Point, find_envelope, find_unanswered, pareto_picture
-from studies.peers.ratings import find_below
+from studies.peers.ratings import (
+    Point,
+    find_below,
+    find_envelope,
+    find_unanswered,
+    pareto_picture,
+)
 
 
 def record(method, cpu, mae, peer="", **more):

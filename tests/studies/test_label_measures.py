@@ -8,8 +8,13 @@ from sklearn.preprocessing import MinMaxScaler
 from marginmf.datasets import LabelsTable
 from marginmf.labels import DecisionTuned, RidgeEmbedding
 from marginmf.metrics import labels_report
-from studies.thesis import label_measures as measures
-from studies.thesis.label_measures import METHODS, group_pattern, label_measures, split_rows
+from studies.thesis import measures
+from studies.thesis.measures import (
+    LABEL_METHODS,
+    group_pattern,
+    label_measures,
+    split_label_rows,
+)
 
 SIGN, GLOBAL = {"decision": "sign"}, {"decision": "global"}
 
@@ -18,7 +23,7 @@ SIGN, GLOBAL = {"decision": "sign"}, {"decision": "global"}
 def made_labels(monkeypatch: pytest.MonkeyPatch) -> LabelsTable:
     X, Y = make_multilabel_classification(120, 10, n_classes=6, random_state=0)
     table = LabelsTable("made", X, csr_array(Y))
-    monkeypatch.setattr(measures, "load_table", lambda name: table)
+    monkeypatch.setattr(measures, "load_label_table", lambda name: table)
     return table
 
 
@@ -39,21 +44,21 @@ def test_grids_are_searched_one_after_the_other(made_labels: LabelsTable) -> Non
     grids = [{"reg": [0.1, 100.0]}, {"n_factors": [1, 4]}]
     found = label_measures("made", {"folds": 4}, 0, "PLST", {}, GLOBAL, grids)
     assert set(found["chosen"]) == {"reg", "n_factors"}
-    train, _ = split_rows(120, {"folds": 4}, 0)
+    train, _ = split_label_rows(120, {"folds": 4}, 0)
     X = MinMaxScaler().fit_transform(made_labels.X[train])
-    first = DecisionTuned(METHODS["PLST"](), grids[0], **GLOBAL).fit(X, made_labels.Y[train])
+    first = DecisionTuned(LABEL_METHODS["PLST"](), grids[0], **GLOBAL).fit(X, made_labels.Y[train])
     assert found["chosen"]["reg"] == first.best_params_["reg"]
 
 
-@pytest.mark.parametrize("method", sorted(METHODS))
+@pytest.mark.parametrize("method", sorted(LABEL_METHODS))
 def test_every_method_is_measured(method: str) -> None:
     found = label_measures("made", {"folds": 4}, 0, method, {}, SIGN)
     assert 0 < found["accuracy"] <= 1
 
 
 def test_larger_shares_hold_the_rows_of_smaller_ones_and_never_the_test() -> None:
-    few, test = split_rows(100, {"test": 0.1, "train": 0.4}, 3)
-    more, same = split_rows(100, {"test": 0.1, "train": 1.0}, 3)
+    few, test = split_label_rows(100, {"test": 0.1, "train": 0.4}, 3)
+    more, same = split_label_rows(100, {"test": 0.1, "train": 1.0}, 3)
     assert np.array_equal(test, same)
     assert (len(test), len(few), len(more)) == (10, 36, 90)
     assert set(few) < set(more)

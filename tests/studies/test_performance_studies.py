@@ -9,9 +9,9 @@ import pytest
 from marginmf.backends import get_backend
 from marginmf.ratings import Ratings
 from marginmf.ratings.fitting.objective import FactorObjective, Parameters
-from studies.peers import cold_start, roofline, scaling_report
-from studies.peers.roofline_kernels import ROW_LOSSES, Loops, NoCompiler, PlainGradient
-from studies.peers.scaling_report import (
+from studies.peers import cold_start, roofline, scaling
+from studies.peers.roofline import ROW_LOSSES, NoCompiler, PlainGradient, compile_loops
+from studies.peers.scaling import (
     BYTES_PER_RATING,
     fit_law,
     memory_ratio,
@@ -46,14 +46,14 @@ def cells(table: str, start: str) -> list[str]:
 
 
 def test_laws_go_through_the_medians() -> None:
-    (curve,) = scaling_report.find_curves(points())
+    (curve,) = scaling.find_curves(points())
     assert curve.x == [1000, 10_000, 100_000]
     assert curve.seconds == pytest.approx([1e-3, 1e-2, 1e-1])
     assert curve.ratios == pytest.approx([2.0, 2.0, 2.0])
 
 
 def test_the_exponents_stand_beside_their_goals() -> None:
-    row = cells(scaling_report.parts(points())["exponents"], "HMF, ratings |")
+    row = cells(scaling.parts(points())["exponents"], "HMF, ratings |")
     assert row == [
         "HMF, ratings",
         "1,000 to 100,000",
@@ -68,13 +68,13 @@ def test_threads_are_compared_with_one() -> None:
         for n_jobs, seconds in walls.items()
         for wall in seconds
     ]
-    table = scaling_report.parts({"points": [], "threads": fits})["threads"]
+    table = scaling.parts({"points": [], "threads": fits})["threads"]
     assert cells(table, "HMF, n_jobs=2") == ["HMF, n_jobs=2", "3.00", "0.60"]
 
 
 def test_a_picture_of_the_laws_is_drawn(tmp_path) -> None:
     file = tmp_path / "new" / "scaling.svg"
-    scaling_report.draw(points(), file)
+    scaling.draw(points(), file)
     assert "<svg" in file.read_text()
 
 
@@ -216,12 +216,12 @@ def test_numbers_that_do_not_fit_are_refused(n_ratings: int) -> None:
 def test_plain_loops_and_our_gradient_agree(form: str, known: bool) -> None:
     if not any(map(shutil.which, ("cc", "gcc", "clang"))):
         with pytest.raises(NoCompiler, match="no C compiler"):
-            Loops.compiled()
+            compile_loops()
         return
     generator = np.random.default_rng(0)
     pairs = np.argwhere(generator.random((20, 30)) < 0.4)
     data = Ratings.of(pairs, generator.integers(1, 5, len(pairs), endpoint=True))
-    plain = PlainGradient(Loops.compiled(7 if known else 0).library, data, 7)
+    plain = PlainGradient(compile_loops(7 if known else 0).library, data, 7)
     # Scores of all sizes, so that every branch of the loss is taken.
     plain.U *= 10
     plain.V *= 10

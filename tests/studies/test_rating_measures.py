@@ -7,8 +7,8 @@ from marginmf.datasets import make_ratings
 from marginmf.metrics import ratings_report
 from marginmf.protocols import WeakGeneralisation
 from marginmf.ratings import BMMMF, HMF, Ratings
-from studies.thesis.rating_measures import (
-    METHODS,
+from studies.thesis.measures import (
+    RATING_METHODS,
     SHARES,
     convergence,
     fit_into_band,
@@ -58,13 +58,12 @@ def _share_of_factors(matrix: np.ndarray, n_factors: int) -> float:
 @pytest.mark.parametrize("protocol", [WEAK, SHARE, {"name": "strong", "n_train_users": 0.7}])
 def test_the_rows_of_a_split_are_apart_and_differ_between_splits(protocol: dict) -> None:
     table = load_table(RECIPE)
-    train, fold_in, test = split_rows(table, protocol, 0)
-    folded = np.empty(0, int) if fold_in is None else fold_in
-    together = np.concatenate([train, folded, test])
+    parts = split_rows(table, protocol, 0)
+    together = np.concatenate(parts)
     assert len(np.unique(together)) == len(together)
-    assert (fold_in is not None) == (protocol["name"] == "strong")
-    assert not np.array_equal(test, split_rows(table, protocol, 1)[2])
-    assert np.array_equal(test, split_rows(table, protocol, 0)[2])
+    assert len(parts) == (3 if protocol["name"] == "strong" else 2)
+    assert not np.array_equal(parts[-1], split_rows(table, protocol, 1)[-1])
+    assert np.array_equal(parts[-1], split_rows(table, protocol, 0)[-1])
 
 
 def test_errors_are_those_of_a_fit_by_hand() -> None:
@@ -81,12 +80,12 @@ def test_errors_are_those_of_a_fit_by_hand() -> None:
     json.dumps(found)
 
 
-@pytest.mark.parametrize("method", sorted(set(METHODS) - {"BMMMF"}))
+@pytest.mark.parametrize("method", sorted(set(RATING_METHODS) - {"BMMMF"}))
 @pytest.mark.parametrize("protocol", [WEAK, {"name": "strong", "n_train_users": 0.7}])
 def test_every_method_is_measured_under_both_protocols(method: str, protocol: dict) -> None:
     small = (
         {"members": ["mmmf"], "n_estimators": 2}
-        if METHODS[method].__name__ == ("MarginEnsemble")
+        if RATING_METHODS[method].__name__ == "MarginEnsemble"
         else {}
         if method == "Biases"
         else {"n_factors": 3, "reg": 1.0}
@@ -120,7 +119,7 @@ def test_a_band_out_of_reach_gives_the_nearest_fit() -> None:
 def test_a_stage_is_a_two_level_factorisation_of_what_is_above() -> None:
     found = stage_error(RECIPE, 0, 2, 3, 1.0)
     table = load_table(RECIPE)
-    train, _, test = split_rows(table, WEAK, 0)
+    train, test = split_rows(table, WEAK, 0)
     above = (table.ratings > 2).astype(float)
     model = BMMMF(3, 1.0, tol=2e-3, random_state=0).fit(table.pairs[train], above[train])
     wrong = model.predict(table.pairs[test]) != above[test]

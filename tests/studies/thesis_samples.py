@@ -6,7 +6,7 @@ from studies.harness import Cell, Store
 from studies.harness.markdown import Block, Table, Verdict
 from studies.thesis import exhibit
 from studies.thesis.exhibit import Exhibit, Scale
-from studies.thesis.rating_measures import make_recipe
+from studies.thesis.measures import make_recipe
 
 
 def small_cells(scale: Scale) -> list[Cell]:

@@ -1,14 +1,11 @@
 """One module for each library: what the worker calls to prepare data, to fit and to answer.
 
-These modules are imported by the interpreter of the library's own environment, so they may use
-NumPy, the library and what that depends on, and nothing else.  Each says in ``PACKAGES`` which
-versions to report.  An adapter is made with ``threads`` and the method's options, and has
-
-- optionally ``describe(**arrays)``: keep what is known of users and items besides their ratings,
-- ``prepare(**arrays)``: build the library's own form of the training data,
-- ``fit()``: learn from it,
-- ``answer(**arrays)``: return arrays by name,
-- optionally ``also(**arrays)``: further answers that are not charged to the method.
+The interpreter of the library's own environment imports them, so they use NumPy, the library and
+what that depends on, and nothing else.  Each says in ``PACKAGES`` which versions to report.  An
+adapter is made with ``threads`` and the method's options.  It has ``prepare(**arrays)``, to build
+the library's own form of the training data, ``fit()``, and ``answer(**arrays)``, which returns
+arrays by name.  It may have ``describe(**arrays)``, to keep what is known of users and items beside
+their ratings, and ``also(**arrays)``: further answers that are not charged to the method.
 
 For ratings, answers are ``estimate`` (a real number for each pair), ``rule`` (a level, where the
 method has a rule of its own for that) and ``distribution`` (over the levels, where there is one).

@@ -43,9 +43,7 @@ class Feedback:
     a peer only leaves out what it has learned from, ask it for ``n + n_more`` items.
     """
 
-    def __init__(
-        self, users: np.ndarray, items: np.ndarray, ratings: np.ndarray, likes: bool
-    ) -> None:
+    def __init__(self, users: Any, items: Any, ratings: Any, likes: bool) -> None:
         learned = ratings >= LIKED if likes else np.ones(len(ratings), bool)
         self.users, self.items = users[learned], items[learned]
         self.ones = np.ones(len(self.users), np.float32)
@@ -57,14 +55,9 @@ class Feedback:
     def lists(
         self, asked: np.ndarray, users: np.ndarray, items: np.ndarray, n: int
     ) -> dict[str, np.ndarray]:
-        """Return the lists of the users asked for, from pairs that are by rank for each user.
+        """Return the lists of the users asked for, in ascending order of their ids.
 
-        Parameters
-        ----------
-        asked : array
-            Ids of users, ascending.
-        users, items : arrays
-            What is recommended; an item below zero is none.
+        ``users`` and ``items`` are pairs, by rank for each user; an item below zero is none.
         """
         stays = items >= 0
         if self.n_more:
@@ -84,16 +77,12 @@ def user_item_matrix(users: np.ndarray, items: np.ndarray, ratings: np.ndarray) 
     from scipy.sparse import csr_matrix
 
     rows, columns = Codes(users), Codes(items)
-    codes = rows(users)[0], columns(items)[0]
-    shape = len(rows), len(columns)
+    codes, shape = (rows(users)[0], columns(items)[0]), (len(rows), len(columns))
     return rows, columns, csr_matrix((ratings.astype(np.float32), codes), shape=shape)
 
 
 def implicit_matrix(rows: np.ndarray, columns: np.ndarray, shape: tuple[int, int]) -> Any:
-    """Return who rated what as a CSR matrix, rows with n ratings scaled by 1 / sqrt(n).
-
-    The arguments are codes of the training pairs, and nothing but those.
-    """
+    """Return who rated what in training as a CSR matrix, rows with n ratings times 1 / sqrt(n)."""
     from scipy.sparse import csr_matrix
 
     counts = np.bincount(rows, minlength=shape[0])
@@ -113,7 +102,31 @@ def sparse(name: str, parts: dict[str, np.ndarray]) -> Any:
     """Return a CSR matrix from its parts in an npz file."""
     from scipy.sparse import csr_matrix
 
-    data, indices, indptr, shape = (
-        parts[f"{name}_{part}"] for part in ("data", "indices", "indptr", "shape")
-    )
-    return csr_matrix((data, indices, indptr), shape=tuple(shape.tolist()))
+    *arrays, shape = (parts[f"{name}_{part}"] for part in ("data", "indices", "indptr", "shape"))
+    return csr_matrix(tuple(arrays), shape=tuple(shape.tolist()))
+
+
+def set_known(model: Any, **values: Any) -> Any:
+    """Set those parameters that a model has."""
+    known = model.get_params()
+    return model.set_params(**{name: value for name, value in values.items() if name in known})
+
+
+class Labels:
+    """What adapters of label methods share; they make a ``model``."""
+
+    model: Any
+
+    def prepare(self, **parts: np.ndarray) -> None:
+        self.X, self.Y = sparse("X", parts), self.as_labels(sparse("Y", parts))
+
+    def as_labels(self, Y: Any) -> Any:
+        return Y.toarray()
+
+    def fit(self) -> None:
+        self.model.fit(self.X, self.Y)
+
+    def answer(self, **parts: np.ndarray) -> dict[str, np.ndarray]:
+        labels = self.model.predict(sparse("X", parts))
+        dense = labels.toarray() if hasattr(labels, "toarray") else np.asarray(labels)
+        return {"labels": dense.astype(np.uint8)}

@@ -14,9 +14,8 @@ PACKAGES = ("implicit", "numpy", "scipy")
 
 class Server:
     def __init__(self, threads: int, **options: Any) -> None:
-        self.model = AlternatingLeastSquares(
-            num_threads=threads, use_gpu=False, random_state=0, **options
-        )
+        fixed = {"num_threads": threads, "use_gpu": False, "random_state": 0}
+        self.model = AlternatingLeastSquares(**fixed, **options)
 
     def prepare(self, users: np.ndarray, items: np.ndarray, ratings: np.ndarray) -> None:
         self.users, self.items, self.matrix = user_item_matrix(users, items, ratings)
@@ -26,8 +25,7 @@ class Server:
 
     def answer(self, users: np.ndarray, n: np.ndarray) -> dict[str, np.ndarray]:
         codes, _ = self.users(users)
-        everybody = len(codes) == len(self.users)
-        seen = self.matrix if everybody else self.matrix[codes]
+        seen = self.matrix if len(codes) == len(self.users) else self.matrix[codes]
         found, _ = self.model.recommend(codes, seen, N=int(n), filter_already_liked_items=True)
         return {"users": np.repeat(users, int(n)), "items": self.items.ids[found.ravel()]}
 
@@ -47,9 +45,7 @@ class Lists(Server):
 
     def prepare(self, users: np.ndarray, items: np.ndarray, ratings: np.ndarray) -> None:
         self.feedback = learned = Feedback(users, items, ratings, self.likes)
-        self.users, self.items, self.matrix = user_item_matrix(
-            learned.users, learned.items, learned.ones
-        )
+        super().prepare(learned.users, learned.items, learned.ones)
 
     def answer(self, users: np.ndarray, n: np.ndarray) -> dict[str, np.ndarray]:
         codes, known = self.users(users)  # someone who likes nothing is not known

@@ -21,9 +21,10 @@ class BiasedMF:
     """Biased matrix factorisation by alternating least squares; bias alone where that is silent."""
 
     scorer: Any = BiasedMFScorer
+    make_pipeline = staticmethod(predict_pipeline)
 
     def __init__(self, threads: int, **options: Any) -> None:
-        self.pipeline = self._pipeline(self.scorer(**options))
+        self.pipeline = self.make_pipeline(self.scorer(**options))
 
     def prepare(self, users: np.ndarray, items: np.ndarray, ratings: np.ndarray) -> None:
         frame = pd.DataFrame({"user_id": users, "item_id": items, "rating": ratings})
@@ -40,9 +41,6 @@ class BiasedMF:
         joined = asked.merge(found[["user_id", "item_id", "score"]], how="left")
         return {"estimate": self.scale(joined["score"].to_numpy(np.float64))}
 
-    def _pipeline(self, scorer: Any) -> Any:
-        return predict_pipeline(scorer)
-
 
 class ItemKNN(BiasedMF):
     """Neighbourhoods of items."""
@@ -53,12 +51,11 @@ class ItemKNN(BiasedMF):
 class Server(BiasedMF):
     """The ten best of what a user has not rated."""
 
+    make_pipeline = staticmethod(topn_pipeline)
+
     def answer(self, users: np.ndarray, n: np.ndarray) -> dict[str, np.ndarray]:
         found = recommend(self.pipeline, users.tolist(), n=int(n), n_jobs=1).to_df()
         return {"users": found["user_id"].to_numpy(), "items": found["item_id"].to_numpy()}
-
-    def _pipeline(self, scorer: Any) -> Any:
-        return topn_pipeline(scorer)
 
 
 SCORERS = {
@@ -70,23 +67,18 @@ SCORERS = {
 }
 
 
-class Lists:
+class Lists(Server):
     """A scorer by name, in the pipeline for lists."""
 
     def __init__(self, threads: int, scorer: str, likes: bool = False, **options: Any) -> None:
-        self.pipeline = topn_pipeline(SCORERS[scorer](**options))
-        self.likes = likes
+        self.pipeline, self.likes = topn_pipeline(SCORERS[scorer](**options)), likes
 
     def prepare(self, users: np.ndarray, items: np.ndarray, ratings: np.ndarray) -> None:
         self.feedback = learned = Feedback(users, items, ratings, self.likes)
         frame = pd.DataFrame({"user_id": learned.users, "item_id": learned.items})
         self.data = from_interactions_df(frame)
 
-    def fit(self) -> None:
-        self.pipeline.train(self.data, TrainingOptions(rng=0))
-
     def answer(self, users: np.ndarray, n: np.ndarray) -> dict[str, np.ndarray]:
-        n_asked = int(n) + self.feedback.n_more
-        found = recommend(self.pipeline, users.tolist(), n=n_asked, n_jobs=1).to_df()
-        columns = (found[name].to_numpy(np.int64) for name in ("user_id", "item_id"))
+        found = super().answer(users, n + self.feedback.n_more)
+        columns = (found[name].astype(np.int64) for name in ("users", "items"))
         return self.feedback.lists(users, *columns, int(n))

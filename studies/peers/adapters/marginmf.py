@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 import marginmf.ratings
-from studies.peers.adapters.common import Feedback
+from studies.peers.adapters.common import Feedback, set_known
 
 PACKAGES = ("marginmf", "numpy", "scipy", "numba", "scikit-learn")
 
@@ -28,10 +28,7 @@ class Estimator:
         if member is not None:
             options["members"] = [make_estimator(**member)]
         made = make_estimator(estimator, **options)
-        free = {"n_jobs": threads, "random_state": 0, "calibrate": calibrated}
-        self.model = made.set_params(
-            **{name: value for name, value in free.items() if name in made.get_params()}
-        )
+        self.model = set_known(made, n_jobs=threads, random_state=0, calibrate=calibrated)
         self.calibrated = calibrated
 
     def prepare(self, users: np.ndarray, items: np.ndarray, ratings: np.ndarray) -> None:
@@ -42,16 +39,11 @@ class Estimator:
 
     def answer(self, users: np.ndarray, items: np.ndarray) -> dict[str, np.ndarray]:
         pairs = np.column_stack([users, items])
-        rule = {"rule": self.model.predict(pairs, output="rule")}
-        if not self.calibrated:
-            return rule
-        return {**rule, "distribution": self.model.predict_proba(pairs)}
+        more = {"distribution": self.model.predict_proba(pairs)} if self.calibrated else {}
+        return {"rule": self.model.predict(pairs, output="rule"), **more}
 
     def also(self, users: np.ndarray, items: np.ndarray) -> dict[str, np.ndarray]:
-        """Return real-valued predictions of methods whose own answers are levels.
-
-        They are the means of probabilities, and those may cost another fit.
-        """
+        """Return the means of probabilities, which may cost another fit."""
         pairs = np.column_stack([users, items])
         return {"estimate": self.model.predict(pairs, output="mean")}
 
@@ -84,8 +76,7 @@ class Server(Estimator):
         lists = self.model.recommend(users, n=int(n))
         return {"users": np.asarray(lists["user"]), "items": np.asarray(lists["item"])}
 
-    def also(self, **arrays: np.ndarray) -> dict[str, np.ndarray]:
-        return {}
+    also = None  # the lists are all there is
 
 
 class Lists(Server):

@@ -14,7 +14,7 @@ PACKAGES = ("myfm", "numpy", "scipy")
 class Regressor:
     """A column for each user and one for each item; ids that training did not see have none."""
 
-    machine = myfm.MyFMRegressor
+    machine, ordinal = myfm.MyFMRegressor, False
 
     def __init__(self, threads: int, rank: int, n_iter: int) -> None:
         self.model = self.machine(rank=rank, random_seed=0)
@@ -23,24 +23,16 @@ class Regressor:
     def prepare(self, users: np.ndarray, items: np.ndarray, ratings: np.ndarray) -> None:
         self.users, self.items, self.scale = Codes(users), Codes(items), Scale(ratings)
         self.levels = np.unique(ratings)
-        self.targets = self._targets(ratings)
+        self.targets = np.searchsorted(self.levels, ratings) if self.ordinal else ratings
         self.shapes = [len(self.users), len(self.items)]
         self.columns, self.blocks = self._encoded(users, items)
 
     def fit(self) -> None:
-        self.model.fit(
-            self.columns,
-            self.targets,
-            X_rel=self.blocks,
-            n_iter=self.n_iter,
-            group_shapes=self.shapes,
-        )
+        groups = {"X_rel": self.blocks, "group_shapes": self.shapes}
+        self.model.fit(self.columns, self.targets, n_iter=self.n_iter, **groups)
 
     def answer(self, users: np.ndarray, items: np.ndarray) -> dict[str, np.ndarray]:
         return {"estimate": self.scale(self.model.predict(*self._encoded(users, items)))}
-
-    def _targets(self, ratings: np.ndarray) -> np.ndarray:
-        return ratings
 
     def _encoded(self, users: np.ndarray, items: np.ndarray) -> tuple[Any, list[Any]]:
         """Return columns with a row for each pair, and relation blocks."""
@@ -56,15 +48,12 @@ class Regressor:
 class OrderedProbit(Regressor):
     """The same with a distribution over the levels."""
 
-    machine = myfm.MyFMOrderedProbit
+    machine, ordinal = myfm.MyFMOrderedProbit, True
 
     def answer(self, users: np.ndarray, items: np.ndarray) -> dict[str, np.ndarray]:
         found = np.clip(self.model.predict_proba(*self._encoded(users, items)), 1e-9, 1.0)
         distribution = found / found.sum(axis=1, keepdims=True)
         return {"estimate": distribution @ self.levels, "distribution": distribution}
-
-    def _targets(self, ratings: np.ndarray) -> np.ndarray:
-        return np.searchsorted(self.levels, ratings)
 
 
 class Relational(Regressor):
@@ -83,10 +72,10 @@ class Relational(Regressor):
         self.side = side if self.attributes else {}
 
     def prepare(self, users: np.ndarray, items: np.ndarray, ratings: np.ndarray) -> None:
-        user_codes, n_users = Codes(users)(users)[0], len(Codes(users))
-        item_codes, n_items = Codes(items)(items)[0], len(Codes(items))
-        self.rated = implicit_matrix(user_codes, item_codes, (n_users, n_items))
-        self.raters = implicit_matrix(item_codes, user_codes, (n_items, n_users))
+        rows, columns = Codes(users), Codes(items)
+        codes, n_users, n_items = (rows(users)[0], columns(items)[0]), len(rows), len(columns)
+        self.rated = implicit_matrix(*codes, (n_users, n_items))
+        self.raters = implicit_matrix(*reversed(codes), (n_items, n_users))
         super().prepare(users, items, ratings)
         of_users, of_items = (
             self.side.get(f"{kind}_groups", np.array([], int)).tolist() for kind in ("user", "item")

@@ -1,4 +1,4 @@
-"""Measures of ratings methods: errors on held-out ratings, times, objectives, views of a user."""
+"""What cells measure: errors, times and objectives of ratings methods, and label methods."""
 
 import json
 import math
@@ -8,10 +8,21 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.base import clone
+from sklearn.model_selection import KFold
+from sklearn.preprocessing import MinMaxScaler
 
-from marginmf.datasets import RatingsTable, load_ratings, make_matrix, make_ratings
-from marginmf.metrics import ratings_report, zero_one_error
+from marginmf import labels
+from marginmf.datasets import (
+    LabelsTable,
+    RatingsTable,
+    load_labels,
+    load_ratings,
+    make_matrix,
+    make_ratings,
+)
+from marginmf.metrics import labels_report, ratings_report, zero_one_error
 from marginmf.protocols import HoldOut, StrongGeneralisation, WeakGeneralisation
 from marginmf.ratings import ALS, BMMMF, HMF, MMMF, PMF, PMMMF, BiasOnly, MarginEnsemble, Ratings
 from studies.harness.cell import Values
@@ -22,7 +33,7 @@ from studies.thesis.published import worked_example
 Data = str | Mapping[str, Any]
 
 #: Methods by the names that the thesis and the report give them.
-METHODS: Mapping[str, Any] = {
+RATING_METHODS: Mapping[str, Any] = {
     "ALS": ALS,
     "BMMMF": BMMMF,
     "Biases": BiasOnly,
@@ -33,6 +44,15 @@ METHODS: Mapping[str, Any] = {
     "PHMF": HMF,
     "PMF": PMF,
     "PMMMF": PMMMF,
+}
+LABEL_METHODS: Mapping[str, Any] = {
+    "BSVM": labels.BinaryRelevance,
+    "CPLST": labels.CPLST,
+    "GroPLE": labels.GroPLE,
+    "ML-kNN": labels.MLkNN,
+    "MLC-HMF": labels.MLCHMF,
+    "PLST": labels.PLST,
+    "Ridge": labels.RidgeEmbedding,
 }
 
 #: Splits of a data set are numbered; their seeds begin here.
@@ -59,22 +79,17 @@ def _load_table(written: str) -> RatingsTable:
     return make(random_state=recipe.pop("seed"), **recipe)
 
 
+@cache
+def load_label_table(name: str) -> LabelsTable:
+    return load_labels(name, progress=False)
+
+
 def make_recipe(
     size: int, n_factors: int, observed: float, seed: int, noise: float | None = None
 ) -> dict[str, Any]:
-    """Return the recipe of a square matrix of five levels.
-
-    >>> make_recipe(500, 10, 1.0, 0)["n_users"], make_recipe(500, 10, 0.1, 0, noise=0.5)["noise"]
-    (500, 0.5)
-    """
-    recipe = {
-        "n_users": size,
-        "n_items": size,
-        "n_factors": n_factors,
-        "observed": observed,
-        "seed": seed,
-    }
-    return recipe if noise is None else {**recipe, "noise": noise}
+    """Return the recipe of a square matrix of five levels."""
+    recipe = {"n_users": size, "n_items": size, "n_factors": n_factors, "observed": observed}
+    return {**recipe, "seed": seed, **({} if noise is None else {"noise": noise})}
 
 
 def make_quantised_ratings(
@@ -99,7 +114,7 @@ def make_quantised_ratings(
 
 def make_method(name: str, params: Mapping[str, Any], n_jobs: int = 1) -> Any:
     """Return an unfitted method with a fixed seed."""
-    method = METHODS[name](**params)
+    method = {**RATING_METHODS, **LABEL_METHODS}[name](**params)
     known, fixed = method.get_params(), {}
     if "calibrate" in known and "n_factors" in known:
         # As in the thesis: its own rule, which needs no probabilities, and its rank.
@@ -113,27 +128,18 @@ def make_method(name: str, params: Mapping[str, Any], n_jobs: int = 1) -> Any:
     return method
 
 
-def split_rows(
-    table: RatingsTable, protocol: Mapping[str, Any], split: int
-) -> tuple[Any, Any | None, Any]:
-    """Return the rows to train on, to fold in (if users are new) and to test on.
+def split_rows(table: RatingsTable, protocol: Mapping[str, Any], split: int) -> tuple[Any, ...]:
+    """Return the rows to train on, to fold in (only where users are new) and to test on.
 
     ``{"name": "weak"}`` holds out one rating of every user; ``{"name": "strong", ...}`` some users
     whole, with the arguments of `StrongGeneralisation`; ``{"name": "share", "train": 0.8}`` all but
     a random share.
     """
-    seed, name = FIRST_SEED + split, protocol["name"]
-    if name == "strong":
-        given = {key: value for key, value in protocol.items() if key != "name"}
-        strong = StrongGeneralisation(n_splits=1, random_state=seed, **given)
-        return next(strong.split(table.pairs))
-    splitter: Any = (
-        WeakGeneralisation(n_splits=1, random_state=seed)
-        if name == "weak"
-        else HoldOut(n_splits=1, random_state=seed, test_size=1 - protocol["train"])
-    )
-    train, test = next(splitter.split(table.pairs))
-    return train, None, test
+    given = {**protocol, "n_splits": 1, "random_state": FIRST_SEED + split}
+    if "train" in given:
+        given["test_size"] = 1 - given.pop("train")
+    splitters = {"strong": StrongGeneralisation, "weak": WeakGeneralisation, "share": HoldOut}
+    return next(splitters[given.pop("name")](**given).split(table.pairs))
 
 
 def rating_errors(
@@ -151,7 +157,7 @@ def rating_errors(
     thesis compare methods.
     """
     table = load_table(data)
-    train, fold_in, test = split_rows(table, protocol, split)
+    train, *fold_in, test = split_rows(table, protocol, split)
     ratings, pairs, levels = table.ratings, table.pairs, table.levels
     # The scale of all the ratings: a level may be missing from one training set by chance.
     known = Ratings.of(pairs[train], ratings[train], levels=levels)
@@ -167,9 +173,7 @@ def rating_errors(
         low, high, name = band["low"], band["high"], band["measure"]
         model = fit_into_band(estimator, known, lambda one: training_errors(one)[name], low, high)
     seconds = time.perf_counter() - begin
-    tested = model
-    if fold_in is not None:
-        tested = model.fold_in(pairs[fold_in], ratings[fold_in])
+    tested = model.fold_in(pairs[fold_in[0]], ratings[fold_in[0]]) if fold_in else model
     return {
         "test": ratings_report(ratings[test], tested.predict(pairs[test], output="rule"), levels),
         "train": training_errors(model),
@@ -221,18 +225,15 @@ def fit_time(
 
 def describe_fit(model: Any) -> Values:
     """Return what a fit has chosen and how much work it was."""
-    found: Values = {}
-    if hasattr(model, "reg_"):
-        found["reg"] = np.round(model.reg_, 6).tolist()
-    if hasattr(model, "n_evaluations_"):
-        found["gradients"] = int(model.n_evaluations_)
-    return found
+    reg = {"reg": np.round(model.reg_, 6).tolist()} if hasattr(model, "reg_") else {}
+    n_gradients = getattr(model, "n_evaluations_", None)
+    return reg if n_gradients is None else {**reg, "gradients": int(n_gradients)}
 
 
 def stage_error(data: Data, split: int, stage: int, n_factors: int, reg: float) -> Values:
     """Hold out one rating of every user, learn "above level `stage`" from the rest, and test."""
     table = load_table(data)
-    train, _, test = split_rows(table, {"name": "weak"}, split)
+    train, test = split_rows(table, {"name": "weak"}, split)
     above = (table.ratings > table.levels[stage - 1]).astype(float)
     model = make_method("BMMMF", {"n_factors": n_factors, "reg": reg, "tol": 2e-3})
     model.fit(table.pairs[train], above[train])
@@ -268,24 +269,18 @@ def user_view(
     model = make_method(method, {"n_factors": 2, "reg": reg, "max_iter": 500, "tol": 1e-6})
     model.set_params(random_state=seed).fit(data)
     # The user with most levels, and of those the one whose rarest has the most ratings.
-    found = np.array(
-        [
-            np.bincount(data.codes[data.rows == user], minlength=N_LEVELS)
-            for user in range(data.n_users)
-        ]
-    )
+    found = np.zeros((data.n_users, N_LEVELS), int)
+    np.add.at(found, (data.rows, data.codes), 1)
     user = int(np.lexsort((found.min(axis=1), (found > 0).sum(axis=1)))[-1])
     own = data.rows == user
     pairs = np.column_stack([data.users.ids[data.rows[own]], data.items.ids[data.indices[own]]])
+    lines = [f"{name}_" for name in ("thresholds", "prototypes", "boundaries")]
+    known = {name[:-1]: getattr(model, name) for name in lines if hasattr(model, name)}
     return {
         "direction": _round(model.user_factors_[user]),
         "points": _round(model.item_factors_[data.indices[own]]),
         "ratings": data.values[own].tolist(),
-        **{
-            name: _round(getattr(model, f"{name}_")[user])
-            for name in ("thresholds", "prototypes", "boundaries")
-            if hasattr(model, f"{name}_")
-        },
+        **{name: _round(of_users[user]) for name, of_users in known.items()},
         "counts": found[user].tolist(),
         "right": float((model.predict(pairs, output="rule") == data.values[own]).mean()),
     }
@@ -294,21 +289,70 @@ def user_view(
 def observe_counts(
     ratings: np.ndarray, counts: Sequence[int], rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return rows and columns of random entries: of each level in every row, at most its count.
-
-    >>> users, items = observe_counts(np.array([[1, 1, 2]]), [1, 5], np.random.default_rng(0))
-    >>> users.tolist(), sorted(items.tolist())[-1]
-    ([0, 0], 2)
-    """
+    """Return rows and columns of random entries: of each level in every row, at most its count."""
     users, items = [], []
     for user, row in enumerate(ratings):
         for level, count in enumerate(counts, 1):
-            chosen = rng.permutation(np.flatnonzero(row == level))[:count]
-            users.append(np.full(len(chosen), user))
-            items.append(chosen)
+            items.append(rng.permutation(np.flatnonzero(row == level))[:count])
+            users.append(np.full(len(items[-1]), user))
     return np.concatenate(users), np.concatenate(items)
 
 
 def _round(values: np.ndarray) -> list[float]:
-    rounded: list[float] = np.round(np.asarray(values, float), 4).tolist()
-    return rounded
+    return np.round(np.asarray(values, float), 4).tolist()
+
+
+def label_measures(
+    data: str,
+    protocol: Mapping[str, Any],
+    split: int,
+    method: str,
+    params: Mapping[str, Any],
+    rule: Mapping[str, Any],
+    search: Sequence[Mapping[str, Sequence[Any]]] = (),
+) -> Values:
+    """Return six measures of a method on the rows of one fold (see `split_label_rows`).
+
+    The grids of ``search`` are searched one after the other by three-fold cross-validation inside
+    the training rows, each with the best of those before it: for the price of their sum rather than
+    of their product.  ``rule`` has the parameters of the decision rule.
+    """
+    table = load_label_table(data)
+    train, test = split_label_rows(table.n_samples, protocol, split)
+    X, X_test, Y = table.X[train], table.X[test], table.Y[train]
+    if not issparse(table.X):
+        scaler = MinMaxScaler().fit(X)
+        X, X_test = scaler.transform(X), scaler.transform(X_test)
+    begin = time.perf_counter()
+    chosen: dict[str, Any] = {}
+    for grid in search:
+        base = make_method(method, {**params, **chosen})
+        model = labels.DecisionTuned(base, grid, **rule).fit(X, Y)
+        chosen |= model.best_params_
+    if not search:
+        model = make_method(method, {**params, **rule}).fit(X, Y)
+    seconds = time.perf_counter() - begin
+    report = labels_report(table.Y[test], model.predict(X_test))
+    return {**report, "fit_seconds": seconds, "chosen": chosen, "n_test": len(test)}
+
+
+def split_label_rows(n_rows: int, protocol: Mapping[str, Any], split: int) -> tuple[Any, Any]:
+    """Return the rows to train on and to test on.
+
+    ``{"folds": 10}``: the fold of that number.  ``{"test": 0.1, "train": 0.4}``: a random tenth for
+    the test, and of the others a share, which for larger shares holds all of a smaller one.
+    """
+    if "folds" in protocol:
+        folds = KFold(protocol["folds"], shuffle=True, random_state=0).split(np.arange(n_rows))
+        return list(folds)[split]
+    order = np.random.default_rng(split).permutation(n_rows)
+    n_test = round(protocol["test"] * n_rows)
+    n_train = round(protocol["train"] * (n_rows - n_test))
+    return np.sort(order[n_test : n_test + n_train]), np.sort(order[:n_test])
+
+
+def group_pattern(data: str, params: Mapping[str, Any]) -> Values:
+    """Return the factors of all labels that GroPLE finds, and the group of each label."""
+    table = load_label_table(data)
+    model = make_method("GroPLE", params).fit(table.X, table.Y)
+    return {"factors": _round(model.label_factors_), "groups": model.label_groups_.tolist()}
