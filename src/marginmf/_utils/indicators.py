@@ -73,12 +73,11 @@ def counts(indicator: Any, axis: int) -> IntArray:
     >>> counts(as_indicator([[0, 1, 1], [0, 1, 0]]), 0), counts(as_indicator([[0, 1, 1]]), 1)
     (array([0, 2, 1]), array([2]))
     """
-    sizes: IntArray = (
+    return (
         np.bincount(indicator.indices, minlength=indicator.shape[1])
         if axis == 0
         else np.diff(indicator.indptr).astype(np.int64)
     )
-    return sizes
 
 
 def column_names(table: Any) -> list[Any]:

@@ -6,13 +6,7 @@ from typing import Any
 
 import numpy as np
 
-_BITS = (
-    np.random.PCG64,
-    np.random.PCG64DXSM,
-    np.random.MT19937,
-    np.random.Philox,
-    np.random.SFC64,
-)
+_BITS = (np.random.PCG64, np.random.PCG64DXSM, np.random.MT19937, np.random.Philox, np.random.SFC64)
 #: NumPy's own bit generators by name.
 BIT_GENERATORS: dict[str, Any] = {bits.__name__: bits for bits in _BITS}
 

@@ -410,16 +410,14 @@ class RatingsPredictor(Savable, BaseEstimator, ABC):
 
     def _code_margins(self, users: IntArray, items: IntArray) -> FloatArray:
         """Return the margins of codes; unknown ones have log-odds from level frequencies."""
-        answers: FloatArray = _answers(self._margins, self._frequencies.log_odds, users, items)
-        return answers
+        return _answers(self._margins, self._frequencies.log_odds, users, items)
 
     def _code_distribution(self, users: IntArray, items: IntArray) -> Float64Array:
         """Return the distributions of codes; unknown ones have those of level frequencies."""
-        answers: Float64Array = _answers(
+        return _answers(
             lambda *known: distribution_of(self._above(*known)),
             *(self._frequencies.distribution, users, items),
         )
-        return answers
 
     def _arithmetic(self, work: float = np.inf) -> Backend:
         """Return the backend, with the threads that this model may use for this much work."""

@@ -163,8 +163,7 @@ class LeastSquares(Factoriser, Numbers):
     def _candidate_regs(self, data: Ratings, limit: float) -> Float64Array:
         # The squared error grows with the square of the scale, and the penalty must keep up.
         variance = float(data.values.var()) or 1.0
-        candidates: Float64Array = super()._candidate_regs(data, limit / variance) * variance
-        return candidates
+        return super()._candidate_regs(data, limit / variance) * variance
 
     def _fold_in(self, side: Side, data: Ratings) -> None:
         self.offsets_ = self.offsets_._folded(side, data)
@@ -189,12 +188,7 @@ class LeastSquares(Factoriser, Numbers):
         return Real(squared, residuals.astype(self.dtype))
 
     def _solve_rows(
-        self,
-        rows: Rows,
-        spec: Spec,
-        reg: float,
-        given: FloatArray,
-        means: FloatArray | None = None,
+        self, rows: Rows, spec: Spec, reg: float, given: FloatArray, means: FloatArray | None = None
     ) -> tuple[FloatArray, FloatArray]:
         if reg == 0:  # The Gram matrices may be singular: there is no closed form.
             return super()._solve_rows(rows, spec, reg, given, means)

@@ -310,8 +310,7 @@ class MarginEnsemble(RatingsEstimator):
         return np.hstack(self._mean_margins(self.members_, users, items))
 
     def _margins(self, users: IntArray, items: IntArray) -> FloatArray:
-        log_odds: FloatArray = logit(self._above(users, items))
-        return log_odds
+        return logit(self._above(users, items))
 
     def _margin_block(self, users: IntArray, items: Columns) -> MarginBlock:
         n_steps, bound = len(self.levels_) - 1, self._margin_bound

@@ -51,8 +51,7 @@ class RatingsEstimator(SimilarByFactors, RatingsPredictor):
         >>> model.fold_in([("cy", "x")], [3]).predict([("cy", "x"), ("cy", "y")], output="rule")
         array([3., 2.])
         """
-        folded: Self = new_rows.fold_in(self, "user", pairs, ratings, user_features)
-        return folded
+        return new_rows.fold_in(self, "user", pairs, ratings, user_features)
 
     def fold_in_items(
         self, pairs: Any = None, ratings: Any = None, *, item_features: Any = None
@@ -61,8 +60,7 @@ class RatingsEstimator(SimilarByFactors, RatingsPredictor):
 
         As `fold_in`, with items for users and users for items.
         """
-        folded: Self = new_rows.fold_in(self, "item", pairs, ratings, item_features)
-        return folded
+        return new_rows.fold_in(self, "item", pairs, ratings, item_features)
 
     def update_users(
         self, pairs: Any = None, ratings: Any = None, *, user_features: Any = None
@@ -252,12 +250,10 @@ class Distributional(RatingsEstimator):
 
     def _above(self, users: IntArray, items: IntArray) -> Float64Array:
         above = self._distribution(users, items)[:, ::-1].cumsum(axis=1)[:, -2::-1]
-        clipped: Float64Array = np.clip(above, 1e-9, 1 - 1e-9)
-        return clipped
+        return np.clip(above, 1e-9, 1 - 1e-9)
 
     def _margins(self, users: IntArray, items: IntArray) -> FloatArray:
-        margins: FloatArray = logit(self._above(users, items))
-        return margins
+        return logit(self._above(users, items))
 
 
 def above_midpoints(estimates: FloatArray, levels: Float64Array) -> FloatArray:

@@ -298,12 +298,7 @@ class Factoriser(RatingsEstimator):
             self._set_users(data, Parameters(rows, self.item_factors_, solved[0][1]))
 
     def _solve_rows(
-        self,
-        rows: Rows,
-        spec: Spec,
-        reg: float,
-        given: FloatArray,
-        means: FloatArray | None = None,
+        self, rows: Rows, spec: Spec, reg: float, given: FloatArray, means: FloatArray | None = None
     ) -> tuple[FloatArray, FloatArray]:
         """Solve every row's problem to the end."""
         usual = self._usual_thresholds(rows) if spec.n_thresholds(rows.n_levels) else None

@@ -205,13 +205,11 @@ class HalvingSearch(BaseEstimator):
 
     def predict(self, pairs: Any, **options: Any) -> Float64Array:
         """Predict with the best estimator; see `RatingsEstimator.predict`."""
-        predicted: Float64Array = self._best().predict(pairs, **options)
-        return predicted
+        return self._best().predict(pairs, **options)
 
     def predict_proba(self, pairs: Any, **options: Any) -> Float64Array:
         """Return probabilities of the best estimator; see `RatingsEstimator.predict_proba`."""
-        probabilities: Float64Array = self._best().predict_proba(pairs, **options)
-        return probabilities
+        return self._best().predict_proba(pairs, **options)
 
     def score(self, pairs: Any, ratings: Any) -> float:
         """Return minus the mean absolute error of the best estimator."""

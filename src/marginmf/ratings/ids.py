@@ -114,8 +114,7 @@ class IdIndex:
         if self._table is not None:
             first, last = self.ids[0], self.ids[-1]
             if len(column) and column.min() >= first and column.max() <= last:
-                inside_table: IntArray = self._table[column - first]
-                return inside_table
+                return self._table[column - first]
             inside = (column >= first) & (column <= last)
             slots = np.where(inside, column - first, 0)
             return np.where(inside, self._table[slots], UNKNOWN).astype(np.int32, copy=False)

@@ -39,8 +39,7 @@ def row_strengths(reg: float, weight: float, indptr: IntArray, n_columns: int) -
     More is known of rows with many pairs, and a penalty of one strength would be too weak for them
     or too strong for the others.
     """
-    strengths: Float64Array = reg * np.sqrt(np.diff(indptr) + weight * n_columns)
-    return strengths
+    return reg * np.sqrt(np.diff(indptr) + weight * n_columns)
 
 
 class OneClassObjective:
@@ -134,8 +133,7 @@ def as_upper(taken: Ratings) -> Ratings:
 def gram(factors: FloatArray) -> Float64Array:
     """Return the inner products of the columns, in float64: they are sums over many rows."""
     wide = factors.astype(np.float64)
-    product: Float64Array = wide.T @ wide
-    return product
+    return wide.T @ wide
 
 
 @POSITIVE.register("oneclass")

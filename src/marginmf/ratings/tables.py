@@ -57,8 +57,7 @@ def column_of(values: Any, name: str) -> Array | None:
         names = table.columns
         return frame_columns(values, names[0] if len(names) == 1 else name)[0]
     if isinstance(table, nw.Series):
-        series: Array = table.to_numpy()
-        return series
+        return table.to_numpy()
     # An Arrow array, or an index of pandas.
     return np.asarray(values) if _library_name(values) in LIBRARIES else None
 
@@ -264,8 +263,7 @@ def _checked(levels: Any) -> Float64Array:
 
 def nearest_codes(values: FloatArray, scale: Float64Array) -> IntArray:
     """Return the code of the level that is nearest to each value."""
-    codes: IntArray = np.searchsorted((scale[1:] + scale[:-1]) / 2, values).astype(CODE)
-    return codes
+    return np.searchsorted((scale[1:] + scale[:-1]) / 2, values).astype(CODE)
 
 
 def _binned(values: Float64Array, n_levels: int) -> Coded:
@@ -341,8 +339,7 @@ def make_frame(columns: Mapping[str, Array], like: Any = None) -> Any:
 def _library_of(values: Any) -> ModuleType | None:
     table = nw.from_native(values, eager_only=True, allow_series=True, pass_through=True)
     if isinstance(table, nw.DataFrame | nw.Series):
-        namespace: ModuleType = nw.get_native_namespace(table)
-        return namespace
+        return nw.get_native_namespace(table)
     name = _library_name(values)
     return sys.modules[name] if name in LIBRARIES else None
 

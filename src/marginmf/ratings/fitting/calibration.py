@@ -140,23 +140,18 @@ class Calibrator:
         """Return what some of the features, alone, add to the log-odds."""
         clipped = np.clip(features, *self.bounds[:, columns])
         # Not a matrix product: BLAS rounds a row by what else there is.
-        added: Float64Array = np.einsum("nk,qk->nq", clipped, self.weights[:, columns])
-        return added
+        return np.einsum("nk,qk->nq", clipped, self.weights[:, columns])
 
 
 def features_of(
-    margins: Sequence[FloatArray],
-    frequencies: LevelFrequencies,
-    users: IntArray,
-    items: IntArray,
+    margins: Sequence[FloatArray], frequencies: LevelFrequencies, users: IntArray, items: IntArray
 ) -> FloatArray:
     """Return margins, the log-odds of users' and items' own frequencies, and their biases."""
     n_steps = frequencies.by_user.shape[1] - 1
     sides = frequencies.side_features("user", users), frequencies.side_features("item", items)
     # The biases last: all that comes before them has a column for each level but the last.
     odds, biases = [side[:, :n_steps] for side in sides], [side[:, n_steps:] for side in sides]
-    features: FloatArray = np.hstack([*margins, *odds, *biases])
-    return features
+    return np.hstack([*margins, *odds, *biases])
 
 
 def side_columns(n_margins: int, n_steps: int, biases: bool) -> tuple[IntArray, IntArray]:
@@ -217,8 +212,7 @@ def distribution_of(above: Float64Array) -> Float64Array:
 def never_certain(above: Float64Array) -> Float64Array:
     """Return the probabilities drawn a little together, so that no level is impossible."""
     shrink, shift = certainty(above.shape[1])
-    together: Float64Array = shrink * above + shift
-    return together
+    return shrink * above + shift
 
 
 def certainty(n_steps: int) -> tuple[float, Float64Array]:
@@ -230,8 +224,7 @@ def certainty(n_steps: int) -> tuple[float, Float64Array]:
 def _usual_range(column: Float64Array) -> Float64Array:
     """Return the least and the most of nearly all finite values."""
     finite = column[np.isfinite(column)]
-    ends: Float64Array = np.quantile(finite, [RARE, 1 - RARE]) if len(finite) else np.zeros(2)
-    return ends
+    return np.quantile(finite, [RARE, 1 - RARE]) if len(finite) else np.zeros(2)
 
 
 def _view(q: int, n_levels: int, n_features: int) -> Float64Array | None:
@@ -243,8 +236,7 @@ def _view(q: int, n_levels: int, n_features: int) -> Float64Array | None:
     own[:q, 1] = 1.0 / max(q, 1)
     own[q + 1 :, 2] = 1.0 / max(n_levels - 2 - q, 1)
     n_blocks, n_single = divmod(n_features, n_levels - 1)
-    view: Float64Array = block_diag(np.kron(np.eye(n_blocks), own), np.eye(n_single))
-    return view
+    return block_diag(np.kron(np.eye(n_blocks), own), np.eye(n_single))
 
 
 def _logistic(features: Float64Array, above: BoolArray) -> tuple[Float64Array, float]:
@@ -265,15 +257,13 @@ def count_above(margins: FloatArray) -> IntArray:
 
     Right even where a user's thresholds are out of order.
     """
-    above: IntArray = np.count_nonzero(margins > 0, axis=1)
-    return above
+    return np.count_nonzero(margins > 0, axis=1)
 
 
 def first_below(margins: FloatArray) -> IntArray:
     """Return the first level that the score is not above, the last level if none (HMF)."""
     below = margins < 0
-    first: IntArray = np.where(below.any(axis=1), below.argmax(axis=1), margins.shape[1])
-    return first
+    return np.where(below.any(axis=1), below.argmax(axis=1), margins.shape[1])
 
 
 def median(distribution: Float64Array, levels: Float64Array) -> Float64Array:
@@ -290,8 +280,7 @@ def mode(distribution: Float64Array, levels: Float64Array) -> Float64Array:
 def mean(distribution: Float64Array, levels: Float64Array) -> Float64Array:
     """Return the expected rating."""
     # Not a matrix product: BLAS rounds a row by what else there is.
-    expected: Float64Array = np.einsum("nq,q->n", distribution, levels)
-    return expected
+    return np.einsum("nq,q->n", distribution, levels)
 
 
 def _kept_unknown(distribution: Float64Array, answers: Float64Array) -> Float64Array:

@@ -74,8 +74,7 @@ class LevelFrequencies:
     def distribution(self, users: IntArray, items: IntArray) -> Float64Array:
         """Return the probability of each level for each pair; code -1 means unknown."""
         counts = self._pair_counts(users, items)
-        distribution: Float64Array = counts / counts.sum(axis=1, keepdims=True)
-        return distribution
+        return counts / counts.sum(axis=1, keepdims=True)
 
     def log_odds(self, users: IntArray, items: IntArray) -> Float64Array:
         """Return the log-odds that the rating is above each level; code -1 means unknown."""
@@ -84,8 +83,7 @@ class LevelFrequencies:
     def side_features(self, side: Side, codes: IntArray) -> Float64Array:
         """Return what a calibration knows of some users, or items: log-odds, then the bias."""
         table, rows = self.features_table(side, codes)
-        features: Float64Array = table[rows]
-        return features
+        return table[rows]
 
     def features_table(self, side: Side, codes: IntArray) -> tuple[Float64Array, IntArray]:
         """Return a table of `side_features`, and the row that each of the codes has in it.
@@ -110,8 +108,7 @@ class LevelFrequencies:
     def _prior(self) -> Float64Array:
         # One more of each level, so that no level is impossible.
         counts = self.overall + 1.0
-        prior: Float64Array = PRIOR_STRENGTH * counts / counts.sum()
-        return prior
+        return PRIOR_STRENGTH * counts / counts.sum()
 
     def for_new_rows(self, side: Side, data: Ratings) -> "LevelFrequencies":
         """Return these frequencies with the users, or the items, of other ratings."""
@@ -142,8 +139,7 @@ def _log_odds(counts: Float64Array) -> Float64Array:
     """Return the log-odds of being above each level but the last, from counts of all levels."""
     above = counts[:, ::-1].cumsum(axis=1)[:, -2::-1]
     below = counts.cumsum(axis=1)[:, :-1]
-    log_odds: Float64Array = np.log(above) - np.log(below)
-    return log_odds
+    return np.log(above) - np.log(below)
 
 
 def _moved(values: AnyArray, before: IdIndex, after: IdIndex, others: AnyArray) -> AnyArray:
@@ -229,8 +225,7 @@ class BiasProblem:
 
         sums = np.empty(self.data.n_users)
         row_sums(0, self.data.n_users, self.data.indptr, self.data.indices, items, sums)
-        biases: Float64Array = self._scales(self.by_user) * (self._sums("user") - sums)
-        return biases
+        return self._scales(self.by_user) * (self._sums("user") - sums)
 
     def _sums(self, side: Side) -> Float64Array:
         """Return every user's, or item's, sum of ratings' distances from the mean."""
@@ -272,11 +267,9 @@ def biases_given(
     if side == "item":
         owners, others, n = data.indices, data.rows, data.n_items
     rest = np.bincount(owners, data.values - mean - given[others], n)
-    biases: Float64Array = rest * inverse_weights(np.bincount(owners, minlength=n), reg)
-    return biases
+    return rest * inverse_weights(np.bincount(owners, minlength=n), reg)
 
 
 def inverse_weights(counts: IntArray, reg: float) -> Float64Array:
     """Return one over counts plus reg; without either there is no bias, not 0/0."""
-    inverse: Float64Array = 1.0 / np.maximum(counts + float(reg), 1e-12)
-    return inverse
+    return 1.0 / np.maximum(counts + float(reg), 1e-12)

@@ -129,13 +129,11 @@ class Prior:
         expected: Float64Array
         if "features" not in self.blocks:
             # Not a matrix product: the threads of BLAS would change the rounding.
-            expected = np.einsum("i,ip->p", self.counts / max(int(self.counts.sum()), 1), parts)
-            return expected
+            return np.einsum("i,ip->p", self.counts / max(int(self.counts.sum()), 1), parts)
         own, weights = self.block("features"), np.sqrt(self.counts)[:, None]
         scaled = csr_array(self.matrix[:, own].astype(np.float64) * (weights / FEW_RATINGS**0.5))
         solved = scaled.T @ ridge_residuals(scaled, weights * parts, EXACT)
-        expected = self.matrix[unrated][:, own] @ (solved / FEW_RATINGS**0.5)
-        return expected
+        return self.matrix[unrated][:, own] @ (solved / FEW_RATINGS**0.5)
 
     def shares(self, rows: csr_array) -> FloatArray:
         """Return how much each rated row (columns) speaks for the raters of others (rows).
@@ -166,8 +164,7 @@ class Prior:
         larger = np.sqrt(np.maximum(usual / np.maximum(n, 1), 1.0))
         sample = (n * larger * raters + FEW_RATINGS * expected) / (n + FEW_RATINGS)
         share = np.maximum(1.0 - n / ENOUGH_RATINGS, 0.0)
-        mixed: FloatArray = share * sample + (1.0 - share) * raters
-        return mixed
+        return share * sample + (1.0 - share) * raters
 
     def coordinates(self, reg: float) -> Coordinates:
         """Return how the weights lie in a vector, so that solvers take few steps.
@@ -199,8 +196,7 @@ class Prior:
         residuals = scales * (matrix.T @ (factors - matrix @ (scales * x))) - x
 
         def image(y: FloatArray) -> FloatArray:
-            turned: FloatArray = y + scales * (matrix.T @ (matrix @ (scales * y)))
-            return turned
+            return y + scales * (matrix.T @ (matrix @ (scales * y)))
 
         return scales * (x + conjugate_gradients(image, residuals, n_steps))
 
@@ -343,5 +339,4 @@ def conjugate_gradients(
 
 def _column_products(a: FloatArray, b: FloatArray) -> FloatArray:
     """Return the inner product of every two columns, with rounding that no other column changes."""
-    products: FloatArray = np.ascontiguousarray((a * b).T).sum(axis=1)
-    return products
+    return np.ascontiguousarray((a * b).T).sum(axis=1)

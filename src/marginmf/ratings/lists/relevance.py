@@ -57,8 +57,7 @@ def as_stages(factors: FloatArray) -> FloatArray:
 def block_product(left: FloatArray, right: FloatArray, out: FloatArray | None = None) -> FloatArray:
     """Return the inner products of all rows of one with all rows of the other, in float32."""
     left, right = (side.astype(np.float32, copy=False) for side in (left, right))
-    product: FloatArray = np.matmul(left, right.T, out=out)
-    return product
+    return np.matmul(left, right.T, out=out)
 
 
 @saved
@@ -131,8 +130,7 @@ class Exposure:
 
     def _bases(self, has: Lists, users: IntArray) -> FloatArray:
         """Return how much of its popularity an item is given, a row for each user."""
-        bases: FloatArray = np.where(has.lengths(users) > 0, BASE, 1.0)[:, None]
-        return bases
+        return np.where(has.lengths(users) > 0, BASE, 1.0)[:, None]
 
 
 def item_shares(data: Ratings) -> Float64Array:
@@ -194,11 +192,7 @@ class Relevance:
     """The chance to take an item times the chance to like it, which some of the levels mean."""
 
     def __init__(
-        self,
-        model: Any,
-        exposure: Exposure,
-        liked: Any,
-        items: IntArray | None = None,
+        self, model: Any, exposure: Exposure, liked: Any, items: IntArray | None = None
     ) -> None:
         self.likes = ExpectedValues(model, liked.astype(np.float64), items)
         self.exposure = exposure.among(items)
@@ -294,5 +288,4 @@ def expected_block(
 
 def sum_of_margins(margins: FloatArray) -> Float64Array:
     """Return what breaks ties of expected ratings; infinite margins say nothing about items."""
-    total: Float64Array = np.where(np.isfinite(margins), margins, 0.0).sum(axis=1)
-    return total
+    return np.where(np.isfinite(margins), margins, 0.0).sum(axis=1)

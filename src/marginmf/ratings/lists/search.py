@@ -125,8 +125,7 @@ def _search(
     # What the first look dropped is no better than the last that it kept, give or take rounding.
     complete = (kept == scorer.n_columns) | ~there.all(axis=1)
     clear = complete | (likely.scores[:, -1] + scorer.tolerance < ranked.scores[:, -1])
-    unclear: IntArray = rows[~clear]
-    return unclear
+    return rows[~clear]
 
 
 def _first_look(scorer: Scorer, rows: IntArray, kept: int, n_threads: int) -> Best:
