@@ -12,12 +12,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from marginmf._utils.parameters import check_number, n_threads
 from marginmf._utils.random import as_generator
-from marginmf._utils.types import Float64Array, FloatArray, IntArray
+from marginmf._utils.types import IntArray
 from marginmf.ratings.data import Ratings
 from marginmf.ratings.lists import neighbours
 from marginmf.ratings.lists.neighbours import ItemWeights, Neighbourhoods
-from marginmf.ratings.lists.recommend import PairScores, similar_by
-from marginmf.ratings.lists.search import Lists
+from marginmf.ratings.lists.recommend import similar_by
+from marginmf.ratings.lists.search import ItemScores, Lists
 from marginmf.ratings.positive import POSITIVE, ROUNDING, PositiveOnly
 
 #: Up to this many items EASE inverts a matrix of them all ...
@@ -29,15 +29,17 @@ MOST_BYTES = 4 << 30
 class _Weighted:
     """Sums of item-item weights over what users have."""
 
+    cell_bytes = 4
+
     def __init__(self, weights: ItemWeights, has: Lists) -> None:
         self.weights, self.has = weights, has
         self.tolerance = ROUNDING * weights.largest_score
 
-    def block(self, users: IntArray, columns: slice) -> FloatArray:
-        return self.weights.block(self.has, users, columns)
+    def block(self, users: IntArray, columns: slice) -> Any:
+        return (self.weights.block(self.has, users, columns),) * 2
 
-    def pairs(self, users: IntArray, columns: IntArray) -> Float64Array:
-        return self.weights.pairs(self.has, users, columns)
+    def pairs(self, users: IntArray, columns: IntArray) -> Any:
+        return (self.weights.pairs(self.has, users, columns),) * 2
 
 
 class ItemBased(PositiveOnly):
@@ -56,7 +58,7 @@ class ItemBased(PositiveOnly):
         alone = Lists(codes, codes[:-1].astype(np.int32))  # as if each user had one item
         return similar_by(_Weighted(self.weights_, alone), items, n, self.items_, self.n_jobs)
 
-    def _scores(self, items: IntArray | None) -> PairScores:
+    def _scores(self, items: IntArray | None) -> ItemScores:
         return _Weighted(self.weights_.among(items), self._has)
 
 

@@ -24,8 +24,9 @@ from marginmf.losses import smooth_hinge
 from marginmf.ratings.data import Ratings
 from marginmf.ratings.fitting.objective import RowObjective, solve_rows
 from marginmf.ratings.fitting.stages import START_SCALE
-from marginmf.ratings.lists.recommend import PairScores, SimilarByFactors
+from marginmf.ratings.lists.recommend import SimilarByFactors
 from marginmf.ratings.lists.relevance import block_product
+from marginmf.ratings.lists.search import ItemScores
 from marginmf.ratings.positive import POSITIVE, ROUNDING, PositiveOnly
 from marginmf.solvers import LBFGS, Stopping, minimise
 
@@ -220,7 +221,7 @@ class OneClassMMMF(SimilarByFactors, PositiveOnly):
         )
         self.user_factors_, _ = solve_rows(objective, n_threads(self.n_jobs))
 
-    def _scores(self, items: IntArray | None) -> PairScores:
+    def _scores(self, items: IntArray | None) -> ItemScores:
         given = self.item_factors_ if items is None else self.item_factors_[items]
         return _Products(self.user_factors_, given, self._arithmetic())
 
@@ -239,13 +240,15 @@ class OneClassMMMF(SimilarByFactors, PositiveOnly):
 class _Products:
     """Inner products of factors."""
 
+    cell_bytes = 4
+
     def __init__(self, users: FloatArray, items: FloatArray, backend: Backend) -> None:
         self.users, self.items, self.backend = users, items, backend
         longest = (np.sqrt(np.einsum("ip,ip->i", F, F).max(initial=0)) for F in (users, items))
         self.tolerance = ROUNDING * float(np.prod(list(longest)))
 
-    def block(self, users: IntArray, columns: slice) -> FloatArray:
-        return block_product(self.users[users], self.items[columns])
+    def block(self, users: IntArray, columns: slice) -> Any:
+        return (block_product(self.users[users], self.items[columns]),) * 2
 
-    def pairs(self, users: IntArray, columns: IntArray) -> Float64Array:
-        return self.backend.scores(users, columns, self.users, self.items).astype(np.float64)
+    def pairs(self, users: IntArray, columns: IntArray) -> Any:
+        return (self.backend.scores(users, columns, self.users, self.items).astype(float),) * 2

@@ -23,8 +23,8 @@ from marginmf._utils.types import Float64Array, FloatArray, IntArray
 from marginmf.persistence import PairCounts, Savable
 from marginmf.ratings.data import Ratings, observed
 from marginmf.ratings.ids import IdIndex
-from marginmf.ratings.lists.recommend import PairScores, Request, UnknownUsers
-from marginmf.ratings.lists.search import Lists
+from marginmf.ratings.lists.recommend import Request, UnknownUsers
+from marginmf.ratings.lists.search import ItemScores, Lists
 from marginmf.ratings.tables import (
     MANY_VALUES,
     as_values,
@@ -207,18 +207,16 @@ class PositiveOnly(Savable, BaseEstimator, ABC):
     def _fit(self, taken: Ratings) -> None:
         """Learn everything but the popularity of the items."""
 
-    @abstractmethod
-    def _scores(self, items: IntArray | None) -> PairScores:
-        """Return what the method says of some items; None is all of them."""
+    def _scores(self, items: IntArray | None) -> ItemScores | None:
+        """Return the scores of some items, None for all; by default there is only popularity."""
+        return None
 
     def _fold_in(self, taken: Ratings) -> None:
         """Learn what belongs to new users, with what belongs to the items as it is."""
 
     def _ranked_by(self, items: IntArray | None) -> "_RankedBy":
-        return _RankedBy(self._scores(items), self._has, self._popularity(items))
-
-    def _popularity(self, items: IntArray | None) -> "Popularity":
-        return Popularity(self.popularity_ if items is None else self.popularity_[items])
+        popularity = self.popularity_ if items is None else self.popularity_[items]
+        return _RankedBy(self._scores(items), self._has, popularity)
 
     @property
     def _has(self) -> Lists:
@@ -279,49 +277,34 @@ class PositiveOnly(Savable, BaseEstimator, ABC):
             )
 
 
-class Popularity:
-    """How many users have each of some items: the score for users of whom nothing is known."""
-
-    tolerance = 0.0
-
-    def __init__(self, n_users: IntArray) -> None:
-        self.n_users = n_users
-
-    def block(self, users: IntArray, columns: slice) -> FloatArray:
-        """Return the same row for all of some users."""
-        return np.tile(self.n_users[columns].astype(np.float32), (len(users), 1))
-
-    def pairs(self, users: IntArray, columns: IntArray) -> Float64Array:
-        """Return the numbers of some items."""
-        return self.n_users[columns].astype(np.float64)
-
-
 class _RankedBy:
-    """Scores of a method for users who have something, and popularity for all others.
+    """The scores of a method for users who have something, and popularity for all others.
 
-    See `marginmf.ratings.lists.recommend.ItemScores`; popularity breaks ties.
+    Popularity, which is how many users have each item, breaks ties.
     """
 
     cell_bytes = 4 * 3  # scores, ties, and the scores of those who have something
 
-    def __init__(self, scores: PairScores, has: Lists, popularity: Popularity) -> None:
+    def __init__(self, scores: ItemScores | None, has: Lists, popularity: IntArray) -> None:
         self.scores, self.has, self.popularity = scores, has, popularity
-        self.tolerance = scores.tolerance
+        self.tolerance = 0.0 if scores is None else scores.tolerance
 
     def block(self, users: IntArray, columns: slice) -> tuple[FloatArray, FloatArray]:
-        ties = self.popularity.block(users, columns)
+        ties = np.tile(self.popularity[columns].astype(np.float32), (len(users), 1))
         known = self.has.lengths(users) > 0
+        if self.scores is None or not known.any():
+            return ties, ties
         if known.all():
-            return self.scores.block(users, columns), ties
+            return self.scores.block(users, columns)[0], ties
         scores = ties.copy()
-        if known.any():
-            scores[known] = self.scores.block(users[known], columns)
+        scores[known] = self.scores.block(users[known], columns)[0]
         return scores, ties
 
     def pairs(self, users: IntArray, columns: IntArray) -> tuple[Float64Array, Float64Array]:
-        ties = self.popularity.pairs(users, columns)
+        ties = self.popularity[columns].astype(np.float64)
         known, scores = self.has.lengths(users) > 0, ties.copy()
-        scores[known] = self.scores.pairs(users[known], columns[known])
+        if self.scores is not None:
+            scores[known] = self.scores.pairs(users[known], columns[known])[0]
         return scores, ties
 
 
@@ -343,9 +326,6 @@ class MostPopular(PositiveOnly):
 
     def _fit(self, taken: Ratings) -> None:
         pass
-
-    def _scores(self, items: IntArray | None) -> PairScores:
-        return self._popularity(items)
 
 
 def _scale(values: FloatArray) -> dict[str, Any]:
