@@ -126,7 +126,6 @@ class Prior:
 
         One regression for each factor, instead of one for each row: solvers come here often.
         """
-        expected: Float64Array
         if "features" not in self.blocks:
             # Not a matrix product: the threads of BLAS would change the rounding.
             return np.einsum("i,ip->p", self.counts / max(int(self.counts.sum()), 1), parts)
