@@ -411,7 +411,7 @@ MATRIX = sparse.csr_array(np.eye(3, dtype=np.float32))
         ((FeatureColumn("g", "number", (2.0, 1.0)),), MATRIX, "not in rising order"),
         ((FeatureColumn("g", "number", (1.0, np.inf)),), MATRIX, "not in rising order"),
         ((FeatureColumn("g", "weights", (-1,)),), MATRIX, "no number of weights"),
-        ((FeatureColumn(7, "category", ("a", "b")),), MATRIX, "name is a int"),
+        ((FeatureColumn(7, "category", ("a", "b")),), MATRIX, "name is of the type int"),
         ((GOOD,), MATRIX[:, :2], "matrix has other columns than its encoder"),
         ((GOOD,), MATRIX.astype(np.float64), "not a sparse matrix of float32"),
         ((GOOD,), MATRIX.toarray(), "not a sparse matrix of float32"),

@@ -30,12 +30,10 @@ class RatingsEstimator(SimilarByFactors, RatingsPredictor):
         Parameters
         ----------
         pairs, ratings
-            Ratings by the new users, as in `fit`.  Ratings of items that training did not see
-            are left out, and a user who has no others stays unknown; levels that training did
-            not see are an error.
+            Ratings by the new users, as in `fit`.  Those of unknown items are left out, and a user
+            who has no others stays unknown; unknown levels are an error.
         user_features : optional
-            Features of the users, as in `fit`, for models that were fitted with some.  Users
-            need no ratings then.
+            Features of the users, for models fitted with some; users need no ratings then.
 
         Returns
         -------
@@ -68,18 +66,13 @@ class RatingsEstimator(SimilarByFactors, RatingsPredictor):
         """Take in new ratings, by users known or new, and learn those users' rows again.
 
         Each of these users is learned from all of their ratings, old and new; the items and
-        everyone else stay as they are, to the last bit.  If the update fails or is interrupted,
-        the model is as it was before.
+        everyone else stay as they are, to the last bit.  An update that fails or is interrupted
+        changes nothing.
 
         Parameters
         ----------
-        pairs, ratings
-            New ratings, as in `fit`.  A new rating of an item that the user has rated replaces
-            the old one.  Ratings of unknown items are left out (`update_items` takes new items
-            in), and a new user who has no others stays unknown; levels that training did not see
-            are an error.
-        user_features : optional
-            As in `fold_in`.
+        pairs, ratings, user_features
+            As in `fold_in`.  A new rating of an item that the user has rated replaces the old one.
 
         Examples
         --------
@@ -120,9 +113,8 @@ class RatingsEstimator(SimilarByFactors, RatingsPredictor):
         """Return the n items that are most relevant for each user.
 
         Relevance is the chance that the user would take an item times the chance that they would
-        like it then.  The first comes from who rated what and is learned when the first lists are
-        asked for (see `fit_exposure`); the second is from the probabilities of the levels.  Memory
-        is bounded, and the answer does not depend on ``n_jobs``.
+        like it then.  The first comes from who rated what (see `fit_exposure`), the second from the
+        probabilities of the levels.
 
         Parameters
         ----------
@@ -132,22 +124,21 @@ class RatingsEstimator(SimilarByFactors, RatingsPredictor):
             The length of the lists.  They are shorter where fewer items are left.
         by : {"relevance", "expected", "chance"}
             What to rank by: relevance, the expected rating, or the chance that the user likes the
-            item.  The latter two are for choosing among items that the user has to take anyway;
-            lists of them hold much that is excellent for a few, and that nobody would look for.
+            item.  The latter two suit a choice among items that the user has to take anyway.
         level : float, optional
-            The level from which on a rating says that the item is liked; by default, the lowest
-            one above the mean rating in training.
+            The lowest rating of an item that is liked; by default, the lowest level above the mean
+            rating in training.
         exclude_seen : bool
             Whether to leave out what the user rated in training.
         candidates : ids, optional
             The items to choose from; all of them must have been seen in training.
         filter : callable or pairs, optional
-            What else to leave out: (user, item) pairs, in any form that `predict` takes; or a
-            function of a user's id and the array of the candidates' ids that returns an array of
-            bool, True for items that may stay.  It may be called for a user more than once.
+            What else to leave out: (user, item) pairs as `predict` takes them; or a function of a
+            user's id and the array of the candidates' ids that returns an array of bool, True for
+            items that may stay.  It may be called for a user more than once.
         unknown : {"fallback", "raise", "skip"}
-            What to do with users that training did not see: recommend what most people take and
-            like, raise an error, or leave them out.
+            What to do with unknown users: recommend what most people take and like, raise an
+            error, or leave them out.
 
         Returns
         -------
@@ -155,9 +146,9 @@ class RatingsEstimator(SimilarByFactors, RatingsPredictor):
             Columns ``user``, ``item``, ``rank`` (1 is the best), ``score`` (what items are ranked
             by), ``take`` and ``like`` (by relevance: the two chances, of which ``take`` may exceed
             1 a little) and ``rating`` (what `predict` says), by user in the order asked, then by
-            rank.  Equal scores are ranked by the sum of the margins, then by the order of
-            ``items_``.  The frame is of the library that ``users`` come from; else, of the first
-            of pandas, polars and pyarrow that is installed; else, a dictionary of arrays.
+            rank.  Equal scores are ranked by the sum of the margins, then by ``items_``.  The frame
+            is of the library that ``users`` come from, or else of the first of pandas, polars and
+            pyarrow that is installed, or else a dictionary of arrays.
 
         Examples
         --------
@@ -177,8 +168,8 @@ class RatingsEstimator(SimilarByFactors, RatingsPredictor):
     def explain(self, user: Any, item: Any, n: int = 5) -> Any:
         """Return which of the user's own ratings speak for an item, and which against it.
 
-        Given the items' factors, the score of an item, which tells how well it would be liked, is
-        a sum over the user's ratings.  So is the chance that the user takes the item at all; see
+        Given the items' factors, the score of an item is a sum over the user's ratings, and so is
+        the chance that the user takes the item at all; see
         `marginmf.ratings.lists.explain.contributions` for the whole sums and for what is left over.
 
         Parameters
@@ -195,8 +186,8 @@ class RatingsEstimator(SimilarByFactors, RatingsPredictor):
             Columns ``item`` (that the user rated), ``rating`` (the user's), ``contribution`` to
             the score (HMF: to the mean of the stages' scores) and ``to_take`` (to the chance that
             the user takes the item), from most for to most against.  Where factors are built from
-            raters or side information, ``from_ratings``, ``from_raters`` and ``from_features`` tell
-            what contributions are due to: the item's own ratings, who rated it, or features.
+            raters or features, ``from_ratings``, ``from_raters`` and ``from_features`` divide the
+            contributions by their sources.
 
         Examples
         --------

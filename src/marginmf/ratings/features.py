@@ -84,7 +84,15 @@ class FeatureTable(FeatureCells):
                 f"{name!r} has {len(ids)}: all columns need the same length."
             )
         table = cls(what, ids, {key: _plain(key, cells) for key, cells in columns.items()})
-        table._warn_of_missing()
+        counts = {key: n_missing(cells) for key, cells in table.columns.items()}
+        some = [f"{key!r} ({n})" for key, n in counts.items() if 0 < n < len(table)]
+        if some:
+            warnings.warn(
+                f"Features of {what}s have cells that are missing, and say nothing: "
+                f"{', '.join(some)}.",
+                UserWarning,
+                stacklevel=2,
+            )
         return table
 
     def encoder(self) -> "Encoder":
@@ -110,25 +118,14 @@ class FeatureTable(FeatureCells):
             )
         return Encoder(columns, left_out)
 
-    def _warn_of_missing(self) -> None:
-        counts = {name: n_missing(cells) for name, cells in self.columns.items()}
-        some = [f"{name!r} ({n})" for name, n in counts.items() if 0 < n < len(self)]
-        if some:
-            warnings.warn(
-                f"Features of {self.what}s have cells that are missing, and say nothing: "
-                f"{', '.join(some)}.",
-                UserWarning,
-                stacklevel=3,
-            )
-
 
 @saved
 @dataclass(frozen=True, eq=False)
 class Features:
     """Features of all ids of a vocabulary; make them with `Features.of`.
 
-    The matrix has a row of unit length, or an empty one, for each id in the order of the codes; the
-    encoder tells what its columns are, and how new rows are made.
+    The matrix has a row of unit length, or an empty one, for each id; the encoder tells what its
+    columns are, and how new rows are made.
     """
 
     _saved: ClassVar[dict[str, Any]] = {
@@ -178,11 +175,7 @@ class Features:
         }
 
     def joined(
-        self,
-        index: IdIndex,
-        ours: IdIndex,
-        other: "Features | None" = None,
-        theirs: IdIndex | None = None,
+        self, index: IdIndex, ours: IdIndex, other: "Features | None" = None, theirs: Any = None
     ) -> "Features":
         """Return the rows for a vocabulary: the other's where it has them, else our own."""
         matrix = _spread(self.matrix, index.encode(ours.ids), len(index))
@@ -233,23 +226,21 @@ def _frame(source: Any, what: str, named: str | None) -> dict[str, Array]:
     if index is not None and index not in source and _id_name([str(index)], what, named):
         source = source.reset_index()
     frame = nw.from_native(source, eager_only=True)
-    columns: dict[str, Array] = {}
-    for name in frame.columns:
-        series = frame.get_column(name)
-        if series.dtype.is_integer() and not series.is_null().any():
-            columns[str(name)] = series.to_numpy()
-        elif series.dtype.is_numeric():
-            columns[str(name)] = series.cast(nw.Float64).to_numpy()
-        else:
-            cells = series.to_list()
-            if series.dtype in (nw.Categorical, nw.Enum):  # of numbers, perhaps
-                cells = [None if is_missing(cell) else str(cell) for cell in cells]
-            columns[str(name)] = as_objects(cells)
-    return columns
+    return {str(name): _series_cells(frame.get_column(name)) for name in frame.columns}
+
+
+def _series_cells(series: Any) -> Array:
+    if series.dtype.is_integer() and not series.is_null().any():
+        return series.to_numpy()
+    if series.dtype.is_numeric():
+        return series.cast(nw.Float64).to_numpy()
+    cells = series.to_list()
+    if series.dtype in (nw.Categorical, nw.Enum):  # of numbers, perhaps
+        cells = [None if is_missing(cell) else str(cell) for cell in cells]
+    return as_objects(cells)
 
 
 def _cells(values: Any, name: str) -> Array:
-    """Return a column of a dict as an array."""
     if isinstance(values, str | bytes) or not isinstance(values, Iterable):
         raise ValueError(f"The column {name!r} must hold a cell for each id, not {values!r:.60}.")
     if not isinstance(values, np.ndarray):
@@ -280,9 +271,8 @@ def _plain(name: str, cells: Array) -> Array:
 
 
 def _is_empty(cell: Any) -> bool:
-    if isinstance(cell, str):
-        return not cell.strip()
-    return not isinstance(cell, SEVERAL) and is_missing(cell)
+    empty = not cell.strip() if isinstance(cell, str) else is_missing(cell)
+    return empty and not isinstance(cell, SEVERAL)
 
 
 def _is_number(cell: Any) -> bool:

@@ -167,7 +167,6 @@ class EASE(ItemBased):
         self.weights_ = self._learn(taken)(self.reg_)
 
     def _learn(self, taken: Ratings) -> Callable[[float], ItemWeights]:
-        """Return a function of the regularisation strength that gives the weights."""
         n_neighbours = self.n_neighbours
         if n_neighbours == "auto":
             n_neighbours = None if len(self.items_) <= MOST_ITEMS else neighbours.NEIGHBOURS

@@ -248,8 +248,7 @@ class PMMMF(MarginFactoriser):
 def for_unrated(own: FloatArray, data: Ratings, known: FloatArray | None) -> FloatArray:
     """Return rows of users, with the mean of others for users who have rated nothing.
 
-    The others are those known already, if there are any, or else those who have ratings.  What is
-    infinite does not count.
+    The others are those known already, if there are any, or else those who have ratings.
     """
     rated = np.diff(data.indptr) > 0
     if rated.all():
@@ -264,10 +263,9 @@ def for_unrated(own: FloatArray, data: Ratings, known: FloatArray | None) -> Flo
 def boundaries(prototypes: FloatArray, counts: IntArray) -> FloatArray:
     """Return each user's boundaries between levels.
 
-    Between two levels a < b that the user used, with none used in between, the boundary divides
-    the way from one prototype to the other in the ratio of their counts, and the levels in
-    between are passed over: their boundaries are the same.  Levels below the lowest used one and
-    above the highest are never predicted.
+    Between two levels that the user used, with none used in between, the boundary divides the way
+    from one prototype to the other in the ratio of their counts.  Levels below the lowest used one
+    and above the highest are never predicted.
     """
     n_users, n_levels = prototypes.shape
     used = counts > 0

@@ -1,10 +1,9 @@
 """OneClassMMMF: max-margin factorisation of who has what.
 
-With pairs of one kind only, large scores everywhere would fit them all.  What stands against that
-is a pull of all scores towards zero, those of absent pairs too.  The sum of all squared scores is
-``trace(U^T U V^T V)``, so that it costs two small matrices and not one of all users and items (the
-idea of Hu, Koren and Volinsky, "Collaborative filtering for implicit feedback datasets", ICDM
-2008).
+With pairs of one kind only, large scores everywhere would fit them all; what stands against that is
+a pull of all scores towards zero.  The sum of all squared scores is ``trace(U^T U V^T V)``, so that
+it costs two small matrices (Hu, Koren and Volinsky, "Collaborative filtering for implicit feedback
+datasets", ICDM 2008).
 """
 
 from dataclasses import KW_ONLY, dataclass, replace
@@ -35,11 +34,7 @@ SPEC = TwoLevel(smooth_hinge)
 
 
 def row_strengths(reg: float, weight: float, indptr: IntArray, n_columns: int) -> Float64Array:
-    """Return how strongly the factors of rows are drawn to zero.
-
-    More is known of rows with many pairs, and a penalty of one strength would be too weak for them
-    or too strong for the others.
-    """
+    """Return how strongly the factors of rows are drawn to zero: the more pairs, the more."""
     return reg * np.sqrt(np.diff(indptr) + weight * n_columns)
 
 
@@ -94,8 +89,7 @@ class OneClassObjective:
 class NewUsers(RowObjective):
     """The objective of single users, while the items are given; see `RowObjective`.
 
-    The pull of all scores towards zero is ``weight/2 u^T V^T V u``, and each row has a penalty of
-    its own.
+    The pull of all scores towards zero is ``weight/2 u^T V^T V u``.
     """
 
     def __init__(

@@ -1,8 +1,6 @@
-"""Who has what, and no stars: lists from purchases, plays, clicks, or from ratings alone.
+"""Methods that learn who has what (purchases, plays, clicks): lists, but no ratings.
 
-A pair says that the user took the item; one that is absent says little.  These methods learn who
-would take what, make lists, and predict no ratings.  Where there are ratings, a level tells which
-of them count.
+A pair says that the user took the item; one that is absent says little.
 """
 
 from abc import ABC, abstractmethod
@@ -95,7 +93,12 @@ class PositiveOnly(Savable, BaseEstimator, ABC):
         fitted = unfitted(self)
         fitted._check(data)
         fitted._set_data(data)
-        fitted._check_scale()
+        values = data.values
+        if self.level is not None and not values.min() <= self.level <= values.max():
+            raise ValueError(
+                f"level={self.level!r} is outside the scale of the ratings, {values.min():g} to "
+                f"{values.max():g}."
+            )
         fitted.popularity_ = np.diff(fitted.taken_.item_indptr)
         fitted._fit(fitted.taken_)
         self.__dict__ = fitted.__dict__
@@ -248,14 +251,17 @@ class PositiveOnly(Savable, BaseEstimator, ABC):
             pairs = list(pairs) if isinstance(pairs, Iterator) else pairs
             ratings = values = np.ones(len(split_pairs(pairs)[0]))
             duplicates = "last"
-        return Ratings.of(pairs, ratings, duplicates=duplicates, items=items, **_scale(values))
+        # Any values will do for a scale, even one value alone.
+        scale: dict[str, Any] = {"n_levels": MANY_VALUES}
+        if len(values) and (values == values[0]).all():
+            scale = {"levels": levels_of(values)}
+        return Ratings.of(pairs, ratings, duplicates=duplicates, items=items, **scale)
 
     def _set_data(self, data: Ratings) -> None:
         self.users_, self.items_, self.ratings_ = data.users, data.items, data
         self.__dict__.pop("taken_", None)
 
     def _learned_from(self) -> PairCounts:
-        """Count the users, the items, and of ratings those that count as taken."""
         return PairCounts(len(self.users_), len(self.items_), len(self.taken_))
 
     def _check_loaded(self) -> None:
@@ -266,15 +272,6 @@ class PositiveOnly(Savable, BaseEstimator, ABC):
         check_n_jobs(self)
         if self.level is not None:
             check_number(self, "level", float, -MOST)
-
-    def _check_scale(self) -> None:
-        """Raise ValueError if the level is none of the ratings' scale; new users may lack it."""
-        values = self.ratings_.values
-        if self.level is not None and not values.min() <= self.level <= values.max():
-            raise ValueError(
-                f"level={self.level!r} is outside the scale of the ratings, {values.min():g} to "
-                f"{values.max():g}."
-            )
 
 
 class _RankedBy:
@@ -326,10 +323,3 @@ class MostPopular(PositiveOnly):
 
     def _fit(self, taken: Ratings) -> None:
         pass
-
-
-def _scale(values: FloatArray) -> dict[str, Any]:
-    """Return what to tell `Ratings.of` of the scale: any values will do, even one value alone."""
-    if len(values) and (values == values[0]).all():
-        return {"levels": levels_of(values)}
-    return {"n_levels": MANY_VALUES}

@@ -3,11 +3,10 @@
     J(U, V, thresholds) = sum over users of row_loss(scores, ratings, thresholds)
                           + reg / 2 (|U|^2 + |V|^2)
 
-What differs between the methods is the light row loss alone (`marginmf.backends.specs`).  Where
-something is known of users or items beforehand (`priors`), scores are products of effective factors
-``U + A Y`` and ``V + B X``, and the weights Y and X are penalised too.
-`FactorObjective` is J as a function of everything; `RowObjective` is what single rows of one side
-add to it, the other side given, and `solve_rows` minimises it.
+The methods differ in the row loss alone (`marginmf.backends.specs`).  With `priors`, scores are
+products of effective factors, and the weights of features are penalised too.  `FactorObjective` is
+J as a function of everything; `RowObjective` is what single rows of one side add to it, the other
+side given, and `solve_rows` minimises it.
 """
 
 import math
@@ -34,11 +33,7 @@ THRESHOLD_STRENGTH = 2.0
 
 
 class Parameters(NamedTuple):
-    """What a factorisation learns: user factors, item factors, users' thresholds.
-
-    Factors are effective ones; the weights of what they are built from, of users and of items,
-    come last, where there are any.
-    """
+    """What a factorisation learns: effective factors, users' thresholds, weights of features."""
 
     users: FloatArray
     items: FloatArray
@@ -66,8 +61,7 @@ class UsualThresholds(NamedTuple):
 class FactorObjective:
     """The objective of one factorisation, as a function of one parameter vector of a backend.
 
-    The resident data know what is asked of them, and the features that factors are built from if
-    there are priors; coordinates tell how the weights of both sides' features lie in a vector.
+    Coordinates tell how the weights of both sides' features, if there are priors, lie in a vector.
     """
 
     def __init__(
@@ -111,10 +105,9 @@ class RowObjective:
         J_i(u, thresholds) = row_loss(scores, ratings, thresholds) + reg / 2 |u - mean|^2
                              + strength_i / 2 |thresholds - usual|^2
 
-    A point has a row for each row of the data: its factors, then its thresholds.  Every J_i is
-    convex.  See `marginmf.solvers.rowwise.RowProblems`.  The rows of the data are of the side that
-    is learned; ``given`` are the factors of the other side.  By default means are zeros, and
-    thresholds have no penalty.
+    A point has a row for each row of the data: its factors, then its thresholds; every J_i is
+    convex. See `marginmf.solvers.rowwise.RowProblems`.  By default means are zeros, and thresholds
+    have no penalty.
     """
 
     def __init__(
@@ -173,9 +166,8 @@ def first_thresholds(rows: Rows, spec: Spec) -> FloatArray:
 def solve_rows(objective: RowObjective, n_threads: int) -> tuple[FloatArray, FloatArray]:
     """Return the factors and the thresholds at the minimum of every row's problem.
 
-    Starting at the rows' means, and not at what was learned before, makes the answer free of
-    chance.  Threads share the rows, not the work of every evaluation, so that they hardly ever wait
-    for each other; the objective's backend must therefore run on one thread.
+    Starting at the rows' means makes the answer free of chance.  Threads share the rows, so the
+    objective's backend must run on one thread.
     """
     data, given = objective.data, objective.given
     thresholds = first_thresholds(data, objective.spec)

@@ -1,10 +1,9 @@
 """Stages: a method is a list of factorisations, and one runner trains them.
 
-HMF is a list of two-level stages; every other method is a list of one.  A `Stage` says what it
-minimises, how its solution is judged on ratings that it has not seen, and which other stage's
-solution it starts from.  A `Training` is a list of stages, the ratings that they learn from and the
-settings of the solver: it trains the stages after one another with warm starts, or side by side.
-Choosing the regularisation strength, stopping early and successive halving work on trainings.
+HMF is a list of two-level stages; every other method has one.  A `Stage` says what it minimises,
+how its solution is judged, and which other stage it starts from.  A `Training` trains stages on
+some ratings, after one another with warm starts or side by side; choosing the regularisation
+strength, stopping early and successive halving work on trainings.
 """
 
 from collections.abc import Callable, Sequence
@@ -102,10 +101,9 @@ class Training:
 
     def random_start(self, stage: int, rng: np.random.Generator) -> Parameters:
         """Return small random factors, and thresholds one apart; weights of features are zero."""
+        n_factors, dtype = self.settings.n_factors, self.settings.dtype
         users, items = (
-            (START_SCALE * rng.standard_normal((n, self.settings.n_factors))).astype(
-                self.settings.dtype
-            )
+            (START_SCALE * rng.standard_normal((n, n_factors))).astype(dtype)
             for n in (self.data.n_users, self.data.n_items)
         )
         thresholds = first_thresholds(self.data, self.stages[stage].spec)
@@ -114,16 +112,14 @@ class Training:
         # Nothing would ever move what nobody rated, or who rated nothing, but the penalty.
         for own, prior in zip((users, items), self.priors, strict=True):
             own[prior.counts == 0] = 0
-        weights = tuple(
-            np.zeros((matrix.shape[1], users.shape[1]), users.dtype)
-            for matrix in self.priors.features
-        )
+        shapes = [(matrix.shape[1], n_factors) for matrix in self.priors.features]
+        weights = tuple(np.zeros(shape, dtype) for shape in shapes)
         return Parameters(users, items, thresholds, weights)
 
     def each(self, work: Callable[[int, Backend], Work]) -> list[Work]:
-        """Do some work for every stage: those that start from others after them, or side by side.
+        """Do some work for every stage, given its number and a backend with the threads to use.
 
-        ``work`` is given the number of the stage and a backend with the threads that it may use.
+        Stages that start from others come after them; the others run side by side.
         """
         n_stages, n_threads = len(self.stages), self.settings.n_threads
         order = sorted(range(n_stages), key=self._depth)
@@ -152,8 +148,8 @@ class Training:
     ) -> Solution:
         """Find one stage's factorisation, from parameters or from another result's vector.
 
-        A checkpoint keeps it under its name, which no other in a fit has.  With ``stopped_by`` the
-        solution is where that error was smallest.
+        A checkpoint keeps it under its name.  With ``stopped_by`` it is where that error was
+        smallest.
         """
         objective = self.objective(stage, reg, backend)
         early_stopping = None
@@ -162,16 +158,9 @@ class Training:
             early_stopping = EarlyStopping(
                 lambda point: error_at(stage, objective.split(point)), patience
             )
-        result = self.checkpoint.minimise(
-            name,
-            self.settings.solver,
-            objective,
-            objective.join(start) if isinstance(start, Parameters) else start,
-            self.settings.stopping,
-            callbacks,
-            backend,
-            early_stopping,
-        )
+        point = objective.join(start) if isinstance(start, Parameters) else start
+        rules = (self.settings.stopping, callbacks, backend, early_stopping)
+        result = self.checkpoint.minimise(name, self.settings.solver, objective, point, *rules)
         return Solution(objective.split(result.point), result)
 
     def train(
@@ -185,8 +174,8 @@ class Training:
     ) -> list[Solution]:
         """Find every stage's factorisation, with a regularisation strength for each.
 
-        Starts are generators, for stages that start from no other, or parameters.  The scope sets
-        these minimisations apart from others of the same stages in a fit.
+        Starts are parameters, or generators for random starts.  The scope sets these minimisations
+        apart from others of the same stages in a fit.
         """
         solved: dict[int, Solution] = {}
         _ = self.resident  # before stages that run side by side all ask for it
@@ -196,31 +185,23 @@ class Training:
             name = f"{stage.name} {scope}".strip()
             where: Any = start
             if isinstance(start, np.random.Generator):
-                where = (
-                    self.random_start(k, start)
-                    if stage.after is None
-                    else self._start_of_next(solved[stage.after])
-                )
+                if stage.after is None:
+                    where = self.random_start(k, start)
+                else:  # not the vector if there are priors: its coordinates may differ here
+                    parameters, result = solved[stage.after]
+                    where = result.point if self.priors is None else parameters
             watching = [*callbacks, *report(name)]
             solved[k] = self.solve(k, regs[k], where, backend, name, watching, stopped_by)
             return solved[k]
 
         return self.each(train)
 
-    def _start_of_next(self, solution: Solution) -> Parameters | Any:
-        """Return what the next stage starts from; coordinates of weights may be others there."""
-        return solution.result.point if self.priors is None else solution.parameters
-
     def margins(
         self, solutions: Sequence[Solution], users: IntArray, items: IntArray
     ) -> FloatArray:
         """Return the margins of pairs by all stages, side by side."""
-        return np.hstack(
-            [
-                stage.margins(solution.parameters, users, items)
-                for stage, solution in zip(self.stages, solutions, strict=True)
-            ]
-        )
+        pairs = zip(self.stages, solutions, strict=True)
+        return np.hstack([stage.margins(own.parameters, users, items) for stage, own in pairs])
 
 
 #: What every stage starts from.

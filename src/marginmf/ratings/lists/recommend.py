@@ -12,7 +12,7 @@ from marginmf._utils.parameters import check_option, n_threads
 from marginmf._utils.types import Array, Float64Array, FloatArray, IntArray
 from marginmf.backends import Backend
 from marginmf.backends.rows import Side
-from marginmf.ratings.fitting.calibration import median
+from marginmf.ratings.fitting.calibration import answer
 from marginmf.ratings.ids import IdIndex, as_ids, known_codes
 from marginmf.ratings.lists import relevance
 from marginmf.ratings.lists.relevance import RankedBy, Relevance, block_product
@@ -105,7 +105,7 @@ def recommend(model: Any, request: Request, by: RankedBy, level: float | None, l
         columns["score"] = model.levels_[0] + found.scores
     if isinstance(scores, Relevance):
         columns |= scores.factors(users, found.columns, distribution)
-    return make_frame({**columns, "rating": median(distribution, model.levels_)}, like)
+    return make_frame({**columns, "rating": answer("median", distribution, model.levels_)}, like)
 
 
 def check_length(n: Any) -> None:
@@ -167,7 +167,6 @@ class SimilarByFactors:
 
 
 def _similar(model: Any, values: Any, n: int, side: Side) -> Any:
-    """Return the frame of `similar_items` or `similar_users`."""
     check_is_fitted(model)
     factors = getattr(model, f"{side}_factors_", None)
     if factors is None:

@@ -1,12 +1,8 @@
 """What items are ranked by: expected ratings, chances to be liked, and relevance.
 
-Of every pair there is a distribution over the levels.  Lists are ranked by its mean (the expected
-rating), by the chance of a rating at a level or above it (the chance to like), or by relevance: the
-chance that the user takes the item (`Exposure`) times the chance to like it then.
-
-People do not rate at random: what they rate is what they come across and choose.  Who rated what
-is therefore a model of its own, by item-item weights, and lists need both: an item that a user
-would love but never take is as little use in a list as one that they would take and regret.
+Relevance is the chance that the user takes the item (`Exposure`) times the chance to like it then.
+People do not rate at random: what they rate is what they come across and choose.  Who rated what is
+therefore a model of its own, by item-item weights, and lists need both.
 """
 
 from dataclasses import dataclass
@@ -41,8 +37,7 @@ BASE = 0.01
 class MarginBlock(NamedTuple):
     """What the margins of all of some users and items are the sum of.
 
-    Scores are of shape (n_margins, n_users, n_items), or (1, n_users, n_items) where all margins
-    share them, and offsets of shape (n_users, n_margins).
+    Scores are of shape (n_margins or 1, n_users, n_items), offsets of shape (n_users, n_margins).
     """
 
     scores: FloatArray
@@ -142,8 +137,7 @@ def item_shares(data: Ratings) -> Float64Array:
 class ExpectedValues:
     """The expected value of a level, less that of the lowest, of all users and some items.
 
-    The model is a fitted and calibrated `RatingsPredictor`, values (of each level) are ascending,
-    and items are the codes of the columns, None for all.
+    Values (of each level) are ascending; items are the codes of the columns, None for all.
     """
 
     def __init__(self, model: Any, values: Float64Array, items: IntArray | None = None) -> None:
@@ -152,10 +146,7 @@ class ExpectedValues:
         self.tolerance = TOLERANCE * float(np.ptp(values))
 
     def block(self, users: IntArray, columns: slice) -> tuple[FloatArray, FloatArray]:
-        """Return the values of a block, and the sums of margins that break their ties.
-
-        User -1 is unknown.
-        """
+        """Return the values of a block, and the sums of margins that break their ties."""
         items: Columns = columns if self.items is None else self.items[columns]
         known = users >= 0
         if known.all():
@@ -222,10 +213,7 @@ class Relevance:
 
 
 def liked_levels(model: Any, level: float | None) -> Any:
-    """Return which levels are at that level or above it; by default, above the mean rating.
-
-    Raises ValueError where that is not a level, or the lowest one, which all ratings reach.
-    """
+    """Return which levels are at that level or above it; by default, above the mean rating."""
     levels = model.levels_
     if level is None:
         overall = model._frequencies.overall
