@@ -26,18 +26,9 @@ from marginmf._utils.saved import (
 from marginmf._utils.types import Array, BoolArray, Float64Array, IntArray
 from marginmf.backends.rows import SIDES, Rows, Side
 from marginmf.backends.threads import row_parts
+from marginmf.ratings import tables
 from marginmf.ratings.features import Features, FeatureTable
 from marginmf.ratings.ids import IdIndex, id_column
-from marginmf.ratings.tables import (
-    CODE,
-    as_values,
-    coded,
-    frame_columns,
-    is_frame,
-    nearest_codes,
-    split_pairs,
-    stored_entries,
-)
 
 #: What tables with a column for each level may take.
 MOST_BYTES = 2 << 30
@@ -158,7 +149,7 @@ class Ratings(Rows):
             return data.with_features(user_features, item_features)
         user_ids, item_ids, values = _columns(data, values, (user, item, rating))
         user_ids, item_ids = id_column(user_ids, "user"), id_column(item_ids, "item")
-        values = as_values(values)
+        values = tables.as_values(values)
         if len(user_ids) != len(values):
             raise ValueError(
                 f"There are {len(user_ids)} pairs but {len(values)} ratings: one rating belongs "
@@ -166,7 +157,7 @@ class Ratings(Rows):
             )
         if len(values) == 0:
             raise ValueError("There are no ratings at all: nothing can be learned from them.")
-        scale, codes, exact = coded(values, levels, n_levels)
+        scale, codes, exact = tables.coded(values, levels, n_levels)
         known = np.ones(len(codes), bool)
         for given, ids in ((users, user_ids), (items, item_ids)):
             if given is not None:
@@ -351,12 +342,11 @@ def _columns(data: Any, values: Any, names: tuple[str, str, str]) -> tuple[Any, 
     if isinstance(data, Ratings):
         return data.users.ids[data.rows], data.items.ids[data.indices], data.values
     if sparse.issparse(data):
-        return stored_entries(data)
+        return tables.stored_entries(data)
     if values is not None:
-        return *split_pairs(data), values
-    if is_frame(data):
-        users, items, values = frame_columns(data, *names)
-        return users, items, values
+        return *tables.split_pairs(data), values
+    if tables.is_frame(data):
+        return tuple(tables.frame_columns(data, *names))  # type: ignore[return-value]
     raise ValueError("The ratings are missing: give the pairs and, second, their ratings.")
 
 
@@ -391,7 +381,7 @@ def _without_duplicates(
         return last, codes[last], None if exact is None else exact[last]
     first = np.zeros(len(distinct), np.int64)
     first[group[::-1]] = np.arange(len(codes))[::-1]
-    codes = nearest_codes(np.bincount(group, weights=scale[codes]) / counts, scale)
+    codes = tables.nearest_codes(np.bincount(group, weights=scale[codes]) / counts, scale)
     return first, codes, None if exact is None else np.bincount(group, exact) / counts
 
 
@@ -431,7 +421,7 @@ def assemble(
     exact: Float64Array | None = None,
 ) -> Ratings:
     """Make ratings of entries that are in order, with the features that others have."""
-    entries = columns.astype(np.int32, copy=False), codes.astype(CODE, copy=False)
+    entries = columns.astype(np.int32, copy=False), codes.astype(tables.CODE, copy=False)
     data = Ratings(like.levels, _row_ends(rows, len(users)), *entries, users, items, exact)
     for side in SIDES:
         own, index, known = like.features(side), data.index(side), like.index(side)

@@ -223,13 +223,7 @@ class MarginEnsemble(RatingsEstimator):
         self.members_ = fitted(data, "")
 
     def _member(
-        self,
-        data: Ratings,
-        kind: RatingsEstimator,
-        seed: int,
-        number: int,
-        report: Report,
-        scope: str,
+        self, data: Ratings, kind: Any, seed: int, number: int, report: Report, scope: str
     ) -> RatingsEstimator:
         member: RatingsEstimator = clone(kind)
         params = member.get_params(deep=False)

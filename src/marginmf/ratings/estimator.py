@@ -54,10 +54,7 @@ class RatingsEstimator(SimilarByFactors, RatingsPredictor):
     def fold_in_items(
         self, pairs: Any = None, ratings: Any = None, *, item_features: Any = None
     ) -> Self:
-        """Return a model for new items: their rows are learned, the users stay as they are.
-
-        As `fold_in`, with items for users and users for items.
-        """
+        """Return a model for new items: as `fold_in`, with items for users and users for items."""
         return new_rows.fold_in(self, "item", pairs, ratings, item_features)
 
     def update_users(
@@ -91,10 +88,7 @@ class RatingsEstimator(SimilarByFactors, RatingsPredictor):
     def update_items(
         self, pairs: Any = None, ratings: Any = None, *, item_features: Any = None
     ) -> Self:
-        """Take in new ratings, of items known or new, and learn those items' rows again.
-
-        As `update_users`, with items for users and users for items.
-        """
+        """Take in new ratings: as `update_users`, with items for users and users for items."""
         new_rows.update(self, "item", pairs, ratings, item_features)
         return self
 
@@ -248,9 +242,7 @@ class Distributional(RatingsEstimator):
 
 
 def above_midpoints(estimates: FloatArray, levels: Float64Array) -> FloatArray:
-    """Return how far real-valued estimates are above the midpoints of neighbouring levels.
-
-    Counting the positive ones rounds an estimate to the nearest level.
+    """Return how far estimates are above the midpoints of neighbouring levels.
 
     >>> above_midpoints(np.array([2.25]), np.array([1.0, 2.0, 4.0]))
     array([[ 0.75, -0.75]])

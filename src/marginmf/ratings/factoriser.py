@@ -21,9 +21,9 @@ from marginmf.progress import Report, progress_bar
 from marginmf.ratings.data import Ratings
 from marginmf.ratings.estimator import RatingsEstimator
 from marginmf.ratings.fitting import validation
-from marginmf.ratings.fitting.objective import Parameters, RowObjective, UsualThresholds, solve_rows
+from marginmf.ratings.fitting.objective import Parameters, RowObjective, solve_rows
 from marginmf.ratings.fitting.priors import IMPLICIT, Implicit, Penalties, Priors
-from marginmf.ratings.fitting.stages import Solution, SolverSettings, Stage, Training
+from marginmf.ratings.fitting.stages import Solution, Stage, Training
 from marginmf.ratings.fitting.validation import HoldoutTrial, ValidationSplit
 from marginmf.ratings.lists.relevance import Columns, MarginBlock, as_stages, block_product
 from marginmf.solvers import LBFGS, Callback, Solver, Stopping, get_solver
@@ -182,10 +182,9 @@ class Factoriser(RatingsEstimator):
         trials, rng = [], deepcopy(rngs[-1])
         for _ in range(self.holdouts):
             training, split = self.trial(ValidationSplit.at_random(data, rng), data)
-            settings = training.settings
-            stopping = replace(settings.stopping, tol=max(self.tol, validation.PATH_TOL))
-            n_factors = min(settings.n_factors, self._path_rank)
-            training = training.with_settings(n_factors=n_factors, stopping=stopping)
+            stopping = replace(training.stopping, tol=max(self.tol, validation.PATH_TOL))
+            n_factors = min(training.n_factors, self._path_rank)
+            training = replace(training, n_factors=n_factors, stopping=stopping)
             trials.append(HoldoutTrial(training, split))
         paths = validation.choose_regs(
             trials, rngs, partial(self._candidate_regs, data), self._selection_metric, report
@@ -212,12 +211,13 @@ class Factoriser(RatingsEstimator):
 
     def _training(self, data: Ratings) -> Training:
         """Return the stages on some ratings, with this model's settings."""
-        threads, stopping = n_threads(self.n_jobs), Stopping(max_iter=self.max_iter, tol=self.tol)
-        solver, dtype = self._solver(), np.dtype(self.dtype)
-        settings = SolverSettings(self._rank(data), solver, stopping, dtype, threads)
+        threads, dtype = n_threads(self.n_jobs), np.dtype(self.dtype)
+        learned = (Priors.of(data, self._penalties), self._rank(data), dtype)
+        solver = (self._solver(), Stopping(max_iter=self.max_iter, tol=self.tol))
         backend = get_backend(self.backend, threads)
-        priors = Priors.of(data, self._penalties)
-        return Training(data, self._stages(data), settings, backend, self._checkpoint, priors)
+        return Training(
+            data, self._stages(data), *learned, *solver, backend, threads, self._checkpoint
+        )
 
     @property
     def _penalties(self) -> Penalties:
@@ -230,7 +230,7 @@ class Factoriser(RatingsEstimator):
         model._set_data(split.train, split.frequencies)
         model._prepare(split.train)
         training = model._training(split.train)
-        return HoldoutTrial(training.with_settings(n_factors=self._rank(data)), split)
+        return HoldoutTrial(replace(training, n_factors=self._rank(data)), split)
 
     def _rank(self, data: Ratings) -> int:
         if self.n_factors == "auto":
@@ -285,8 +285,8 @@ class Factoriser(RatingsEstimator):
         objective = RowObjective(rows, spec, reg, given, backend, means, usual)
         return solve_rows(objective, n_threads(self.n_jobs))
 
-    def _usual_thresholds(self, rows: Rows) -> UsualThresholds | None:
-        """Return what thresholds of new users are drawn to, if anything."""
+    def _usual_thresholds(self, rows: Rows) -> tuple[FloatArray, Float64Array] | None:
+        """Return what thresholds of new users are drawn to, if anything, and how strongly."""
         return None
 
     def _margins_at(

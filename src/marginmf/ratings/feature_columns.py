@@ -1,7 +1,7 @@
 """How the columns of a table of features become columns of numbers, now and for tables to come.
 
-A number belongs to the two knots around it, a cell of categories to each of them, and every row
-to "any".  So numbers and categories are the same thing to the methods: memberships with weights.
+A number belongs to the two knots around it, a cell of categories to each of them, and every row to
+"any": all are memberships with weights.
 """
 
 import warnings
@@ -41,19 +41,6 @@ class _Weights(NamedTuple):
     columns: IntArray
     weights: FloatArray
     unknown: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, eq=False)
-class FeatureCells:
-    """The cells of a table of features; see `marginmf.ratings.features.FeatureTable`."""
-
-    what: str
-    ids: Array
-    columns: Mapping[str, Array]
-    weights: Any = None
-
-    def __len__(self) -> int:
-        return len(self.ids)
 
 
 @saved
@@ -121,10 +108,7 @@ class FeatureColumn:
 @saved
 @dataclass(frozen=True)
 class Encoder:
-    """How the columns of a table that say something become numbers, for tables to come.
-
-    ``left_out`` tells why the others were left out, by name; see `FeatureTable.encoder`.
-    """
+    """How columns of a table become numbers, for tables to come, and why others are left out."""
 
     _saved: ClassVar[dict[str, Any]] = {"columns": tuple, "left_out": dict}
     columns: tuple[FeatureColumn, ...]
@@ -154,8 +138,8 @@ class Encoder:
         left_out = (f"{name} left out: {why}" for name, why in self.left_out.items())
         return ", ".join([*map(str, self.columns), *left_out])
 
-    def encode(self, table: FeatureCells, *, quiet: bool = False) -> sparse.csr_array:
-        """Return a row of unit length for each row of a table, old or new.
+    def encode(self, table: Any, *, quiet: bool = False) -> sparse.csr_array:
+        """Return a row of unit length for each row of a `FeatureTable`, old or new.
 
         A missing column is a ValueError, and so is text for a number; unknown categories and
         columns are a warning, unless ``quiet``.
@@ -197,7 +181,7 @@ class Encoder:
         matrix.eliminate_zeros()
         return matrix
 
-    def _check_columns(self, table: FeatureCells, quiet: bool) -> None:
+    def _check_columns(self, table: Any, quiet: bool) -> None:
         if table.weights is not None:
             raise ValueError(
                 f"The features of {table.what}s are a matrix, but were columns in training: give "

@@ -15,26 +15,27 @@ from scipy import sparse
 from marginmf._utils.ids import as_id_column, as_objects, is_missing, shown
 from marginmf._utils.saved import Stored, saved
 from marginmf._utils.types import Array, IntArray
-from marginmf.ratings.feature_columns import (
-    SEVERAL,
-    Encoder,
-    FeatureCells,
-    FeatureColumn,
-    as_numbers,
-    fitted_column,
-    n_missing,
-)
+from marginmf.ratings import feature_columns
+from marginmf.ratings.feature_columns import Encoder, FeatureColumn
 from marginmf.ratings.ids import IdIndex
 from marginmf.ratings.tables import is_frame, listed
 
 
 @dataclass(frozen=True, eq=False)
-class FeatureTable(FeatureCells):
+class FeatureTable:
     """Features of users or items as they were given, checked; make one with `FeatureTable.of`.
 
     Columns are numbers (NaN where missing) or objects (None where missing); there are none if a
     matrix was given, which is in ``weights`` then.
     """
+
+    what: str
+    ids: Array
+    columns: Mapping[str, Array]
+    weights: Any = None
+
+    def __len__(self) -> int:
+        return len(self.ids)
 
     @classmethod
     def of(cls, source: Any, what: str = "item", id: str | None = None) -> "FeatureTable":  # noqa: A002
@@ -84,7 +85,7 @@ class FeatureTable(FeatureCells):
                 f"{name!r} has {len(ids)}: all columns need the same length."
             )
         table = cls(what, ids, {key: _plain(key, cells) for key, cells in columns.items()})
-        counts = {key: n_missing(cells) for key, cells in table.columns.items()}
+        counts = {key: feature_columns.n_missing(cells) for key, cells in table.columns.items()}
         some = [f"{key!r} ({n})" for key, n in counts.items() if 0 < n < len(table)]
         if some:
             warnings.warn(
@@ -103,7 +104,8 @@ class FeatureTable(FeatureCells):
     def _encoder(self) -> "Encoder":
         if self.weights is not None:
             return Encoder((FeatureColumn("", "weights", (self.weights.shape[1],)),))
-        found = {name: fitted_column(name, cells) for name, cells in self.columns.items()}
+        fitted = feature_columns.fitted_column
+        found = {name: fitted(name, cells) for name, cells in self.columns.items()}
         left_out = {name: why for name, why in found.items() if isinstance(why, str)}
         reasons = ", ".join(f"{name!r} ({why})" for name, why in left_out.items())
         columns = tuple(one for one in found.values() if isinstance(one, FeatureColumn))
@@ -122,11 +124,7 @@ class FeatureTable(FeatureCells):
 @saved
 @dataclass(frozen=True, eq=False)
 class Features:
-    """Features of all ids of a vocabulary; make them with `Features.of`.
-
-    The matrix has a row of unit length, or an empty one, for each id; the encoder tells what its
-    columns are, and how new rows are made.
-    """
+    """A row of unit length, or an empty one, for each id of a vocabulary; see `Features.of`."""
 
     _saved: ClassVar[dict[str, Any]] = {
         "matrix": Stored(("rows of features", "columns of features")),
@@ -260,7 +258,7 @@ def _plain(name: str, cells: Array) -> Array:
         there = [cell for cell in cells if cell is not None]
         if not there or not all(map(_is_number, there)):
             return cells
-    numbers = as_numbers(cells, name)
+    numbers = feature_columns.as_numbers(cells, name)
     if np.isinf(numbers).any():
         row = int(np.argmax(np.isinf(numbers)))
         raise ValueError(
@@ -272,7 +270,7 @@ def _plain(name: str, cells: Array) -> Array:
 
 def _is_empty(cell: Any) -> bool:
     empty = not cell.strip() if isinstance(cell, str) else is_missing(cell)
-    return empty and not isinstance(cell, SEVERAL)
+    return empty and not isinstance(cell, feature_columns.SEVERAL)
 
 
 def _is_number(cell: Any) -> bool:

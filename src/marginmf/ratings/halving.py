@@ -1,7 +1,6 @@
 """Successive halving: many candidates make a few iterations, and the better ones go on.
 
-Between two rungs a candidate keeps the whole state of its solver, so that 10 iterations and then
-20 more end where 30 would, at no more cost.
+Between two rungs a candidate keeps the whole state of its solver, so nothing is done twice.
 """
 
 from collections.abc import Callable, Mapping, Sequence

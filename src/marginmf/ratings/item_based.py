@@ -49,10 +49,7 @@ class ItemBased(PositiveOnly):
     weights_: ItemWeights
 
     def similar_items(self, items: Any, n: int = 10) -> Any:
-        """Return the n items to whose scores having each of some items adds most.
-
-        See `PositiveOnly.similar_items`.
-        """
+        """Return the n items to whose scores having each of some items adds most."""
         check_is_fitted(self)
         codes = np.arange(len(self.items_) + 1, dtype=np.int64)
         alone = Lists(codes, codes[:-1].astype(np.int32))  # as if each user had one item
@@ -68,16 +65,16 @@ class ItemKNN(ItemBased):
     """Items like those that the user has, by the cosine of who has them.
 
     The similarity of items i and j is ``n_ij / sqrt((n_i + shrinkage) (n_j + shrinkage))``, where
-    ``n_i`` users have i and ``n_ij`` have both; the score of an item is the sum of the
-    similarities of its nearest neighbours that the user has.
+    ``n_i`` users have i and ``n_ij`` have both; the score of an item is the sum of the similarities
+    of its nearest neighbours that the user has.
 
     Parameters
     ----------
     n_neighbours : int
         How many items the score of an item is made of.
     shrinkage : float
-        How many users an item is taken to have beside its own: similarities of items that few
-        users have are mostly chance.
+        How many users an item is taken to have beside its own: similarities of items that few users
+        have are mostly chance.
 
     Attributes
     ----------
@@ -115,10 +112,10 @@ class ItemKNN(ItemBased):
 class EASE(ItemBased):
     """A ridge regression for each item: of who has it on who has the other items.
 
-    The weights minimise ``|X - X B|^2 + reg |B|^2`` with zeros on the diagonal of B, where X is
-    one for pairs that are there and zero for all others (Steck, "Embarrassingly shallow
-    autoencoders for sparse data", WWW 2019).  The score of an item is the sum of its weights over
-    what the user has.
+    The weights minimise ``|X - X B|^2 + reg |B|^2`` with zeros on the diagonal of B, where X is one
+    for pairs that are there and zero for all others (Steck, "Embarrassingly shallow autoencoders
+    for sparse data", WWW 2019).  The score of an item is the sum of its weights over what the user
+    has.
 
     Parameters
     ----------
@@ -127,13 +124,12 @@ class EASE(ItemBased):
         up to 2,000 users' items.
     n_neighbours : int, None or "auto"
         On how many of the nearest items each is regressed.  None is all of them, in closed form,
-        which takes 8 bytes for each pair of items while it is found and half of that afterwards.
-        Auto: all up to 20,000 items, and 100 where there are more.
+        which takes 8 bytes for each pair of items.  Auto: all up to 20,000 items, and 100 where
+        there are more.
     random_state : int, Generator or None
         Chooses what is held out.
     n_jobs : int or None
-        Threads, as in scikit-learn, of which the closed form uses one.  The result does not
-        depend on it.
+        Threads, as in scikit-learn, of which the closed form uses one.
 
     Attributes
     ----------

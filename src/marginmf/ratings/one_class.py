@@ -87,10 +87,7 @@ class OneClassObjective:
 
 
 class NewUsers(RowObjective):
-    """The objective of single users, while the items are given; see `RowObjective`.
-
-    The pull of all scores towards zero is ``weight/2 u^T V^T V u``.
-    """
+    """The objective of single users, whose scores ``weight/2 u^T V^T V u`` pulls to zero."""
 
     def __init__(
         self,

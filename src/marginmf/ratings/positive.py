@@ -19,19 +19,11 @@ from marginmf._utils.parameters import MOST, check_n_jobs, check_number, unfitte
 from marginmf._utils.saved import Methods, Sized, counts
 from marginmf._utils.types import Float64Array, FloatArray, IntArray
 from marginmf.persistence import PairCounts, Savable
+from marginmf.ratings import tables
 from marginmf.ratings.data import Ratings, observed
 from marginmf.ratings.ids import IdIndex
 from marginmf.ratings.lists.recommend import Request, UnknownUsers
 from marginmf.ratings.lists.search import ItemScores, Lists
-from marginmf.ratings.tables import (
-    MANY_VALUES,
-    as_values,
-    frame_columns,
-    has_column,
-    levels_of,
-    make_frame,
-    split_pairs,
-)
 
 #: Every method for who has what by its name on the command line.
 POSITIVE = Methods("positive-only")
@@ -82,9 +74,8 @@ class PositiveOnly(Savable, BaseEstimator, ABC):
         Parameters
         ----------
         pairs : pairs, data frame, sparse matrix or Ratings
-            (user, item) pairs with any hashable ids, in any form that `Ratings.of` takes; the
-            stored entries of a SciPy sparse matrix are the pairs.  A pair without a rating that
-            occurs again counts once.
+            (user, item) pairs in any form that `Ratings.of` takes; the stored entries of a sparse
+            matrix are pairs.  A pair without a rating that occurs again counts once.
         ratings : sequence of float, optional
             The ratings of the pairs, where there are any and ``pairs`` does not hold them.
         """
@@ -110,21 +101,20 @@ class PositiveOnly(Savable, BaseEstimator, ABC):
         Parameters
         ----------
         pairs, ratings
-            What the new users have, as in `fit`.  Items that training did not see are left out,
-            and a user who has no others stays unknown.
+            What the new users have, as in `fit`.  Unknown items are left out, and a user who has no
+            others stays unknown.
 
         Returns
         -------
         estimator
             A fitted estimator of the same kind whose users are the new ones; this one is not
-            changed.  What it says of a user does not depend on the others folded in with them.
+            changed.
 
         Examples
         --------
         >>> from marginmf.ratings import EASE
         >>> pairs = [("ann", "x"), ("ann", "y"), ("bob", "x"), ("bob", "y"), ("cy", "z")]
-        >>> model = EASE(reg=1.0).fit(pairs)
-        >>> model.fold_in([("dan", "x")]).recommend("dan", n=1)["item"].tolist()
+        >>> EASE(reg=1.0).fit(pairs).fold_in([("dan", "x")]).recommend("dan", n=1)["item"].tolist()
         ['y']
         """
         check_is_fitted(self)
@@ -152,16 +142,15 @@ class PositiveOnly(Savable, BaseEstimator, ABC):
         exclude_seen : bool
             Whether to leave out what is known of the user: also what was rated below ``level``.
         unknown : {"fallback", "raise", "skip"}
-            What to do with users that training did not see: recommend what most users have, raise
-            an error, or leave them out.  Users who have nothing are recommended that in any case.
+            What to do with unknown users: recommend what most users have, as to users who have
+            nothing, raise an error, or leave them out.
 
         Returns
         -------
         frame
             As of `RatingsEstimator.recommend`, with the columns ``user``, ``item``, ``rank`` and
-            ``score``.  Where there is nothing to go by but popularity, the score is the number of
-            users who have the item.  Equal scores are ranked by that number, then by the order of
-            ``items_``.
+            ``score``: the number of users who have the item, where there is nothing else to go by.
+            Equal scores are ranked by that number, then by ``items_``.
 
         Examples
         --------
@@ -173,16 +162,18 @@ class PositiveOnly(Savable, BaseEstimator, ABC):
         """
         check_is_fitted(self)
         request = Request(self, users, n, exclude_seen, candidates, filter, unknown)
-        return make_frame(request.answers(request.best(self._ranked_by(request.items))), users)
+        return tables.make_frame(
+            request.answers(request.best(self._ranked_by(request.items))), users
+        )
 
     def decision_function(self, pairs: Any) -> Float64Array:
         """Return the scores of (user, item) pairs, as lists are ranked by.
 
-        Users that training did not see, or who have nothing, give items the number of users who
-        have them; items that training did not see have score 0.
+        For users who are unknown or have nothing, it is the number of users who have the item;
+        unknown items have score 0.
         """
         check_is_fitted(self)
-        user_ids, item_ids = split_pairs(pairs)
+        user_ids, item_ids = tables.split_pairs(pairs)
         users, items = self.users_.encode(user_ids), self.items_.encode(item_ids)
         known, scores = items >= 0, np.zeros(len(items))
         scores[known], _ = self._ranked_by(None).pairs(users[known], items[known])
@@ -237,11 +228,11 @@ class PositiveOnly(Savable, BaseEstimator, ABC):
             if pairs.format != "bsr" and pairs.ndim == 2:
                 # Where an entry stands again, SciPy means the sum: one user's plays of one item.
                 pairs = pairs.tocsr()
-            values = as_values(pairs.data.reshape(-1))
+            values = tables.as_values(pairs.data.reshape(-1))
         elif ratings is not None:
-            values = as_values(ratings)
-        elif has_column(pairs, "rating"):
-            values = as_values(frame_columns(pairs, "rating")[0])
+            values = tables.as_values(ratings)
+        elif tables.has_column(pairs, "rating"):
+            values = tables.as_values(tables.frame_columns(pairs, "rating")[0])
         elif self.level is not None:
             raise ValueError(
                 f"level={self.level!r} is about ratings, which these pairs do not have: give the "
@@ -249,12 +240,12 @@ class PositiveOnly(Savable, BaseEstimator, ABC):
             )
         else:
             pairs = list(pairs) if isinstance(pairs, Iterator) else pairs
-            ratings = values = np.ones(len(split_pairs(pairs)[0]))
+            ratings = values = np.ones(len(tables.split_pairs(pairs)[0]))
             duplicates = "last"
         # Any values will do for a scale, even one value alone.
-        scale: dict[str, Any] = {"n_levels": MANY_VALUES}
+        scale: dict[str, Any] = {"n_levels": tables.MANY_VALUES}
         if len(values) and (values == values[0]).all():
-            scale = {"levels": levels_of(values)}
+            scale = {"levels": tables.levels_of(values)}
         return Ratings.of(pairs, ratings, duplicates=duplicates, items=items, **scale)
 
     def _set_data(self, data: Ratings) -> None:
@@ -275,10 +266,7 @@ class PositiveOnly(Savable, BaseEstimator, ABC):
 
 
 class _RankedBy:
-    """The scores of a method for users who have something, and popularity for all others.
-
-    Popularity, which is how many users have each item, breaks ties.
-    """
+    """The scores of a method for users who have something; for others, and for ties, popularity."""
 
     cell_bytes = 4 * 3  # scores, ties, and the scores of those who have something
 

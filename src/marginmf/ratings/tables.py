@@ -1,7 +1,4 @@
-"""Tables in and out: pairs, ratings and their scale from whatever holds them, answers as frames.
-
-Answers come in the kind of frame that the question came in.
-"""
+"""Tables in and out: pairs, ratings and their scale in, answers as frames of the same kind out."""
 
 import importlib.util
 import sys
@@ -193,11 +190,7 @@ class Coded(NamedTuple):
 
 
 def coded(values: FloatArray, levels: Any = None, n_levels: int | None = None) -> Coded:
-    """Return the scale, by default the values that occur, and every rating's index on it.
-
-    With ``n_levels``, more values than that are binned or, if there are levels too, put at the
-    nearest.
-    """
+    """Return the scale, by default the values that occur, and every rating's index on it."""
     if n_levels is not None and (isinstance(n_levels, bool) or n_levels < 2):
         raise ValueError(f"n_levels={n_levels!r} must be a whole number >= 2.")
     found, codes = _found(values)
@@ -281,21 +274,13 @@ def _binned(values: Float64Array, n_levels: int) -> Coded:
 
 
 def levels_of(values: FloatArray) -> Float64Array:
-    """Return the values that occur or, if that is one alone, the upper one of two levels.
-
-    >>> levels_of(np.array([3.0, 1.0, 3.0])), levels_of(np.ones(2))
-    (array([1., 3.]), array([0., 1.]))
-    """
+    """Return the values that occur or, if that is one alone, the upper one of two levels."""
     found: Float64Array = np.unique(values).astype(np.float64)
     return np.array([found[0] - 1, found[0]]) if len(found) == 1 else found
 
 
 def lowest_liked(levels: Float64Array, mean: float) -> float:
-    """Return the lowest level above the mean rating, or the highest level if that is none.
-
-    >>> lowest_liked(np.array([1.0, 2.0, 3.0, 4.0, 5.0]), 3.5)
-    4.0
-    """
+    """Return the lowest level above the mean rating, or the highest level if that is none."""
     above = levels[levels > mean]
     return float(above[0] if len(above) else levels[-1])
 

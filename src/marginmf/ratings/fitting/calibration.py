@@ -57,10 +57,9 @@ class Calibrator:
     def fit(
         cls, features: FloatArray, codes: IntArray, n_levels: int, noise: Float64Array | None = None
     ) -> "Calibrator":
-        """Fit to features of ratings, which they were not learned from, and to their levels.
+        """Fit to the levels of ratings, and to features that were not learned from these.
 
-        The noise is the covariance of what makes these features noisier than those that the
-        calibrator will be asked about, as means over fewer members are; see `without_noise`.
+        The noise is the covariance of what makes these features noisier than those of new ratings.
         """
         step = -(-features.size // FITTED)
         features, codes = features[::step].astype(np.float64), codes[::step]

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -12,7 +12,6 @@ from marginmf.backends.rows import Side
 from marginmf.ratings.data import Ratings
 from marginmf.ratings.ids import IdIndex
 
-AnyArray = TypeVar("AnyArray", IntArray, Float64Array)
 #: This many ratings drawn from all ratings are added to those of one user or item.
 PRIOR_STRENGTH = 5.0
 #: The share of the first gradient's norm at which biases are exact for every purpose.
@@ -135,7 +134,7 @@ def _log_odds(counts: Float64Array) -> Float64Array:
     return np.log(above) - np.log(below)
 
 
-def _moved(values: AnyArray, before: IdIndex, after: IdIndex, others: AnyArray) -> AnyArray:
+def _moved(values: Any, before: IdIndex, after: IdIndex, others: Any) -> Any:
     """Return values where their ids are in another vocabulary, and others' there."""
     moved = others.copy()
     moved[after.encode(before.ids)] = values
@@ -167,10 +166,7 @@ class BiasProblem:
     by_item: IntArray
 
     def steps(self) -> Iterator[tuple[Float64Array, float, float]]:
-        """Yield the items' biases, the objective and the norm of its gradient after every step.
-
-        The start, without any bias, comes first; it ends where nothing is left to do.
-        """
+        """Yield the items' biases, the objective and its gradient's norm, from no bias on."""
         from marginmf.backends.cpu.linear_algebra import add_to_columns, row_sums
 
         data, entries = self.data, (self.data.indptr, self.data.indices)

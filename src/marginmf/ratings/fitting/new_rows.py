@@ -1,7 +1,6 @@
 """Users and items that come after training: their rows are learned, all others stay.
 
-Given the items, every user's problem is one of its own, and the other way round.  An estimator's
-`_fold_in` solves one side's problems; everything here follows from it, for users and items alike.
+An estimator's `_fold_in` solves one side's problems, each of its own when the other side is given.
 """
 
 from collections.abc import Iterable, Iterator
@@ -107,7 +106,14 @@ def update(model: Any, side: Side, pairs: Any, ratings: Any, features: Any) -> N
     """Take in new ratings, and learn the rows of their users (or items) again."""
     new = _read(model, side, pairs, ratings, features)
     ids = new.index(side)
-    _check_ratings_held(model, side, ids)
+    known = model.ratings_.index(side).encode(ids.ids, quiet=True) >= 0
+    if model._frequencies.placed not in (None, side) and known.any():
+        made_by = {"user": "fold_in_items", "item": "fold_in"}[side]
+        raise ValueError(
+            f"{side.capitalize()} {shown(ids.ids[np.argmax(known)])} was learned from ratings "
+            f"that this model does not hold, because it was made by {made_by}: update the "
+            "model that it was made from."
+        )
     data = updated(model.ratings_, new)
     # Learned and joined aside, so that an update that fails leaves this model as it was.
     folded = model._folded(side, restricted(data, side, ids))
@@ -193,20 +199,6 @@ def _described(data: Ratings, side: Side, features: Any, known: Ratings) -> Rati
         if each == side:
             warn_of_missing_features(np.diff(own.matrix.indptr) == 0, side, stacklevel=6)
     return data
-
-
-def _check_ratings_held(model: Any, side: Side, ids: IdIndex) -> None:
-    """Raise ValueError if known ids have ratings that this model does not hold."""
-    if model._frequencies.placed in (None, side):
-        return
-    known = model.ratings_.index(side).encode(ids.ids) >= 0
-    if known.any():
-        made_by = {"user": "fold_in_items", "item": "fold_in"}[side]
-        raise ValueError(
-            f"{side.capitalize()} {shown(ids.ids[np.argmax(known)])} was learned from ratings "
-            f"that this model does not hold, because it was made by {made_by}: update the "
-            "model that it was made from."
-        )
 
 
 def _rows_first(array: Array) -> Array:

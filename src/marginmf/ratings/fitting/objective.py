@@ -16,20 +16,17 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from marginmf._utils.types import BoolArray, Float64Array, FloatArray, IntArray
+from marginmf._utils.types import Float64Array, FloatArray, IntArray
 from marginmf.backends import Backend, Resident
 from marginmf.backends.rows import Coordinates, Rows
 from marginmf.backends.specs import Spec
 from marginmf.backends.threads import run
-from marginmf.ratings.fitting.priors import ENOUGH_RATINGS, Priors
+from marginmf.ratings.fitting.priors import Priors
 from marginmf.solvers import minimise_rows
 
 #: The most rows that are solved together, because of their memory, and the fewest, because a round
 #: of few rows costs as much as one of many.
 LARGEST_BLOCK, SMALLEST_BLOCK = 1024, 64
-#: How strongly the thresholds of new users are drawn to those that users have on average: a
-#: handful of ratings says little of four thresholds.  With `ENOUGH_RATINGS` they no longer are.
-THRESHOLD_STRENGTH = 2.0
 
 
 class Parameters(NamedTuple):
@@ -41,28 +38,8 @@ class Parameters(NamedTuple):
     weights: tuple[FloatArray, ...] = ()
 
 
-class UsualThresholds(NamedTuple):
-    """Thresholds that those of rows are drawn to, and how strongly for each row."""
-
-    usual: FloatArray
-    strengths: Float64Array
-
-    @classmethod
-    def of(cls, usual: FloatArray, counts: IntArray, fresh: BoolArray) -> "UsualThresholds":
-        """Draw the thresholds of fresh rows that have few ratings."""
-        strengths = THRESHOLD_STRENGTH * np.maximum(1.0 - counts / ENOUGH_RATINGS, 0.0)
-        return cls(usual, np.where(fresh, strengths, 0.0))
-
-    def take(self, which: IntArray) -> "UsualThresholds":
-        """Return the same for some rows."""
-        return UsualThresholds(self.usual, self.strengths[which])
-
-
 class FactorObjective:
-    """The objective of one factorisation, as a function of one parameter vector of a backend.
-
-    Coordinates tell how the weights of both sides' features, if there are priors, lie in a vector.
-    """
+    """The objective of one factorisation, as a function of one parameter vector of a backend."""
 
     def __init__(
         self,
@@ -107,7 +84,7 @@ class RowObjective:
 
     A point has a row for each row of the data: its factors, then its thresholds; every J_i is
     convex. See `marginmf.solvers.rowwise.RowProblems`.  By default means are zeros, and thresholds
-    have no penalty.
+    have no penalty; ``usual`` holds usual thresholds, and the strength of each row.
     """
 
     def __init__(
@@ -118,7 +95,7 @@ class RowObjective:
         given: FloatArray,
         backend: Backend,
         means: FloatArray | None = None,
-        usual: UsualThresholds | None = None,
+        usual: tuple[FloatArray, Float64Array] | None = None,
     ) -> None:
         self.data, self.spec, self.reg = data, spec, float(reg)
         self.given, self.backend, self.usual = given, backend, usual
@@ -137,7 +114,8 @@ class RowObjective:
         some = copy(self)
         some.data, some.spec = self.data.take(which), self.spec.take(self.data.entries_of(which))
         some.means = self.means[which]
-        some.usual = None if self.usual is None else self.usual.take(which)
+        if self.usual is not None:
+            some.usual = self.usual[0], self.usual[1][which]
         return some
 
     def __call__(self, points: FloatArray) -> tuple[Float64Array, FloatArray]:
@@ -151,7 +129,7 @@ class RowObjective:
             return rows.losses + penalty, by_factors
         by_threshold = rows.by_threshold
         if self.usual is not None:
-            apart, strengths = thresholds - self.usual.usual, self.usual.strengths
+            apart, strengths = thresholds - self.usual[0], self.usual[1]
             by_threshold = by_threshold + (strengths[:, None] * apart).astype(apart.dtype)
             penalty = penalty + 0.5 * strengths * np.einsum("iq,iq->i", apart, apart)
         return rows.losses + penalty, np.hstack([by_factors, by_threshold])
@@ -172,7 +150,7 @@ def solve_rows(objective: RowObjective, n_threads: int) -> tuple[FloatArray, Flo
     data, given = objective.data, objective.given
     thresholds = first_thresholds(data, objective.spec)
     if objective.usual is not None:
-        thresholds[objective.usual.strengths > 0] = objective.usual.usual
+        thresholds[objective.usual[1] > 0] = objective.usual[0]
     points = np.hstack([objective.means, thresholds]).astype(given.dtype)
 
     def solve(first: int, last: int) -> None:

@@ -44,10 +44,7 @@ TINY = 1e-30
 
 
 class Penalties(NamedTuple):
-    """What an estimator says about features: whose raters count, and the penalties of weights.
-
-    None stands for a penalty that is tied to that of factors; see `TIED`.
-    """
+    """Whose raters count, and the penalties of weights; None is `TIED` to that of factors."""
 
     implicit: Implicit = None
     raters: float | None = None
@@ -64,10 +61,7 @@ class Penalties(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Prior:
-    """What is known of one side's rows: their features, and how many ratings each has.
-
-    ``blocks`` tells where each source's features (columns of the matrix) end, in order.
-    """
+    """What is known of one side's rows: features, where each source's end, counts of ratings."""
 
     matrix: csr_array
     blocks: dict[str, int]
@@ -91,10 +85,7 @@ class Prior:
         return cls(matrix, dict(zip(names, ends.tolist(), strict=True)), penalties, counts)
 
     def scales(self, reg: float) -> Float64Array:
-        """Return the root of the ratio of penalties, of own factors and of weights.
-
-        Weights scaled by this have the penalty of factors, and solvers take fewer steps.
-        """
+        """Return the scale of weights that gives them the penalty of factors, for fewer steps."""
         scales, begin = np.empty(self.matrix.shape[1]), 0
         for name, end in self.blocks.items():
             given = getattr(self.penalties, name)
@@ -117,10 +108,7 @@ class Prior:
         return means
 
     def _expected_parts(self, unrated: IntArray, parts: FloatArray) -> Float64Array:
-        """Return the shares (see `shares`) of unrated rows, times what raters add to rated ones.
-
-        One regression for each factor, instead of one for each row: solvers come here often.
-        """
+        """Return `shares` of unrated rows times what raters add to rated ones."""
         if "features" not in self.blocks:
             # Not a matrix product: the threads of BLAS would change the rounding.
             return np.einsum("i,ip->p", self.counts / max(int(self.counts.sum()), 1), parts)
@@ -177,9 +165,7 @@ class Prior:
     ) -> FloatArray:
         """Return weights nearer to those of a ridge regression of factors on these features.
 
-        Those have the smallest penalty of all that make the factors.  By a few steps of conjugate
-        gradients; rows without ratings have no part in it, because their factors follow from the
-        weights.
+        Those have the smallest penalty of all.  Rows without ratings have no part in it.
         """
         scales = self.scales(reg).astype(factors.dtype)[:, None]
         matrix, rated = self.matrix.astype(factors.dtype), self.counts > 0
@@ -282,10 +268,7 @@ def regression_weights(known: csr_array, scales: Float64Array, new: Any) -> Floa
 
 
 def ridge_residuals(scaled: csr_array, given: Float64Array, tolerance: float) -> Float64Array:
-    """Return ``(B B^T + I)^-1`` times what is given: what a ridge regression on B leaves of it.
-
-    By conjugate gradients, each column for itself, so that none depends on the others.
-    """
+    """Return ``(B B^T + I)^-1`` times what is given, each column by itself."""
     # Here, because kernels are compiled when they are imported.
     from marginmf.backends.labels import sparse_times
 

@@ -7,7 +7,7 @@ strength, stopping early and successive halving work on trainings.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
 
@@ -45,6 +45,10 @@ class Stage:
     after: int | None = None
 
 
+#: An error of a stage's solution that should fall, and for how many iterations it may not.
+StoppedBy = tuple[Callable[[int, Parameters], float], int]
+
+
 class Solution(NamedTuple):
     """A factorisation and how it was found."""
 
@@ -52,40 +56,26 @@ class Solution(NamedTuple):
     result: Result
 
 
-@dataclass(frozen=True)
-class SolverSettings:
-    """How every stage is minimised."""
-
-    n_factors: int
-    solver: Solver
-    stopping: Stopping
-    dtype: np.dtype[Any]
-    n_threads: int
-
-
 @dataclass(frozen=True, eq=False)
 class Training:
-    """Stages that learn from some ratings, and from priors where there are any.
-
-    The checkpoint runs the minimisations, so that an interrupted fit can be resumed.
-    """
+    """Stages that learn from some ratings, and from priors where there are any."""
 
     data: Ratings
     stages: Sequence[Stage]
-    settings: SolverSettings
+    priors: Priors | None
+    n_factors: int
+    dtype: np.dtype[Any]
+    solver: Solver
+    stopping: Stopping
     backend: Backend
+    n_threads: int
     checkpoint: OpenCheckpoint
-    priors: Priors | None = None
-
-    def with_settings(self, **changes: Any) -> "Training":
-        """Return the same stages, minimised in another way."""
-        return replace(self, settings=replace(self.settings, **changes))
 
     @cached_property
     def resident(self) -> Resident:
         """The ratings where the backend wants them, for all stages."""
-        shape = (self.data.n_items, self.settings.n_factors)
-        about = (self.data, self.stages[0].spec, 0.0, shape, self.settings.dtype)
+        shape = (self.data.n_items, self.n_factors)
+        about = (self.data, self.stages[0].spec, 0.0, shape, self.dtype)
         if self.priors is None:
             return self.backend.place(*about)
         return self.backend.place(*about, self.priors.features)
@@ -101,7 +91,7 @@ class Training:
 
     def random_start(self, stage: int, rng: np.random.Generator) -> Parameters:
         """Return small random factors, and thresholds one apart; weights of features are zero."""
-        n_factors, dtype = self.settings.n_factors, self.settings.dtype
+        n_factors, dtype = self.n_factors, self.dtype
         users, items = (
             (START_SCALE * rng.standard_normal((n, n_factors))).astype(dtype)
             for n in (self.data.n_users, self.data.n_items)
@@ -121,7 +111,7 @@ class Training:
 
         Stages that start from others come after them; the others run side by side.
         """
-        n_stages, n_threads = len(self.stages), self.settings.n_threads
+        n_stages, n_threads = len(self.stages), self.n_threads
         order = sorted(range(n_stages), key=self._depth)
         if n_stages == 1 or any(stage.after is not None for stage in self.stages):
             done = {k: work(k, self.backend.limited(n_threads)) for k in order}
@@ -144,13 +134,9 @@ class Training:
         backend: Backend,
         name: str,
         callbacks: Sequence[Callback] = (),
-        stopped_by: "StoppedBy | None" = None,
+        stopped_by: StoppedBy | None = None,
     ) -> Solution:
-        """Find one stage's factorisation, from parameters or from another result's vector.
-
-        A checkpoint keeps it under its name.  With ``stopped_by`` it is where that error was
-        smallest.
-        """
+        """Find one stage's factorisation, from parameters or from another result's vector."""
         objective = self.objective(stage, reg, backend)
         early_stopping = None
         if stopped_by is not None:
@@ -159,23 +145,22 @@ class Training:
                 lambda point: error_at(stage, objective.split(point)), patience
             )
         point = objective.join(start) if isinstance(start, Parameters) else start
-        rules = (self.settings.stopping, callbacks, backend, early_stopping)
-        result = self.checkpoint.minimise(name, self.settings.solver, objective, point, *rules)
+        rules = (self.stopping, callbacks, backend, early_stopping)
+        result = self.checkpoint.minimise(name, self.solver, objective, point, *rules)
         return Solution(objective.split(result.point), result)
 
     def train(
         self,
         regs: Sequence[float],
-        starts: "Starts",
+        starts: Sequence[np.random.Generator] | Sequence[Parameters],
         report: Report,
         scope: str = "",
         callbacks: Sequence[Callback] = (),
-        stopped_by: "StoppedBy | None" = None,
+        stopped_by: StoppedBy | None = None,
     ) -> list[Solution]:
         """Find every stage's factorisation, with a regularisation strength for each.
 
-        Starts are parameters, or generators for random starts.  The scope sets these minimisations
-        apart from others of the same stages in a fit.
+        Generators are for random starts; the scope tells minimisations of the same stages apart.
         """
         solved: dict[int, Solution] = {}
         _ = self.resident  # before stages that run side by side all ask for it
@@ -202,14 +187,3 @@ class Training:
         """Return the margins of pairs by all stages, side by side."""
         pairs = zip(self.stages, solutions, strict=True)
         return np.hstack([stage.margins(own.parameters, users, items) for stage, own in pairs])
-
-
-#: What every stage starts from.
-Starts = Sequence[np.random.Generator] | Sequence[Parameters]
-
-
-class StoppedBy(NamedTuple):
-    """An error of a stage's solution that should fall, and how many iterations it may not."""
-
-    error_at: Callable[[int, Parameters], float]
-    patience: int

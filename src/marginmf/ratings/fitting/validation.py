@@ -24,7 +24,7 @@ from marginmf.ratings.data import Ratings
 from marginmf.ratings.fitting.calibration import Calibrator, features_of
 from marginmf.ratings.fitting.fallback import LevelFrequencies
 from marginmf.ratings.fitting.objective import Parameters, first_thresholds
-from marginmf.ratings.fitting.stages import Solution, StoppedBy, Training
+from marginmf.ratings.fitting.stages import Solution, Training
 from marginmf.solvers import Callback
 from marginmf.tuning import RegularisationPath, follow_path
 
@@ -54,10 +54,7 @@ TINY = 1e-300
 
 @dataclass(frozen=True, eq=False)
 class ValidationSplit:
-    """Ratings to learn from, and the users, items and levels of those that were set aside.
-
-    ``entries`` are the indices of these among all ratings.
-    """
+    """Ratings to learn from, and the users, items, levels and indices of those set aside."""
 
     train: Ratings
     users: IntArray
@@ -229,11 +226,8 @@ def perturbed_start(solution: Parameters, start: Parameters) -> Parameters:
 
 
 def strength_limit(training: Training, stage: int) -> float:
-    """Return about the smallest strength that leaves nothing but zeros.
-
-    That is the largest singular value of the matrix of derivatives by the scores.
-    """
-    data, dtype, spec = training.data, training.settings.dtype, training.stages[stage].spec
+    """Return about the smallest strength that leaves nothing but zeros: a singular value."""
+    data, dtype, spec = training.data, training.dtype, training.stages[stage].spec
     thresholds = first_thresholds(data, spec).astype(dtype)
     slopes = training.backend.row_losses(data, spec, np.zeros(len(data), dtype), thresholds)[1]
     matrix = csr_array((slopes, data.indices, data.indptr), shape=(data.n_users, data.n_items))
@@ -285,13 +279,11 @@ def train_and_stop_early(
     The second part goes on from the best point of the first for a few iterations, which predicts as
     well as a fit from the start for as many.  Callbacks see both parts.
     """
-    stopped_by = StoppedBy(trial.error_at, patience)
+    stopped_by = trial.error_at, patience
     first = trial.training.train(regs, rngs, report, "", callbacks, stopped_by)
-    rules = replace(training.settings.stopping, max_iter=FINISHING)
+    finishing = replace(training, stopping=replace(training.stopping, max_iter=FINISHING))
     starts = [solution.parameters for solution in first]
-    second = training.with_settings(stopping=rules).train(
-        regs, starts, report, "all ratings", callbacks
-    )
+    second = finishing.train(regs, starts, report, "all ratings", callbacks)
     joined = []
     for (_, result), (parameters, last) in zip(first, second, strict=True):
         n_evaluations = result.n_evaluations + last.n_evaluations

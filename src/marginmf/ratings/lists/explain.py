@@ -81,18 +81,7 @@ def explain(model: Any, user: Any, item: Any, n: int) -> Any:
 
 
 def contributions(model: Any, user: Any, item: Any) -> Contributions:
-    """Return the score of an item for a user, and the chance to take it, as sums over ratings.
-
-    Examples
-    --------
-    >>> from marginmf.datasets import make_ratings
-    >>> from marginmf.ratings import MMMF
-    >>> data = make_ratings(50, 40, n_factors=2, observed=0.5, random_state=0)
-    >>> model = MMMF(n_factors=5, reg=1.0, random_state=0).fit(data.pairs, data.ratings)
-    >>> parts = contributions(model, user=3, item=7)
-    >>> bool(np.isclose(parts.contributions.sum() + parts.remainder, parts.score))
-    True
-    """
+    """Return the score of an item for a user, and the chance to take it, as sums over ratings."""
     check_is_fitted(model)
     if model._frequencies.placed == "item":
         raise ValueError(
@@ -116,10 +105,7 @@ Expected = dict[Side, NewRows]
 
 
 def _to_score(model: Any, user: Any, item: Any, expected_of: Expected) -> Contributions:
-    """Return the score alone as a sum over ratings.
-
-    What is expected is found when it is first needed; the members of an ensemble share it.
-    """
+    """Return the score alone as a sum over ratings; members of an ensemble share `Expected`."""
     if hasattr(model, "members_"):
         return _mean_contributions(model, user, item)
     if not hasattr(model, "item_factors_"):

@@ -128,11 +128,7 @@ class Neighbourhoods:
         n_threads: int = 1,
         scales: Float64Array | None = None,
     ) -> "Neighbourhoods":
-        """Find the items that share most users with each of the targets; None is all items.
-
-        The number is multiplied with the item's scale, by default a power `DISCOUNT` of its own
-        users.
-        """
+        """Find the items that share most users, times their scales, with each target."""
         from marginmf.backends.cpu import neighbours
 
         n_tabled = data.n_items if targets is None and data.n_items <= MOST_TABLED else 0
@@ -190,11 +186,6 @@ def closed_form(data: Ratings, strength: float) -> ItemWeights:
 
     With P the inverse of ``X^T X + strength I``, the weight of item j in the score of item i is
     ``-P_ij / P_ii``.
-
-    >>> pairs = [("ann", "x"), ("ann", "y"), ("bob", "x"), ("bob", "y"), ("cy", "x")]
-    >>> closed_form(Ratings.of(pairs, [1, 2, 1, 1, 2]), 1.0).matrix
-    array([[0.       , 0.6666667],
-           [0.5      , 0.       ]], dtype=float32)
     """
     n_items, entries = data.n_items, np.ones(len(data))
     has = csr_array((entries, data.indices, data.indptr), shape=(data.n_users, n_items))

@@ -7,24 +7,15 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from marginmf._utils.ids import shown
 from marginmf._utils.parameters import check_option, n_threads
 from marginmf._utils.types import Array, Float64Array, FloatArray, IntArray
 from marginmf.backends import Backend
 from marginmf.backends.rows import Side
 from marginmf.ratings.fitting.calibration import answer
 from marginmf.ratings.ids import IdIndex, as_ids, known_codes
-from marginmf.ratings.lists import relevance
+from marginmf.ratings.lists import relevance, search
 from marginmf.ratings.lists.relevance import RankedBy, Relevance, block_product
-from marginmf.ratings.lists.search import (
-    Found,
-    ItemScores,
-    Lists,
-    ScoreMatrix,
-    best,
-    refused_by,
-    refused_pairs,
-)
+from marginmf.ratings.lists.search import Found, ItemScores, Lists, ScoreMatrix
 from marginmf.ratings.tables import make_frame
 
 UnknownUsers = Literal["fallback", "raise", "skip"]
@@ -33,11 +24,7 @@ ANSWERS_AT_A_TIME = 2**24
 
 
 class Request:
-    """Which lists are wanted of a fitted model; see `RatingsEstimator.recommend`.
-
-    Users have ids and codes, of which -1 is unknown; ``items`` are the codes of the candidates, or
-    None for all.
-    """
+    """Which lists are wanted of a fitted model; ``items`` are codes of candidates, None for all."""
 
     def __init__(
         self,
@@ -51,8 +38,12 @@ class Request:
     ) -> None:
         check_length(n)
         ids = model.users_.ids if users is None else as_ids(users, model.users_)
-        self.ids, self.codes = _with_unknown(ids, model.users_.encode(ids), unknown)
-        self.model, self.n = model, int(n)
+        codes = model.users_.encode(ids)
+        check_option("unknown", unknown, ("fallback", "raise", "skip"))
+        if unknown == "raise":
+            known_codes(ids, model.users_, "users")
+        kept = (codes >= 0) | (unknown == "fallback")
+        self.ids, self.codes, self.model, self.n = ids[kept], codes[kept], model, int(n)
         self.items: IntArray | None = None
         position, item_ids = None, model.items_.ids
         if candidates is not None:
@@ -66,16 +57,19 @@ class Request:
             seen = Lists.rated(model.ratings_)
             self._excluded.append(lambda rows: seen.of(self.codes[rows]).among(position))
         if callable(leave_out):
-            self._excluded.append(lambda rows: refused_by(leave_out, self.ids[rows], item_ids))
+            self._excluded.append(
+                lambda rows: search.refused_by(leave_out, self.ids[rows], item_ids)
+            )
             self.rows_at_a_time = max(1, ANSWERS_AT_A_TIME // max(1, self.n_candidates))
         elif leave_out is not None:
-            self._excluded.append(refused_pairs(leave_out, self.ids, model.items_, position).of)
+            refused = search.refused_pairs(leave_out, self.ids, model.items_, position)
+            self._excluded.append(refused.of)
 
     def best(self, scores: ItemScores) -> Found:
         """Return the n best of the candidates for every user, as rows and columns of these."""
         about = self.n_candidates, self._left_out, self.rows_at_a_time
         matrix = ScoreMatrix(scores, self.codes, *about)
-        return best(matrix, self.n, n_threads(self.model.n_jobs))
+        return search.best(matrix, self.n, n_threads(self.model.n_jobs))
 
     def _left_out(self, rows: IntArray) -> Lists:
         lists = [excluded(rows) for excluded in self._excluded]
@@ -112,20 +106,6 @@ def check_length(n: Any) -> None:
     """Raise ValueError unless n can be the length of a list."""
     if not isinstance(n, Integral) or isinstance(n, bool) or n < 1:
         raise ValueError(f"n={n!r} must be a whole number >= 1.")
-
-
-def _with_unknown(ids: Array, codes: IntArray, unknown: UnknownUsers) -> tuple[Array, IntArray]:
-    """Return ids and codes after dealing with users that training did not see."""
-    check_option("unknown", unknown, ("fallback", "raise", "skip"))
-    known = codes >= 0
-    if unknown == "fallback" or known.all():
-        return ids, codes
-    if unknown == "skip":
-        return ids[known], codes[known]
-    raise ValueError(
-        f"{int((~known).sum())} of {len(ids)} users were not seen in training; the first is "
-        f"{shown(ids[np.argmin(known)])}."
-    )
 
 
 class SimilarByFactors:
@@ -187,7 +167,7 @@ def similar_by(scores: ItemScores, values: Any, n: int, index: IdIndex, n_jobs: 
     def itself(rows: IntArray) -> Lists:
         return Lists(np.arange(len(rows) + 1), codes[rows])
 
-    found = best(ScoreMatrix(scores, codes, len(index), itself), int(n), n_threads(n_jobs))
+    found = search.best(ScoreMatrix(scores, codes, len(index), itself), int(n), n_threads(n_jobs))
     columns = {index.what: ids[found.rows], "similar": index.ids[found.columns]}
     return make_frame({**columns, "rank": found.ranks, "similarity": found.scores}, values)
 

@@ -82,10 +82,7 @@ def block_shape(cell_bytes: int, n_rows: int, n_columns: int, n_threads: int) ->
 
 
 def best(matrix: ScoreMatrix, n: int, n_threads: int = 1) -> Found:
-    """Return the n best columns of every row.
-
-    The higher score is better; equal scores are ranked by their ties, then by column.
-    """
+    """Return the n best columns of every row, by score, then by ties, then by column."""
     n, n_rows = min(n, matrix.n_columns), len(matrix.codes)
     columns = np.full((n_rows, n), -1, np.int32)
     scores = np.empty(columns.shape)
@@ -150,10 +147,6 @@ def _first_pass(matrix: ScoreMatrix, rows: IntArray, kept: int, n_threads: int) 
     return best
 
 
-#: A function of a user's id and item ids that says which items may stay.
-Keeps = Callable[[Any, Array], Any]
-
-
 class Lists(NamedTuple):
     """Columns of every row, ascending, in compressed form."""
 
@@ -194,12 +187,7 @@ class Lists(NamedTuple):
         return Lists(indptr, columns[kept])
 
     def contain(self, columns: IntArray) -> BoolArray:
-        """Return which of some columns, of shape (n_rows, n), are in the lists of their rows.
-
-        >>> Lists(np.array([0, 2, 2]), np.array([3, 5])).contain(np.array([[5, 4], [3, -1]]))
-        array([[ True, False],
-               [False, False]])
-        """
+        """Return which of some columns, of shape (n_rows, n), are in the lists of their rows."""
         n_columns = int(max(columns.max(initial=0), self.columns.max(initial=0))) + 1
         rows = np.repeat(np.arange(len(columns)), np.diff(self.indptr))
         cells = np.arange(len(columns))[:, None] * n_columns + columns
@@ -224,10 +212,7 @@ class Lists(NamedTuple):
 
 
 def refused_pairs(pairs: Any, users: Array, items: IdIndex, position: IntArray | None) -> Lists:
-    """Return the candidates that a filter in the form of pairs refuses, for each of the users.
-
-    Pairs of other users and other items change nothing.
-    """
+    """Return the candidates that a filter in the form of pairs refuses, for each of the users."""
     try:
         user_ids, item_ids = split_pairs(pairs)
     except ValueError as error:
@@ -244,7 +229,7 @@ def refused_pairs(pairs: Any, users: Array, items: IdIndex, position: IntArray |
     return Lists.from_pairs(rows, columns, len(users), len(items)).among(position)
 
 
-def refused_by(keeps: Keeps, users: Array, item_ids: Array) -> Lists:
+def refused_by(keeps: Callable[..., Any], users: Array, item_ids: Array) -> Lists:
     """Return the candidates that a function refuses, asked once for each of the users."""
     refused = []
     for user in users:
