@@ -70,8 +70,7 @@ class RegularisationPath:
     @property
     def mean(self) -> Float64Array:
         """The error of every candidate, averaged over the hold-outs."""
-        averages: Float64Array = self.errors.mean(axis=1)
-        return averages
+        return self.errors.mean(axis=1)
 
     @property
     def smallest(self) -> float:
@@ -119,8 +118,7 @@ def candidates_below(limit: float) -> Float64Array:
     if limit > 1e-6:  # else it says nothing: all slopes are zero where all scores are
         most = min(most, math.floor(16 * math.log10(USEFUL_SHARE * limit)))
         least = min(least, math.floor(16 * math.log10(limit / REACH)))
-    candidates: Float64Array = 10.0 ** (np.arange(least, most + 1) / 16)
-    return candidates
+    return 10.0 ** (np.arange(least, most + 1) / 16)
 
 
 def follow_path(

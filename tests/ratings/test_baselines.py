@@ -137,8 +137,9 @@ def start_of(model: ALS) -> tuple[np.ndarray, np.ndarray]:
     return users, items
 
 
-@pytest.mark.parametrize("reg", [0.5, 4.0, 20.0])
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(
+    ("reg", "dtype"), [(0.5, "float32"), (4.0, "float32"), (4.0, "float64"), (20.0, "float64")]
+)
 def test_objective_is_that_of_the_exact_method(reg: float, dtype: str) -> None:
     model = ALS(6, reg, random_state=0, max_iter=100, dtype=dtype)
     start = start_of(model)

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from hypothesis.extra import numpy as hnp
 from hypothesis.extra.numpy import arrays
 from scipy.special import expit
 
@@ -13,31 +12,20 @@ from marginmf.ratings import Ratings
 from marginmf.ratings.fitting.calibration import (
     MANY_LEVELS,
     Calibrator,
+    certainty,
     count_above,
     distribution_of,
-    falling,
     features_of,
     first_below,
-    never_certain,
 )
 from marginmf.ratings.fitting.fallback import LevelFrequencies
 
-PROBABILITIES = hnp.arrays(np.float64, (4, 5), elements=st.floats(0, 1))
 
-
-@given(PROBABILITIES)
-def test_falling_falls_and_leaves_what_falls_alone(above):
-    mended = falling(above)
-    assert (np.diff(mended, axis=1) <= 1e-15).all()
-    ordered = -np.sort(-above, axis=1)
-    np.testing.assert_array_equal(falling(ordered), ordered)
-
-
-@given(PROBABILITIES)
-def test_distributions_add_up_and_rule_nothing_out(above):
-    distribution = distribution_of(never_certain(falling(above)))
-    np.testing.assert_allclose(distribution.sum(axis=1), 1.0)
-    assert (distribution > 5e-5).all()
+def above(calibrator, features):
+    """Return what `Calibrator.above_pairs` gives for the features of pairs, by NumPy alone."""
+    log_odds = calibrator.part(features, np.arange(features.shape[1])) + calibrator.intercepts
+    shrink, shift = certainty(log_odds.shape[1])
+    return shrink * np.minimum.accumulate(expit(log_odds), axis=1) + shift
 
 
 def ordinal(n_levels, n=20_000, seed=0):
@@ -52,28 +40,28 @@ def ordinal(n_levels, n=20_000, seed=0):
 
 @pytest.mark.parametrize("n_levels", [2, 5, MANY_LEVELS + 4])
 def test_known_probabilities_are_found(n_levels):
-    margins, above, codes = ordinal(n_levels)
-    found = Calibrator.fit(margins, codes, n_levels).above(margins)
-    assert np.abs(found - above).mean() < 0.01
+    margins, chances, codes = ordinal(n_levels)
+    found = above(Calibrator.fit(margins, codes, n_levels), margins)
+    assert np.abs(found - chances).mean() < 0.01
 
 
 def test_the_scale_of_margins_does_not_matter():
     margins, _, codes = ordinal(5)
-    one = Calibrator.fit(margins, codes, 5).above(margins)
-    other = Calibrator.fit(1000 * margins, codes, 5).above(1000 * margins)
+    one = above(Calibrator.fit(margins, codes, 5), margins)
+    other = above(Calibrator.fit(1000 * margins, codes, 5), 1000 * margins)
     np.testing.assert_allclose(one, other, atol=1e-6)
 
 
 def test_infinite_margins_are_clipped():
     margins, _, codes = ordinal(5, n=500)
     margins[:10, 0], margins[10:20, 3] = np.inf, -np.inf
-    found = Calibrator.fit(margins, codes, 5).above(margins)
+    found = above(Calibrator.fit(margins, codes, 5), margins)
     assert np.isfinite(found).all()
 
 
 def test_one_answer_only_and_constant_margins():
     margins, codes = np.zeros((30, 2)), np.ones(30, int)
-    distribution = distribution_of(Calibrator.fit(margins, codes, 3).above(margins))
+    distribution = distribution_of(above(Calibrator.fit(margins, codes, 3), margins))
     assert (distribution[:, 1] > 0.9).all()
     assert (distribution[:, [0, 2]] > 0).all()
 
@@ -103,10 +91,13 @@ def calibrated_pairs(n_pairs, n_kinds, dtype=np.float64):
 def test_pairs_have_the_probabilities_of_their_features(n_pairs, n_kinds, dtype):
     calibrator, *pairs = calibrated_pairs(n_pairs, n_kinds, dtype)
     frequencies, margins, users, items = pairs
-    expected = calibrator.above(features_of([margins], frequencies, users, items))
-    np.testing.assert_allclose(
-        calibrator.above_pairs(margins, frequencies, users, items), expected, rtol=1e-12
-    )
+    expected = above(calibrator, features_of([margins], frequencies, users, items))
+    found = calibrator.above_pairs(margins, frequencies, users, items)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    # Chances fall from level to level, and no level is impossible.
+    assert (np.diff(found, axis=1) < 0).all()
+    np.testing.assert_allclose(distribution_of(found).sum(axis=1), 1.0)
+    assert (distribution_of(found) > 5e-5).all()
 
 
 def test_other_pairs_and_threads_do_not_change_a_bit():
@@ -128,32 +119,32 @@ def test_no_pairs_have_no_probabilities():
 
 def noisy_ordinal(n_levels, variance, n=60_000, seed=0):
     """Margins of known probabilities, and the same ones with noise of a given variance."""
-    margins, above, codes = ordinal(n_levels, n, seed)
+    margins, chances, codes = ordinal(n_levels, n, seed)
     errors = np.random.default_rng(seed + 1).normal(scale=variance**0.5, size=(n, 1))
-    return margins, margins + errors, above, codes
+    return margins, margins + errors, chances, codes
 
 
 @pytest.mark.parametrize("variance", [0.25, 1.0])
 def test_weights_fitted_to_noisy_margins_are_right_for_margins_without_noise(variance):
-    margins, noisy, above, codes = noisy_ordinal(5, variance)
+    margins, noisy, chances, codes = noisy_ordinal(5, variance)
     # The margins of all levels share one error.
     noise = variance * np.ones((4, 4))
-    found = Calibrator.fit(noisy, codes, 5, noise).above(margins)
-    naive = Calibrator.fit(noisy, codes, 5).above(margins)
-    assert np.abs(found - above).mean() < 0.01
-    assert np.abs(found - above).mean() < 0.3 * np.abs(naive - above).mean()
+    found = above(Calibrator.fit(noisy, codes, 5, noise), margins)
+    naive = above(Calibrator.fit(noisy, codes, 5), margins)
+    assert np.abs(found - chances).mean() < 0.01
+    assert np.abs(found - chances).mean() < 0.3 * np.abs(naive - chances).mean()
 
 
 def test_no_noise_changes_nothing():
     margins, _, codes = ordinal(5)
-    plain = Calibrator.fit(margins, codes, 5).above(margins)
-    without = Calibrator.fit(margins, codes, 5, np.zeros((4, 4))).above(margins)
+    plain = above(Calibrator.fit(margins, codes, 5), margins)
+    without = above(Calibrator.fit(margins, codes, 5, np.zeros((4, 4))), margins)
     np.testing.assert_allclose(without, plain, atol=1e-6)
 
 
 def test_more_noise_than_there_is_variance_leaves_finite_weights():
     margins, _, codes = ordinal(5, n=500)
-    found = Calibrator.fit(margins, codes, 5, 100.0 * np.eye(4)).above(margins)
+    found = above(Calibrator.fit(margins, codes, 5, 100.0 * np.eye(4)), margins)
     assert np.isfinite(found).all()
 
 

@@ -126,9 +126,15 @@ class FactoriserContract(RatingsEstimatorContract):
 class MarginContract(FactoriserContract):
     """What all max-margin factorisers have on top."""
 
-    @pytest.mark.parametrize("loss", [name for name, loss in TWO_LEVEL.items() if loss.convex])
-    @pytest.mark.parametrize("solver", ["lbfgs", "cg", "gd"])
-    def test_every_loss_with_every_solver(self, data, loss, solver):
+    @pytest.mark.parametrize(
+        ("loss", "solver"),
+        [
+            *((name, "lbfgs") for name, loss in TWO_LEVEL.items() if loss.convex),
+            ("smooth_hinge", "cg"),
+            ("hinge", "gd"),
+        ],
+    )
+    def test_every_loss_and_every_solver(self, data, loss, solver):
         pairs, ratings = data
         params = {"loss": loss, "solver": solver, "max_iter": 30, "calibrate": False}
         predicted = self.make(**params).fit(pairs, ratings).predict(pairs, output="rule")
@@ -203,7 +209,7 @@ class Variant(NewRowsContract):
 
 
 class TestMMMFImmediate(Variant):
-    test_every_loss = MarginContract.test_every_loss_with_every_solver
+    test_every_loss = MarginContract.test_every_loss_and_every_solver
 
     def make(self, **params):
         return MMMF(threshold="immediate", **defaults(params))

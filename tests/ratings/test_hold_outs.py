@@ -51,8 +51,7 @@ def test_the_model_that_is_calibrated_has_the_final_values(data, monkeypatch, mo
     seen, train = [], Training.train
 
     def recorded(self, regs, *args, **kwargs):
-        settings = self.settings
-        seen.append((list(regs), settings.n_factors, settings.stopping, len(self.data)))
+        seen.append((list(regs), self.n_factors, self.stopping, len(self.data)))
         return train(self, regs, *args, **kwargs)
 
     monkeypatch.setattr(Training, "train", recorded)

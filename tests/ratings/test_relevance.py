@@ -25,7 +25,7 @@ MODELS = [
 ]
 
 
-@pytest.fixture(params=MODELS, ids=lambda model: type(model).__name__)
+@pytest.fixture(scope="module", params=MODELS, ids=lambda model: type(model).__name__)
 def calibrated(request):
     return clone(request.param).fit(*synthetic(UNEVEN_SCALE)).fit_calibrator()
 

@@ -1,5 +1,7 @@
 """The search for the best: right whatever the rounding of the first look, in bounded memory."""
 
+from itertools import product
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -8,18 +10,27 @@ from hypothesis import strategies as st
 
 from marginmf.ratings.ids import IdIndex
 from marginmf.ratings.lists import search
-from marginmf.ratings.lists.search import Lists, best, block_shape, refused_by, refused_pairs
+from marginmf.ratings.lists.search import (
+    Lists,
+    ScoreMatrix,
+    best,
+    block_shape,
+    refused_by,
+    refused_pairs,
+)
 
 
 class Matrix:
     """A score matrix whose blocks are wrong by up to the tolerance, differently every time."""
+
+    cell_bytes = 8
 
     def __init__(self, scores, ties=None, noise=0.0, excluded=None, rows_at_a_time=10**9):
         self.scores = np.asarray(scores, float)
         self.ties = np.zeros_like(self.scores) if ties is None else np.asarray(ties, float)
         self.n_rows, self.n_columns = self.scores.shape
         self.lists = excluded or [[] for _ in range(self.n_rows)]
-        self.cell_bytes, self.tolerance = 8, noise * 2.0 + 1e-6
+        self.tolerance = noise * 2.0 + 1e-6
         self.rows_at_a_time = rows_at_a_time
         self.noise, self.rng = noise, np.random.default_rng(0)
         self.block_shapes, self.asked = [], []
@@ -37,7 +48,11 @@ class Matrix:
         self.asked.append(len(rows))
         lists = [np.array(self.lists[row], np.int32) for row in rows]
         indptr = np.cumsum([0, *map(len, lists)])
-        return indptr, np.concatenate([np.empty(0, np.int32), *lists])
+        return Lists(indptr, np.concatenate([np.empty(0, np.int32), *lists]))
+
+    def best(self, n, n_threads=1):
+        about = np.arange(self.n_rows), self.n_columns, self.excluded, self.rows_at_a_time
+        return best(ScoreMatrix(self, *about), n, n_threads)
 
     def brute_force(self, n):
         for row in range(self.n_rows):
@@ -48,7 +63,7 @@ class Matrix:
 
 
 def assert_best(matrix, n, n_threads=1):
-    found = best(matrix, n, n_threads)
+    found = matrix.best(n, n_threads)
     assert list(zip(*found, strict=True)) == list(matrix.brute_force(n))
 
 
@@ -96,22 +111,18 @@ def test_rows_are_asked_for_in_portions():
     assert matrix.asked == [4, 4, 2]
 
 
-@pytest.mark.parametrize("n_columns", [1, 100, 3_706, 1_000_000, 10**9])
-@pytest.mark.parametrize("n_rows", [1, 300, 1_000_000])
-@pytest.mark.parametrize("n_threads", [1, 2, 64])
-@pytest.mark.parametrize("cell_bytes", [8, 24, 4000])
-def test_blocks_are_bounded_and_every_thread_has_one(n_rows, n_columns, n_threads, cell_bytes):
-    matrix = Matrix(np.empty((0, 0)))
-    matrix.n_columns, matrix.cell_bytes = n_columns, cell_bytes
-    rows, columns = block_shape(matrix, n_rows, n_threads)
-    assert 1 <= columns <= n_columns
-    assert rows * columns * cell_bytes <= search.BLOCK_BYTES
-    assert -(-n_rows // rows) >= min(n_rows, n_threads) / 2
+def test_blocks_are_bounded_and_every_thread_has_one():
+    sizes = ([8, 24, 4000], [1, 300, 1_000_000], [1, 100, 3_706, 1_000_000, 10**9], [1, 2, 64])
+    for cell_bytes, n_rows, n_columns, n_threads in product(*sizes):
+        rows, columns = block_shape(cell_bytes, n_rows, n_columns, n_threads)
+        assert 1 <= columns <= n_columns
+        assert rows * columns * cell_bytes <= search.BLOCK_BYTES
+        assert -(-n_rows // rows) >= min(n_rows, n_threads) / 2
 
 
 def test_scores_that_are_not_numbers_are_left_out():
     matrix = Matrix([[1.0, np.nan, 3.0, -np.inf]])
-    assert best(matrix, 4).columns.tolist() == [2, 0]
+    assert matrix.best(4).columns.tolist() == [2, 0]
 
 
 def lists_of(*rows):

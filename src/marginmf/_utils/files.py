@@ -17,12 +17,10 @@ PAUSE = 0.1
 def atomic_write(destination: Path) -> Iterator[BinaryIO]:
     """Open a temporary file beside `destination` that takes its name when the block succeeds.
 
-    On any exception, an interruption from the keyboard included, the temporary file is removed and
-    what was under the name before stays as it was.  The content reaches the disk before the name
-    does, so that not even a loss of power leaves half a file.
-
-    Where the name is a link, the file that it leads to is replaced and the link stays.  Pipes and
-    devices are not replaced.
+    On any exception, an interruption from the keyboard included, what was under the name before
+    stays as it was.  The content reaches the disk before the name does, so that not even a loss of
+    power leaves half a file.  Where the name is a link, the file that it leads to is replaced;
+    pipes and devices are not.
     """
     destination = _followed(destination)
     if destination.exists() and not destination.is_file() and not destination.is_dir():
@@ -79,8 +77,9 @@ def acquire_lock(path: Path) -> Iterator[bool]:
                 waited = True
                 time.sleep(PAUSE)
             # Whoever held the lock removed the file at the end: then this is a lock on nothing.
-            if _is_at(handle, path):
-                break
+            with suppress(FileNotFoundError):
+                if os.path.samestat(os.fstat(handle), os.stat(path)):
+                    break
         except BaseException:
             os.close(handle)
             raise
@@ -112,10 +111,3 @@ def try_lock(handle: int) -> bool:
     except (OSError, ImportError):  # a file system, or a system, without locks
         return True
     return True
-
-
-def _is_at(handle: int, path: Path) -> bool:
-    try:
-        return os.path.samestat(os.fstat(handle), os.stat(path))
-    except FileNotFoundError:
-        return False

@@ -12,15 +12,8 @@ def as_id_column(values: Any, what: str = "id") -> Array:
     """Return ids as an int64 array if they are whole numbers, else as an array of objects.
 
     Whole numbers beyond int64 stay what they are, and so do booleans in a list: True is not the
-    id 1.
+    id 1.  A missing id (None or NaN) is a ValueError that names its row.
 
-    Raises
-    ------
-    ValueError
-        If an id is missing (None or NaN); the message names its row.
-
-    Examples
-    --------
     >>> as_id_column([3, 1]).dtype, as_id_column(["007", 7]).tolist()
     (dtype('int64'), ['007', 7])
     """

@@ -18,28 +18,16 @@ HINT = "scikit-learn's MultiLabelBinarizer makes one from lists of labels."
 def as_indicator(labels: Any, what: str = "Y", hint: str = HINT) -> Any:
     """Return label sets as a `scipy.sparse.csr_array` of True, sorted, without stored zeros.
 
-    The argument is not changed, and a sparse one never becomes dense.
+    The argument is not changed, and a sparse one never becomes dense.  In messages it is called
+    ``what``; the hint says what to do where it is not a table.
 
-    Parameters
-    ----------
-    labels : array, sparse matrix, data frame or lists
-        The indicator table.
-    what : str
-        Its name in messages.
-    hint : str
-        What to do where it is not a table.
-
-    Raises
-    ------
-    ValueError
-        If it is not a table with rows and columns, or holds something other than 0 and 1.
-
-    Examples
-    --------
     >>> as_indicator([[0, 1, 1], [1, 0, 0]]).indices.tolist()
     [1, 2, 0]
     """
-    values = labels if sparse.issparse(labels) else _as_array(labels, what, hint)
+    try:
+        values = labels if sparse.issparse(labels) else np.asarray(labels)
+    except ValueError:
+        raise _not_a_table("has rows of different lengths", what, hint) from None
     if values.ndim != 2:
         raise _not_a_table(f"has {values.ndim} dimension{'s' * (values.ndim != 1)}", what, hint)
     for length, name in zip(values.shape, ("rows", "labels"), strict=True):
@@ -73,12 +61,9 @@ def counts(indicator: Any, axis: int) -> IntArray:
     >>> counts(as_indicator([[0, 1, 1], [0, 1, 0]]), 0), counts(as_indicator([[0, 1, 1]]), 1)
     (array([0, 2, 1]), array([2]))
     """
-    sizes: IntArray = (
-        np.bincount(indicator.indices, minlength=indicator.shape[1])
-        if axis == 0
-        else np.diff(indicator.indptr).astype(np.int64)
-    )
-    return sizes
+    if axis == 0:
+        return np.bincount(indicator.indices, minlength=indicator.shape[1])
+    return np.diff(indicator.indptr).astype(np.int64)
 
 
 def column_names(table: Any) -> list[Any]:
@@ -88,13 +73,6 @@ def column_names(table: Any) -> list[Any]:
     []
     """
     return list(getattr(table, "column_names", getattr(table, "columns", [])))
-
-
-def _as_array(labels: Any, what: str, hint: str) -> Array:
-    try:
-        return np.asarray(labels)
-    except ValueError:  # rows of different lengths
-        raise _not_a_table("has rows of different lengths", what, hint) from None
 
 
 def _not_a_table(found: str, what: str, hint: str) -> ValueError:

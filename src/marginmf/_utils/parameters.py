@@ -61,14 +61,9 @@ def check_whole(name: str, value: Any, least: int = 1) -> int:
 
 
 def unfitted(estimator: Estimator, private: Collection[str] = ()) -> Estimator:
-    """Return a copy that shares the parameters, and has nothing of what was learned.
+    """Return a copy with the same parameters, and without what was learned.
 
-    Parameters
-    ----------
-    estimator : estimator
-        Fitted or not.
-    private : collection of str
-        What is learned, beside the attributes that end in an underscore.
+    That is what ends in an underscore, and the private attributes that are named.
     """
     bare: Any = copy(estimator)
     for name in set(vars(bare)) - set(bare.get_params(deep=False)):
@@ -92,9 +87,8 @@ def suggestion(name: str, known: Iterable[str]) -> str:
 def n_threads(n_jobs: int | None) -> int:
     """Return the number of threads that ``n_jobs`` stands for, as in scikit-learn.
 
-    Never more than was asked for, nor than there are cores if all were: to a backend of joblib that
-    spreads work over a cluster, all its cores are available, but threads cannot leave this
-    machine.
+    Never more than there are cores on this machine: a backend of joblib may count those of a
+    cluster, where threads cannot go.
 
     >>> n_threads(None), n_threads(3)
     (1, 3)

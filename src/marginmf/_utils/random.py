@@ -6,15 +6,10 @@ from typing import Any
 
 import numpy as np
 
-_BITS = (
-    np.random.PCG64,
-    np.random.PCG64DXSM,
-    np.random.MT19937,
-    np.random.Philox,
-    np.random.SFC64,
-)
 #: NumPy's own bit generators by name.
-BIT_GENERATORS: dict[str, Any] = {bits.__name__: bits for bits in _BITS}
+BIT_GENERATORS: dict[str, Any] = {
+    name: getattr(np.random, name) for name in ("PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64")
+}
 
 
 def as_generator(random_state: Any) -> np.random.Generator:
@@ -38,12 +33,8 @@ def as_generator(random_state: Any) -> np.random.Generator:
 
 @dataclass(frozen=True)
 class GeneratorState:
-    """A random generator as it was at one moment, in numbers and words only.
+    """A random generator at one moment as plain data, with the seed sequence that it spawns from.
 
-    The seed sequence is included, because spawned generators come from it.
-
-    Examples
-    --------
     >>> rng = np.random.default_rng()
     >>> again = GeneratorState.of(rng).generator()
     >>> rng.random() == again.random(), rng.spawn(1)[0].random() == again.spawn(1)[0].random()

@@ -1,16 +1,17 @@
-"""What a model file must hold of a class: the words in which classes declare it themselves.
+"""How classes declare what a model file holds of them, and the registries of methods.
 
 A class that model files may name is decorated with `saved`, a method with `Methods.register`.  Its
 attribute ``_saved`` maps the attributes that a file holds to demands: one of the classes here, a
-type, or the name of a class that a file may have.  Its method ``_flaws``, if it has one, tells what
-shapes cannot: it yields what is wrong with a loaded object, as words that follow its name.
+type, or the name of a class that a file may have.  Its method ``_flaws``, if it has one, yields
+what else is wrong with a loaded object, as words that follow its name.
 """
 
+import inspect
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
-from marginmf._utils.docstrings import inherit_docs
 from marginmf._utils.types import Array, BoolArray
 
 Kind = TypeVar("Kind", bound=type[Any])
@@ -21,16 +22,7 @@ SAVED: dict[str, type[Any]] = {}
 
 
 def saved(kind: Kind) -> Kind:
-    """Let model files name a class; no two classes may have the same name there.
-
-    Examples
-    --------
-    >>> @saved
-    ... class Slope:
-    ...     _saved = {"value": float}
-    >>> SAVED.pop("Slope").__name__
-    'Slope'
-    """
+    """Let model files name a class; no two classes may have the same name there."""
     if SAVED.setdefault(kind.__name__, kind) is not kind:
         raise ValueError(f"Model files have another class that is called {kind.__name__!r}.")
     return kind
@@ -39,13 +31,6 @@ def saved(kind: Kind) -> Kind:
 class Methods(dict[str, type[Any]]):
     """The methods of one family by their names on the command line.
 
-    Parameters
-    ----------
-    family : str
-        What they are methods for, in messages.
-
-    Examples
-    --------
     >>> methods = Methods("ratings")
     >>> @methods.register("ones")
     ... class AllOnes:
@@ -60,13 +45,10 @@ class Methods(dict[str, type[Any]]):
         self.family = family
 
     def register(self, name: str) -> Callable[[Kind], Kind]:
-        """Register a method: model files and the command line know it from then on.
+        """Register a method under its name on the command line, and let model files name it.
 
-        Parameters
-        ----------
-        name : str
-            What the command line calls it.  The first line of the docstring is its ``summary``;
-            parameters that its bases describe are added to the docstring.
+        The first line of its docstring is its ``summary``; parameters that its bases describe are
+        added to the docstring.
         """
 
         def add(kind: Kind) -> Kind:
@@ -94,11 +76,10 @@ ANYTHING = object
 class Shaped:
     """An array of that kind of number, with these axes.
 
-    Some axes have a length that an attribute of the model gives them (`Sized`, `Scale`, `Length`):
-    ``users``, ``items``, ``levels`` and ``stages`` of ratings, ``labels`` and ``features`` of label
-    models.  Other names may be of any length, the same wherever they occur in the object;
-    ``rows + 1`` is one longer than ``rows``.  Numbers that are an ``index`` must lie within that
-    axis.
+    Axes such as ``users``, ``levels`` or ``labels`` have the length that an attribute of the model
+    gives them (`Sized`, `Scale`, `Length`).  Others may be of any length, the same wherever they
+    occur in the object; ``rows + 1`` is one longer than ``rows``.  Numbers that are an ``index``
+    must lie within that axis.
     """
 
     kinds: tuple[str, ...]
@@ -106,59 +87,51 @@ class Shaped:
     index: str | None = None
 
 
-@dataclass(frozen=True)
-class Stored:
+class Stored(NamedTuple):
     """A dense array or a `csr_array` of finite floats with two axes: rows that are looked up."""
 
     axes: tuple[str, str]
 
 
-@dataclass(frozen=True)
-class Names:
+class Names(NamedTuple):
     """An array of names along that axis: text, or numbers, or objects that are text."""
 
     axis: str
 
 
-@dataclass(frozen=True)
-class Sized:
+class Sized(NamedTuple):
     """An object of that class, as long as that axis."""
 
     kind: Any
     axis: str
 
 
-@dataclass(frozen=True)
-class Length:
+class Length(NamedTuple):
     """A whole number: the length of that axis."""
 
     axis: str
 
 
-@dataclass(frozen=True)
-class Scale:
+class Scale(NamedTuple):
     """Two or more levels in rising order along that axis; there is one of ``stages`` fewer."""
 
     axis: str
 
 
-@dataclass(frozen=True)
-class Optional:
+class Optional(NamedTuple):
     """What may be absent, or else is like this."""
 
     wanted: Any
 
 
-@dataclass(frozen=True)
-class Either:
+class Either(NamedTuple):
     """What is like the first, or else like the second."""
 
     first: Any
     second: Any
 
 
-@dataclass(frozen=True)
-class ListOf:
+class ListOf(NamedTuple):
     """A list with at least one part, each of which is like this."""
 
     wanted: Any
@@ -206,3 +179,57 @@ def are_sorted_in_rows(indices: Array, indptr: Array) -> bool:
 HISTORY: dict[str, Any] = {"history_": list, "n_iter_": ANYTHING, "stop_reason_": ANYTHING}
 #: The same, with how many gradients it took.
 TRAINING: dict[str, Any] = {**HISTORY, "n_evaluations_": ANYTHING}
+
+
+def inherit_docs(kind: Kind) -> Kind:
+    r"""Add the parameters and attributes that its bases describe to the docstring of a class.
+
+    What a class says of a parameter replaces what its bases say.  Parameters are in the order of
+    the constructor.
+
+    >>> class Base:
+    ...     "A base.\n\nParameters\n----------\nreg : float\n    The strength."
+    >>> @inherit_docs
+    ... class Method(Base):
+    ...     "A method."
+    ...
+    ...     def __init__(self, reg): ...
+    >>> Method.__doc__.splitlines()[-2:]
+    ['reg : float', '    The strength.']
+    """
+    text = inspect.cleandoc(kind.__doc__ or "")
+    order = {name: k for k, name in enumerate(inspect.signature(kind).parameters)}
+    for section in ("Attributes", "Parameters"):
+        entries: dict[str, str] = {}
+        for base in reversed(kind.__mro__):
+            entries.update(_entries(inspect.cleandoc(vars(base).get("__doc__") or ""), section))
+        if section == "Parameters":
+            names = (name for name in entries if name.partition(",")[0] in order)
+            ordered = sorted(names, key=lambda name: order[name.partition(",")[0]])
+            entries = {name: entries[name] for name in ordered}
+        if entries:
+            text = _with_section(text, section, "\n".join(entries.values()))
+    kind.__doc__ = text
+    return kind
+
+
+def _section(title: str) -> re.Pattern[str]:
+    """Return what finds a section of a docstring: its heading, and all up to the next heading."""
+    return re.compile(rf"^{title}\n-+\n(.*?)(?=^\w+\n---|\Z)", re.MULTILINE | re.DOTALL)
+
+
+def _entries(text: str, title: str) -> dict[str, str]:
+    """Return the entries of a section by the names that they describe."""
+    found = _section(title).search(text)
+    entries = re.split(r"^(?=\S)", found[1], flags=re.MULTILINE) if found else []
+    return {entry.partition("\n")[0].partition(" :")[0]: entry.rstrip() for entry in entries[1:]}
+
+
+def _with_section(text: str, title: str, body: str) -> str:
+    """Return a docstring whose section is this; a new one comes before attributes and examples."""
+    section = f"{title}\n{'-' * len(title)}\n{body}\n\n"
+    if _section(title).search(text):
+        return _section(title).sub(lambda _: section, text).rstrip()
+    later = re.search(r"^(Attributes|Examples)\n---", text, re.MULTILINE)
+    before, after = (text[: later.start()], text[later.start() :]) if later else (text, "")
+    return f"{before.rstrip()}\n\n{section}{after}".rstrip()

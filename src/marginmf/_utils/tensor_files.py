@@ -2,22 +2,18 @@
 
 Eight bytes with the length of the header; the header, JSON that says where each tensor is; the
 tensors, one after the other.  The checksum is that of the whole file with zeros in its own stead.
-
-Written and read here, for models and checkpoints alike, instead of by the safetensors library:
-arrays go to and from the disk without another copy in memory, a description reads the header alone,
-no temporary file survives a killed process, and everything in a file from elsewhere is checked
-before it is believed.  The library can read the files all the same.
+Written and read here and not by the safetensors library, which can read the files all the same:
+arrays need no second copy in memory, and everything is checked before it is believed.
 """
 
 import json
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from hashlib import blake2b
 from io import BufferedReader
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -26,18 +22,8 @@ from marginmf._utils.types import Array
 
 #: The types of tensors by their names in the file.  All are little-endian, as the format says.
 TENSOR_TYPES: dict[str, np.dtype[Any]] = {
-    "BOOL": np.dtype("|b1"),
-    "U8": np.dtype("|u1"),
-    "I8": np.dtype("|i1"),
-    "U16": np.dtype("<u2"),
-    "I16": np.dtype("<i2"),
-    "F16": np.dtype("<f2"),
-    "U32": np.dtype("<u4"),
-    "I32": np.dtype("<i4"),
-    "F32": np.dtype("<f4"),
-    "U64": np.dtype("<u8"),
-    "I64": np.dtype("<i8"),
-    "F64": np.dtype("<f8"),
+    **{"BOOL": np.dtype("|b1"), "U8": np.dtype("|u1"), "I8": np.dtype("|i1")},
+    **{f"{kind}{8 * n}": np.dtype(f"<{kind.lower()}{n}") for n in (2, 4, 8) for kind in "UIF"},
 }
 TYPE_NAMES = {dtype.str: name for name, dtype in TENSOR_TYPES.items()}
 
@@ -46,6 +32,8 @@ MAX_HEADER = 1 << 25
 _DIGEST_BYTES = 32
 _NO_CHECKSUM = "0" * (2 * _DIGEST_BYTES)
 _CHECKSUM = re.compile(f"[0-9a-f]{{{2 * _DIGEST_BYTES}}}")
+#: What the header says of a tensor.
+_FIELDS = ("dtype", "shape", "data_offsets")
 #: How files begin that are often mistaken for ours.
 _FOREIGN = {
     b"PK": "a zip archive, as .npz files are",
@@ -61,8 +49,7 @@ class InvalidFileError(ValueError):
     """What is wrong with a file, in words that follow its name; it may be malicious."""
 
 
-@dataclass(frozen=True)
-class Tensor:
+class Tensor(NamedTuple):
     """Where a tensor is in the file, counted from the end of the header, and what it is."""
 
     dtype: np.dtype[Any]
@@ -71,8 +58,7 @@ class Tensor:
     stop: int
 
 
-@dataclass(frozen=True)
-class TensorHeader:
+class TensorHeader(NamedTuple):
     """What stands before the tensors; those are in the order of the file."""
 
     document: dict[str, Any]
@@ -87,18 +73,14 @@ def write_tensor_file(
     """Write a file of contiguous tensors; it appears whole or not at all."""
     # The widest first, so that every tensor begins at a multiple of its own width.
     names = sorted(tensors, key=lambda name: (-tensors[name].itemsize, name))
-    entries: dict[str, Any] = {
-        "__metadata__": {"checksum": _NO_CHECKSUM, "marginmf": write_json(document)}
-    }
+    metadata = {"checksum": _NO_CHECKSUM, "marginmf": write_json(document)}
+    entries: dict[str, Any] = {"__metadata__": metadata}
     end = 0
     for name in names:
-        tensor = tensors[name]
-        start, end = end, end + tensor.nbytes
-        entries[name] = {
-            "dtype": TYPE_NAMES[tensor.dtype.str],
-            "shape": list(tensor.shape),
-            "data_offsets": [start, end],
-        }
+        tensor, start = tensors[name], end
+        end += tensor.nbytes
+        about = TYPE_NAMES[tensor.dtype.str], list(tensor.shape), [start, end]
+        entries[name] = dict(zip(_FIELDS, about, strict=True))
     try:
         header = write_json(entries).encode()
     except UnicodeEncodeError as error:
@@ -181,9 +163,8 @@ def as_bytes(array: Array) -> Array:
 
 def write_json(value: Any) -> str:
     """Return a value as JSON without spaces; infinities and NaN are a fault of the caller."""
-    return json.dumps(
-        value, ensure_ascii=False, separators=(",", ":"), allow_nan=False, check_circular=False
-    )
+    options: Any = {"allow_nan": False, "check_circular": False}
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), **options)
 
 
 def read_json(text: str, what: str) -> Any:
@@ -234,10 +215,9 @@ def _read_entries(entries: dict[str, Any], available: int) -> dict[str, Tensor]:
 
 
 def _read_entry(name: str, entry: Any) -> Tensor:
-    fields = ("dtype", "shape", "data_offsets")
-    if not isinstance(entry, dict) or entry.keys() != set(fields):
+    if not isinstance(entry, dict) or entry.keys() != set(_FIELDS):
         raise InvalidFileError(f"the entry of the array {name!r:.60} cannot be understood")
-    dtype, shape, offsets = (entry[field] for field in fields)
+    dtype, shape, offsets = (entry[field] for field in _FIELDS)
     if not isinstance(dtype, str) or dtype not in TENSOR_TYPES:
         raise InvalidFileError(
             f"the array {name!r:.60} is of the type {dtype!r:.60}, not a known one"

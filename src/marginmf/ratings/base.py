@@ -48,19 +48,16 @@ class RatingsPredictor(Savable, BaseEstimator, ABC):
     """A supervised estimator over (user, item) pairs.
 
     Subclasses say how to learn from ratings (`_fit`) and how far a pair's score is above each level
-    (`_margins`); `RealValued` and `Distributional` ask for less.  They may say how the margins of a
-    block are found faster than one by one (`_margin_block`), and how new users or items are learned
-    while the others stay (`_fold_in`).
+    (`_margins`); and, where they can, how margins of a block are found faster (`_margin_block`) and
+    how new users or items are learned while the others stay (`_fold_in`).
 
     Parameters
     ----------
     calibrate : bool
-        Whether `fit` learns how margins become probabilities, which `predict` answers with: on a
-        tenth of the ratings that a first part of the fit does not see.  With False, the first call
-        that needs probabilities takes about as long as another fit.
+        Whether `fit` learns how margins become probabilities, which `predict` needs, on held-out
+        ratings.  With False, the first call that needs them takes about as long as another fit.
     n_jobs : int or None
-        Threads, as in scikit-learn: None is one, -1 is all.  The result does not depend on it, to
-        the last bit on one machine.
+        Threads, as in scikit-learn; the result does not depend on it, to the last bit.
     verbose : int
         1 shows a progress bar on standard error.
 
@@ -135,9 +132,9 @@ class RatingsPredictor(Savable, BaseEstimator, ABC):
             `marginmf.ratings.features.FeatureTable.of`.  Users and items that have features but
             no rating are known to the model too.  For methods with factors.
         checkpoint : path or Checkpoint, optional
-            A folder that keeps what was done while the fit runs.  If it is interrupted or killed,
-            the same call goes on from there and ends at the same answer, to the last bit on the
-            same machine.  It is removed after the fit; see `marginmf.checkpoints.Checkpoint`.
+            A folder that keeps what was done while the fit runs: if it is interrupted, the same
+            call goes on from there to the same answer.  It is removed after the fit; see
+            `marginmf.checkpoints.Checkpoint`.
         """
         data = self._read(pairs, ratings).with_features(user_features, item_features)
         if not self._takes_features and (data.user_features or data.item_features) is not None:
@@ -150,7 +147,6 @@ class RatingsPredictor(Savable, BaseEstimator, ABC):
         return self
 
     def _read(self, pairs: Any, ratings: Any) -> Ratings:
-        """Return what `fit` was given as ratings."""
         return Ratings.of(pairs, ratings)
 
     def _fit_copy(
@@ -182,18 +178,17 @@ class RatingsPredictor(Savable, BaseEstimator, ABC):
         pairs : pairs
             (user, item) pairs.
         unknown : {"fallback", "raise", "nan"}
-            What to do with users or items that training did not see: predict the median of how
-            often each level was used by the user, or for the item, that is known; raise an error;
-            or answer NaN.
+            What to do with users or items that training did not see: predict from how often each
+            level was used by the user, or for the item, that is known; raise an error; or answer
+            NaN.
         output : {"median", "mode", "mean", "rule"}
-            Which answer.  From the probabilities of the levels (see `predict_proba`): the median,
-            which is best for the mean absolute error, the mode, best for the zero-one error, or
-            the mean, best for the squared error, which may lie between levels.  Or by the
-            method's own rule, as in the literature.
+            From the probabilities of the levels, the median (best for the mean absolute error),
+            the mode (for the zero-one error) or the mean (for the squared error, and perhaps
+            between levels); or the method's own rule, as in the literature.
         """
         check_option("output", output, ("median", "mode", "mean", "rule"))
         if output != "rule":
-            return calibration.ANSWERS[output](self.predict_proba(pairs, unknown), self.levels_)
+            return calibration.answer(output, self.predict_proba(pairs, unknown), self.levels_)
         users, items, known = self._encoded(pairs, unknown)
         predicted = self.levels_[self._decode(self._code_margins(users, items))]
         return np.where(known, predicted, np.nan) if unknown == "nan" else predicted
@@ -228,9 +223,8 @@ class RatingsPredictor(Savable, BaseEstimator, ABC):
         """Learn how margins become probabilities, unless that is known.
 
         `fit` does it unless ``calibrate=False``; else the first call that needs probabilities.  A
-        tenth of the ratings are held out and a copy of the model is fitted to the rest, which takes
-        about as long as `fit`.  With fewer than 200,000 ratings other tenths follow, until 20,000
-        ratings were held out.  Call this to have it done at a time of your choosing.
+        copy of the model is fitted without a tenth of the ratings, which takes about as long as
+        `fit`; with fewer than 200,000 ratings, other tenths follow until 20,000 were held out.
         """
         return self._learn_once("_calibrator", RatingsPredictor._learn_calibrator)
 
@@ -238,9 +232,8 @@ class RatingsPredictor(Savable, BaseEstimator, ABC):
         """Learn who takes what, which lists by relevance need, unless that is known.
 
         The first call of `recommend` by relevance, or of `explain`, does it: a ridge regression
-        for each item, whose strength is chosen on held-out lists (see `Exposure` in
-        `marginmf.ratings.lists.relevance`).  Call this to have it done at a time of your choosing,
-        such as before the model is saved.
+        for each item, whose strength is chosen on held-out lists.  Call this to have it done
+        earlier, such as before the model is saved.
         """
         check_is_fitted(self)
         if self._exposure is None and self._frequencies.placed == "item":
@@ -249,7 +242,12 @@ class RatingsPredictor(Savable, BaseEstimator, ABC):
                 "update_items on the model that it was made from, or rank by='expected' or "
                 "by='chance'."
             )
-        return self._learn_once("_exposure", RatingsPredictor._learn_exposure)
+
+        def learn(model: RatingsPredictor) -> Exposure:
+            rng = np.random.default_rng(model._calibration_seed)
+            return Exposure.fit(model.ratings_, rng, n_threads(model.n_jobs))
+
+        return self._learn_once("_exposure", learn)
 
     def _learn_once(self, name: str, learn: Callable[["RatingsPredictor"], Any]) -> Self:
         """Set an attribute to what is learned, unless that is known."""
@@ -264,10 +262,6 @@ class RatingsPredictor(Savable, BaseEstimator, ABC):
                 elif getattr(self, name) is None:
                     setattr(self, name, learn(self))
         return self
-
-    def _learn_exposure(self) -> Exposure:
-        rng = np.random.default_rng(self._calibration_seed)
-        return Exposure.fit(self.ratings_, rng, n_threads(self.n_jobs))
 
     def _learn_calibrator(self) -> Calibrator:
         if self._frequencies.user_biases is None:  # saved before there were biases
@@ -287,10 +281,8 @@ class RatingsPredictor(Savable, BaseEstimator, ABC):
         """Return the probability of a rating above each level, for known users and items."""
         calibrator = self.fit_calibrator()._calibrator
         assert calibrator is not None
-        margins, threads = (
-            self._member_margins(users, items),
-            self._n_threads(calibration.PAIR_WORK * len(users)),
-        )
+        margins = self._member_margins(users, items)
+        threads = self._n_threads(calibration.PAIR_WORK * len(users))
         return calibrator.above_pairs(margins, self._frequencies, users, items, threads)
 
     def decision_function(self, pairs: Any, unknown: Unknown = "fallback") -> FloatArray:
@@ -330,8 +322,7 @@ class RatingsPredictor(Savable, BaseEstimator, ABC):
         self._check(self.ratings_)
 
     @abstractmethod
-    def _fit(self, data: Ratings) -> None:
-        """Learn everything."""
+    def _fit(self, data: Ratings) -> None: ...
 
     @abstractmethod
     def _margins(self, users: IntArray, items: IntArray) -> FloatArray:
@@ -382,10 +373,8 @@ class RatingsPredictor(Savable, BaseEstimator, ABC):
         check_n_jobs(self)
 
     def _set_data(self, data: Ratings, frequencies: LevelFrequencies | None = None) -> None:
-        self.users_ = data.users
-        self.items_ = data.items
-        self.levels_ = data.levels
-        self.ratings_ = data
+        self.users_, self.items_ = data.users, data.items
+        self.levels_, self.ratings_ = data.levels, data
         self._frequencies = frequencies or LevelFrequencies.of(data)
 
     def _encoded(self, pairs: Any, unknown: Unknown) -> tuple[IntArray, IntArray, BoolArray]:
@@ -410,16 +399,12 @@ class RatingsPredictor(Savable, BaseEstimator, ABC):
 
     def _code_margins(self, users: IntArray, items: IntArray) -> FloatArray:
         """Return the margins of codes; unknown ones have log-odds from level frequencies."""
-        answers: FloatArray = _answers(self._margins, self._frequencies.log_odds, users, items)
-        return answers
+        return _answers(self._margins, self._frequencies.log_odds, users, items)
 
     def _code_distribution(self, users: IntArray, items: IntArray) -> Float64Array:
         """Return the distributions of codes; unknown ones have those of level frequencies."""
-        answers: Float64Array = _answers(
-            lambda *known: distribution_of(self._above(*known)),
-            *(self._frequencies.distribution, users, items),
-        )
-        return answers
+        fallback = self._frequencies.distribution
+        return _answers(lambda *known: distribution_of(self._above(*known)), fallback, users, items)
 
     def _arithmetic(self, work: float = np.inf) -> Backend:
         """Return the backend, with the threads that this model may use for this much work."""
@@ -434,9 +419,8 @@ class RatingsPredictor(Savable, BaseEstimator, ABC):
         tags = super().__sklearn_tags__()
         tags.estimator_type = "regressor"
         tags.target_tags.required = True
-        tags.input_tags.string = True
-        tags.input_tags.categorical = True
-        tags.input_tags.two_d_array = True
+        given = tags.input_tags
+        given.string = given.categorical = given.two_d_array = True
         return tags
 
 

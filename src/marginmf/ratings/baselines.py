@@ -86,10 +86,10 @@ class BiasOnly(RealValued):
         problem = BiasProblem(data, self.mean_, float(self.reg), *counts)
         monitor = Monitor(Stopping(self.max_iter, self.tol, GRADIENT_TOL))
         reason = None
-        for step in problem.steps():
+        for items, objective, gradient_norm in problem.steps():
+            self.item_biases_ = items
             monitor.n_evaluations += 1
-            self.item_biases_ = step.items
-            reason = monitor.record(step.objective, step.gradient_norm, point=None)
+            reason = monitor.record(objective, gradient_norm, point=None)
             if reason is not None:
                 break
         self.user_biases_ = problem.users_given(self.item_biases_)
@@ -111,11 +111,9 @@ class BiasOnly(RealValued):
         return MarginBlock(np.tile(by_item, (1, len(users), 1)), self._user_offsets(users))
 
     def _score_block(self, items: Columns) -> FloatArray:
-        """Return what items add, in float32."""
         return self.item_biases_[items].astype(np.float32)
 
     def _user_offsets(self, users: IntArray) -> FloatArray:
-        """Return what users add to the margins."""
         return above_midpoints(self.mean_ + self.user_biases_[users], self.levels_)
 
     def _check(self, data: Ratings) -> None:
@@ -163,8 +161,7 @@ class LeastSquares(Factoriser, Numbers):
     def _candidate_regs(self, data: Ratings, limit: float) -> Float64Array:
         # The squared error grows with the square of the scale, and the penalty must keep up.
         variance = float(data.values.var()) or 1.0
-        candidates: Float64Array = super()._candidate_regs(data, limit / variance) * variance
-        return candidates
+        return super()._candidate_regs(data, limit / variance) * variance
 
     def _fold_in(self, side: Side, data: Ratings) -> None:
         self.offsets_ = self.offsets_._folded(side, data)
@@ -189,12 +186,7 @@ class LeastSquares(Factoriser, Numbers):
         return Real(squared, residuals.astype(self.dtype))
 
     def _solve_rows(
-        self,
-        rows: Rows,
-        spec: Spec,
-        reg: float,
-        given: FloatArray,
-        means: FloatArray | None = None,
+        self, rows: Rows, spec: Spec, reg: float, given: FloatArray, means: FloatArray | None = None
     ) -> tuple[FloatArray, FloatArray]:
         if reg == 0:  # The Gram matrices may be singular: there is no closed form.
             return super()._solve_rows(rows, spec, reg, given, means)
@@ -261,18 +253,13 @@ class ALS(LeastSquares):
 class AlternatingRows:
     """The solver of `ALS`: one side's rows, then the other's, while the other side stays.
 
-    Half-steps do not go all the way to a minimum that the other side moves anyway: a few
-    preconditioned steps of conjugate gradients from the current rows follow the exact method
-    closely, and with 100 factors take a tenth of its time (Takacs, Pilaszy and Tikk, 2011).  The
-    weights of features follow their side's factors in as many steps.  Every step lowers the
-    objective.
+    A half-step is a few preconditioned steps of conjugate gradients from the current rows: with 100
+    factors a tenth of the time of an exact one (Takacs, Pilaszy and Tikk, 2011).  The weights of
+    features follow in as many steps.  Every step lowers the objective.
     """
 
     def steps(self, objective: Any, start: Any, vectors: Vectors) -> Iterator[State]:
-        """Yield a state after both sides have moved; see `marginmf.solvers.Solver.steps`.
-
-        The objective is a `FactorObjective` with squared loss.
-        """
+        """Yield a state after both sides have moved; the loss must be squared."""
         counted = Counted.of(objective, start)
         point = start.point if isinstance(start, State) else start
         if not isinstance(start, State):

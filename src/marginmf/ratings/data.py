@@ -26,18 +26,9 @@ from marginmf._utils.saved import (
 from marginmf._utils.types import Array, BoolArray, Float64Array, IntArray
 from marginmf.backends.rows import SIDES, Rows, Side
 from marginmf.backends.threads import row_parts
+from marginmf.ratings import tables
 from marginmf.ratings.features import Features, FeatureTable
 from marginmf.ratings.ids import IdIndex, id_column
-from marginmf.ratings.tables import (
-    CODE,
-    as_values,
-    coded,
-    frame_columns,
-    is_frame,
-    nearest_codes,
-    split_pairs,
-    stored_entries,
-)
 
 #: What tables with a column for each level may take.
 MOST_BYTES = 2 << 30
@@ -51,7 +42,7 @@ class Ratings(Rows):
     """Observed ratings on an ordered scale, by user and by item; absent means unobserved.
 
     Make one with `Ratings.of`.  Entry ``k`` is a rating by user ``rows[k]`` of item ``indices[k]``
-    at level ``codes[k]``; entries are sorted by user, then item.  User ``i`` owns the entries
+    at level ``codes[k]``; entries are sorted by user, then item.  User ``i`` has the entries
     ``indptr[i]:indptr[i + 1]``, item ``j`` ``item_order[item_indptr[j]:item_indptr[j + 1]]``.
 
     Parameters
@@ -114,14 +105,14 @@ class Ratings(Rows):
         user_features: Any = None,
         item_features: Any = None,
     ) -> "Ratings":
-        """Make ratings from whatever holds them.
+        """Make ratings from pairs, a data frame, a sparse matrix or other ratings.
 
         Parameters
         ----------
         data : pairs, data frame, sparse matrix or Ratings
             (user, item) pairs as an array with two columns, a list or a frame, together with
-            ``values``; or a frame with the columns user, item and rating; or a SciPy sparse
-            matrix, whose stored entries are the ratings (a stored 0 is a rating of 0).
+            ``values``; a frame with the columns user, item and rating; or a SciPy sparse matrix,
+            whose stored entries are the ratings (a stored 0 is a rating of 0).
         values : sequence of float, optional
             The ratings of the pairs.
         user, item, rating : str
@@ -132,9 +123,9 @@ class Ratings(Rows):
         levels : sequence of float, optional
             The scale; by default the values that occur.
         n_levels : int, optional
-            Where more values than this occur, bin them into this many levels with about as many
-            ratings each.  A level is the mean of its ratings, and that is what predictions are;
-            methods that estimate a number learn from the ratings themselves.
+            Where more values than this occur, bin them into this many levels of about as many
+            ratings each.  Predictions are means of bins; methods that estimate a number learn from
+            the ratings themselves.
         users, items : IdIndex, optional
             Vocabularies to keep to; ratings by other users, or of other items, are left out.
         user_features, item_features : data frame, dict of columns or pair (ids, matrix), optional
@@ -150,13 +141,15 @@ class Ratings(Rows):
         array([4., 5., 2.])
         """
         check_option("duplicates", duplicates, ("raise", "last", "mean"))
-        _check_values(data, values)
+        if values is not None and (isinstance(data, Ratings) or sparse.issparse(data)):
+            what = "A Ratings object" if isinstance(data, Ratings) else "A sparse matrix"
+            raise ValueError(f"{what} holds its own ratings: leave the second argument out.")
         as_it_is = all(given is None for given in (levels, n_levels, users, items))
         if isinstance(data, Ratings) and as_it_is:
             return data.with_features(user_features, item_features)
         user_ids, item_ids, values = _columns(data, values, (user, item, rating))
         user_ids, item_ids = id_column(user_ids, "user"), id_column(item_ids, "item")
-        values = as_values(values)
+        values = tables.as_values(values)
         if len(user_ids) != len(values):
             raise ValueError(
                 f"There are {len(user_ids)} pairs but {len(values)} ratings: one rating belongs "
@@ -164,7 +157,7 @@ class Ratings(Rows):
             )
         if len(values) == 0:
             raise ValueError("There are no ratings at all: nothing can be learned from them.")
-        scale, codes, exact = coded(values, levels, n_levels)
+        scale, codes, exact = tables.coded(values, levels, n_levels)
         known = np.ones(len(codes), bool)
         for given, ids in ((users, user_ids), (items, item_ids)):
             if given is not None:
@@ -174,23 +167,25 @@ class Ratings(Rows):
             exact = None if exact is None else exact[known]
         users = IdIndex(user_ids, "user") if users is None else users
         items = IdIndex(item_ids, "item") if items is None else items
-        _check_memory(len(users) + len(items), len(scale))
+        n_ids, shape = len(users) + len(items), (len(users), len(items))
+        if (n_bytes := 8 * n_ids * len(scale)) > MOST_BYTES:
+            raise ValueError(
+                f"{len(scale)} levels of {n_ids} users and items would take "
+                f"{n_bytes / 2**30:.1f} GiB to count. Bin the ratings into fewer levels "
+                "with Ratings.of(..., n_levels=10)."
+            )
         rows, columns = users.encode(user_ids), items.encode(item_ids)
-
-        matrix = _in_rows(rows, columns, codes, (len(users), len(items)))
+        matrix = sparse.coo_array((codes, (rows, columns)), shape=shape).tocsr()
         if matrix.nnz < len(codes):  # SciPy has added equal pairs up.
             kept, codes, exact = _without_duplicates(
                 *(rows, columns, codes, exact, scale, duplicates, users, items)
             )
             rows, columns = rows[kept], columns[kept]
-            matrix = _in_rows(rows, columns, codes, (len(users), len(items)))
+            matrix = sparse.coo_array((codes, (rows, columns)), shape=shape).tocsr()
         exact = None if exact is None else exact[np.lexsort((columns, rows))]
-        indptr, indices = (
-            matrix.indptr.astype(np.int64),
-            matrix.indices.astype(np.int32, copy=False),
-        )
-        built = cls(scale, indptr, indices, matrix.data, users, items, exact)
-        return built.with_features(user_features, item_features)
+        indices = matrix.indices.astype(np.int32, copy=False)
+        entries = matrix.indptr.astype(np.int64), indices, matrix.data
+        return cls(scale, *entries, users, items, exact).with_features(user_features, item_features)
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{level:g}" for level in self.levels[:12])
@@ -239,10 +234,12 @@ class Ratings(Rows):
     @property
     def arrays(self) -> dict[str, Array]:
         """Everything that was observed: two containers hold the same if these are the same."""
-        described: dict[str, Array] = {}
-        for side in SIDES:
-            if (features := self.features(side)) is not None:
-                described |= {f"{side}'s {name}": own for name, own in features.arrays.items()}
+        described = {
+            f"{side}'s {name}": array
+            for side in SIDES
+            if (features := self.features(side)) is not None
+            for name, array in features.arrays.items()
+        }
         return {
             **described,
             "users": self.users.ids,
@@ -254,29 +251,27 @@ class Ratings(Rows):
         }
 
     @cached_property
-    def _by_item(self) -> tuple[IntArray, IntArray, IntArray]:
-        """Where each item's entries begin, their users, and their indices in the view by user."""
+    def _entries_by_item(self) -> Any:
+        """The index of every entry in the view by user, as a sparse matrix in columns."""
         narrow = np.int32 if len(self) < 2**31 else np.int64
         # SciPy takes one type for both index arrays: the narrow one, or it would make wide copies.
         entries = (np.arange(len(self), dtype=narrow), self.indices, self.indptr.astype(narrow))
-        columns = sparse.csr_array(entries, shape=(self.n_users, self.n_items)).tocsc()
-        users = columns.indices.astype(np.int32, copy=False)
-        return columns.indptr.astype(np.int64), users, columns.data
+        return sparse.csr_array(entries, shape=(self.n_users, self.n_items)).tocsc()
 
-    @property
+    @cached_property
     def item_indptr(self) -> IntArray:
         """Where each item's entries begin in the view by item."""
-        return self._by_item[0]
+        return self._entries_by_item.indptr.astype(np.int64)
 
     @property
     def item_indices(self) -> IntArray:
         """The user of every entry in the view by item."""
-        return self._by_item[1]
+        return self._entries_by_item.indices.astype(np.int32, copy=False)
 
     @property
     def item_order(self) -> IntArray:
         """For every entry in the view by item, its index in the view by user."""
-        return self._by_item[2]
+        return self._entries_by_item.data
 
     @cached_property
     def by_item(self) -> Rows:
@@ -290,8 +285,7 @@ class Ratings(Rows):
 
     def subset(self, kept: BoolArray) -> "Ratings":
         """Return the marked entries as ratings; users, items and levels keep their codes."""
-        counts = np.bincount(self.rows[kept], minlength=self.n_users)
-        indptr = np.concatenate([[0], counts.cumsum()]).astype(np.int64)
+        indptr = _row_ends(self.rows[kept], self.n_users)
         exact = None if self.exact is None else self.exact[kept]
         return replace(
             self, indptr=indptr, indices=self.indices[kept], codes=self.codes[kept], exact=exact
@@ -314,8 +308,11 @@ class Ratings(Rows):
         return counts.reshape(n, self.n_levels)
 
 
+def _row_ends(rows: IntArray, n_rows: int) -> IntArray:
+    return np.concatenate([[0], np.bincount(rows, minlength=n_rows).cumsum()]).astype(np.int64)
+
+
 def _with_features(data: Ratings, side: Side, source: Any) -> Ratings:
-    """Return ratings with one side's features, and with the ids that have them."""
     table, index = FeatureTable.of(source, side), data.index(side)
     described = IdIndex(table.ids, side)
     missing = described.encode(index.ids, quiet=True) < 0
@@ -325,7 +322,7 @@ def _with_features(data: Ratings, side: Side, source: Any) -> Ratings:
             f"ids are like {shown(index.ids[0])} there and like {shown(described.ids[0])} here."
         )
     warn_of_missing_features(missing, side, stacklevel=6)
-    data = with_ids(data, side, described)
+    data = restricted(data, side, index.union(described))
     return data.described(side, Features.of(table, data.index(side)))
 
 
@@ -345,35 +342,12 @@ def _columns(data: Any, values: Any, names: tuple[str, str, str]) -> tuple[Any, 
     if isinstance(data, Ratings):
         return data.users.ids[data.rows], data.items.ids[data.indices], data.values
     if sparse.issparse(data):
-        return stored_entries(data)
+        return tables.stored_entries(data)
     if values is not None:
-        return *split_pairs(data), values
-    if is_frame(data):
-        users, items, values = frame_columns(data, *names)
-        return users, items, values
+        return *tables.split_pairs(data), values
+    if tables.is_frame(data):
+        return tuple(tables.frame_columns(data, *names))  # type: ignore[return-value]
     raise ValueError("The ratings are missing: give the pairs and, second, their ratings.")
-
-
-def _check_values(data: Any, values: Any) -> None:
-    """Raise ValueError if there are ratings beside data that hold their own."""
-    if values is not None and (isinstance(data, Ratings) or sparse.issparse(data)):
-        what = "A Ratings object" if isinstance(data, Ratings) else "A sparse matrix"
-        raise ValueError(f"{what} holds its own ratings: leave the second argument out.")
-
-
-def _check_memory(n_ids: int, n_levels: int) -> None:
-    """Raise ValueError if tables of ids and levels would be too large."""
-    if 8 * n_ids * n_levels > MOST_BYTES:
-        raise ValueError(
-            f"{n_levels} levels of {n_ids} users and items would take "
-            f"{8 * n_ids * n_levels / 2**30:.1f} GiB to count. Bin the ratings into fewer levels "
-            "with Ratings.of(..., n_levels=10)."
-        )
-
-
-def _in_rows(rows: IntArray, columns: IntArray, codes: IntArray, shape: tuple[int, int]) -> Any:
-    """Return a sparse matrix of codes in compressed rows, columns ascending in each."""
-    return sparse.coo_array((codes, (rows, columns)), shape=shape).tocsr()
 
 
 def _without_duplicates(
@@ -407,7 +381,7 @@ def _without_duplicates(
         return last, codes[last], None if exact is None else exact[last]
     first = np.zeros(len(distinct), np.int64)
     first[group[::-1]] = np.arange(len(codes))[::-1]
-    codes = nearest_codes(np.bincount(group, weights=scale[codes]) / counts, scale)
+    codes = tables.nearest_codes(np.bincount(group, weights=scale[codes]) / counts, scale)
     return first, codes, None if exact is None else np.bincount(group, exact) / counts
 
 
@@ -424,23 +398,12 @@ def restricted(data: Ratings, side: Side, ids: IdIndex) -> Ratings:
     return assemble(data, users, items, rows[kept], columns[kept], data.codes[kept], exact)
 
 
-def with_ids(data: Ratings, side: Side, ids: IdIndex) -> Ratings:
-    """Return ratings that know further users, or items."""
-    return restricted(data, side, data.index(side).union(ids))
-
-
 def observed(data: Ratings) -> Ratings:
-    """Return ratings whose vocabularies hold only what has ratings or features.
-
-    Nothing can be learned of the others: they are as unknown as any id never heard of.
-    """
+    """Return ratings without ids that have neither ratings nor features: they are unknown."""
     for side in SIDES:
         index, features = data.index(side), data.features(side)
-        if side == "user":
-            known = np.diff(data.indptr) > 0
-        else:
-            known = np.zeros(len(index), bool)
-            known[data.indices] = True
+        known = np.zeros(len(index), bool)
+        known[np.flatnonzero(np.diff(data.indptr)) if side == "user" else data.indices] = True
         if features is not None:
             known |= np.diff(features.matrix.indptr) > 0
         if not known.all():
@@ -458,10 +421,8 @@ def assemble(
     exact: Float64Array | None = None,
 ) -> Ratings:
     """Make ratings of entries that are in order, with the features that others have."""
-    counts = np.bincount(rows, minlength=len(users))
-    indptr = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
-    entries = columns.astype(np.int32, copy=False), codes.astype(CODE, copy=False)
-    data = Ratings(like.levels, indptr, *entries, users, items, exact)
+    entries = columns.astype(np.int32, copy=False), codes.astype(tables.CODE, copy=False)
+    data = Ratings(like.levels, _row_ends(rows, len(users)), *entries, users, items, exact)
     for side in SIDES:
         own, index, known = like.features(side), data.index(side), like.index(side)
         if own is not None:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from itertools import chain
-from typing import Any, ClassVar, Literal, NamedTuple, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from scipy.linalg import block_diag
@@ -26,45 +26,28 @@ from marginmf.ratings.fitting.validation import ValidationSplit
 from marginmf.ratings.lists.relevance import Columns, MarginBlock, as_stages
 from marginmf.ratings.max_margin import HMF, MMMF, PMMMF
 
-
-class MemberKind(NamedTuple):
-    """A member by name: its class, and settings where factors are built from raters, and not.
-
-    Averaging does most of what a strong penalty does for one factorisation alone, so members are
-    weakly regularised; then the choice hardly matters.
-    """
-
-    estimator: type[RatingsEstimator]
-    built: dict[str, Any]
-    plain: dict[str, Any]
-
-
-MEMBERS: Mapping[str, MemberKind] = {
-    "mmmf": MemberKind(MMMF, {"reg": 25.0, "tol": 1e-3}, {"reg": 3.0, "tol": 3e-3}),
-    "hmf": MemberKind(HMF, {"reg": 12.0}, {"reg": 5.0}),
-    "pmmmf": MemberKind(PMMMF, {"reg": 40.0, "tol": 1e-3}, {"reg": 20.0, "tol": 3e-3}),
-    "als": MemberKind(ALS, {"reg": 25.0, "bias": True}, {"reg": 10.0, "bias": True}),
-    "pmf": MemberKind(
-        PMF, {"reg": 25.0, "bias": True, "tol": 1e-3}, {"reg": 10.0, "bias": True, "tol": 3e-3}
+#: Members by name: the class, and its settings where factors are built from raters and where they
+#: are not.  Averaging does most of what a strong penalty does for one factorisation alone, so
+#: members are weakly regularised.
+MEMBERS: Mapping[str, tuple[type[RatingsEstimator], dict[str, Any], dict[str, Any]]] = {
+    "mmmf": (MMMF, {"reg": 25.0, "tol": 1e-3}, {"reg": 3.0, "tol": 3e-3}),
+    "hmf": (HMF, {"reg": 12.0}, {"reg": 5.0}),
+    "pmmmf": (PMMMF, {"reg": 40.0, "tol": 1e-3}, {"reg": 20.0, "tol": 3e-3}),
+    "als": (ALS, {"reg": 25.0, "bias": True}, {"reg": 10.0, "bias": True}),
+    "pmf": (
+        PMF,
+        {"reg": 25.0, "bias": True, "tol": 1e-3},
+        {"reg": 10.0, "bias": True, "tol": 3e-3},
     ),
-    "bias": MemberKind(BiasOnly, {}, {}),
+    "bias": (BiasOnly, {}, {}),
 }
-
-#: The penalty of raters' weights, in members given by name.
+#: The regularisation strength of raters' weights, in members given by name.
 REG_IMPLICIT = 30.0
-#: Ratings are dealt into this many parts, again and again; each bag leaves one of them out.
+#: Ratings are divided into this many parts, again and again; each bag leaves one of them out.
 FOLDS = 10
-
-
-class Ranks(NamedTuple):
-    """One factor for this many ratings of a user or item, between these bounds."""
-
-    ratings_per_factor: int
-    fewest: int
-    most: int
-
-
-BUILT, PLAIN = Ranks(2, 16, 32), Ranks(4, 4, 32)
+#: Where factors are built from raters, and where they are not: one factor for this many ratings of
+#: a user or item, and the fewest and the most factors.
+RANKS_BUILT, RANKS_PLAIN = (2, 16, 32), (4, 4, 32)
 #: ``n_estimators="auto"``: the most for few ratings on a scale of five levels; for more ratings or
 #: levels fewer, by a root of how much longer a member takes.
 MOST_MEMBERS, FEWEST_MEMBERS, FEW_RATINGS, ROOT = 30, 4, 100_000, 8
@@ -99,11 +82,10 @@ class LeftOut:
     def noise(self, widths: Sequence[int], n_bags: int) -> Float64Array | None:
         """Return how much noisier these means are than means over all bags, as a covariance.
 
-        A rating that k bags left out has the mean of k draws, whose noise has covariance N / k.
-        The mean over all n bags is asked of new ratings, with N / n.  N is the covariance of
-        draws around their mean, where there are two or more; if there never are, None.
-        ``widths`` are the numbers of features of each kind of members, which come first and have
-        nothing to do with one another; all other features do not depend on members.
+        A rating that k bags left out has the mean of k draws, whose noise has covariance N / k; for
+        new ratings it is the mean over all n bags, with N / n.  N is the covariance of draws around
+        their mean; None if there are never two.  ``widths`` are the numbers of features of each
+        kind of members, which are independent and come first; no others depend on members.
         """
         times = self._times[self._times > 0]
         spare = int((times - 1).sum())
@@ -125,9 +107,8 @@ class MarginEnsemble(RatingsEstimator):
 
     For every level, the margins of all kinds of members and the log-odds of the user's and the
     item's own ratings are combined by a logistic regression, fitted to ratings that the margins
-    were not learned from.  The members are small and weakly regularised, and there are many of
-    them, because averages of such vary far less than each.  Its rule is the median, the best
-    answer for the mean absolute error; `predict` has others.
+    were not learned from.  The members are many, small and weakly regularised: averages of such
+    vary far less than each.  Its rule is the median.
 
     Parameters
     ----------
@@ -135,16 +116,15 @@ class MarginEnsemble(RatingsEstimator):
         The kinds of members: ``"mmmf"``, ``"hmf"``, ``"pmmmf"``, ``"als"``, ``"pmf"``,
         ``"bias"``, or unfitted estimators of your own.
     ensemble : {"bagging", "seeds"}
-        How the members of a kind differ.  Bagging: each leaves out a tenth of the ratings of its
-        own, and the combination is fitted to every rating's margins by the members that have not
-        seen it, allowing for how much noisier these few are than the mean of all.  Seeds: by their
-        random starts alone; a tenth of the ratings is held out for the combination, and then the
-        members are fitted again to everything.
+        How the members of a kind differ.  Bagging: each leaves out another tenth of the ratings,
+        and the combination is fitted to every rating's margins by the members that have not seen
+        it.  Seeds: by their random starts alone; the combination is fitted to a tenth of the
+        ratings, and then the members are fitted again to all.
     implicit : {"both", "items", "users", None}
         Whose factors members given by name build from who rated what; see `MMMF`.
     n_estimators : int or "auto"
-        How many members of each kind.  Auto: 30 for up to 100,000 ratings on a scale of five
-        levels, and fewer of more ratings or levels: 22 for a million, 13 for a hundred million.
+        How many members of each kind.  Auto: 30 for up to 100,000 ratings on five levels, and
+        fewer for more ratings or levels: 22 for a million, 13 for a hundred million.
     n_factors : int or "auto"
         The rank of members given by name.  Auto: one factor for every two ratings that a user or
         item has on average, from 16 to 32; without ``implicit`` for every four, from 4 to 32.
@@ -243,15 +223,8 @@ class MarginEnsemble(RatingsEstimator):
         self.members_ = fitted(data, "")
 
     def _member(
-        self,
-        data: Ratings,
-        kind: RatingsEstimator,
-        seed: int,
-        number: int,
-        report: Report,
-        scope: str,
+        self, data: Ratings, kind: Any, seed: int, number: int, report: Report, scope: str
     ) -> RatingsEstimator:
-        """Return a fitted member of a kind."""
         member: RatingsEstimator = clone(kind)
         params = member.get_params(deep=False)
         name = f"{type(member).__name__} {number} {seed} {scope}".strip()
@@ -268,7 +241,6 @@ class MarginEnsemble(RatingsEstimator):
     def _mean_margins(
         self, members: Members, users: IntArray, items: IntArray
     ) -> list[Float64Array]:
-        """Return the margins of every kind of members, averaged over those of the kind."""
         bound, means = self._margin_bound, []
         for kind in members:
             total = np.zeros((len(users), len(self.levels_) - 1))
@@ -279,10 +251,7 @@ class MarginEnsemble(RatingsEstimator):
 
     @property
     def _margin_bound(self) -> float:
-        """What margins are clipped to before they are averaged.
-
-        Infinite ones of opposite signs have no mean; all others are far smaller than this.
-        """
+        # Infinite margins of opposite signs have no mean; all others are far smaller than this.
         return 10.0 + float(np.ptp(self.levels_))
 
     def _fold_in(self, side: Side, data: Ratings) -> None:
@@ -310,8 +279,7 @@ class MarginEnsemble(RatingsEstimator):
         return np.hstack(self._mean_margins(self.members_, users, items))
 
     def _margins(self, users: IntArray, items: IntArray) -> FloatArray:
-        log_odds: FloatArray = logit(self._above(users, items))
-        return log_odds
+        return logit(self._above(users, items))
 
     def _margin_block(self, users: IntArray, items: Columns) -> MarginBlock:
         n_steps, bound = len(self.levels_) - 1, self._margin_bound
@@ -332,40 +300,38 @@ class MarginEnsemble(RatingsEstimator):
 
     @property
     def user_factors_(self) -> FloatArray:
-        """The factors of all members, side by side."""
+        """The user factors of all members, side by side."""
         return self._stacked("user_factors_")
 
     @property
     def item_factors_(self) -> FloatArray:
-        """The factors of all members, side by side."""
+        """The item factors of all members, side by side."""
         return self._stacked("item_factors_")
 
     def _stacked(self, name: str) -> FloatArray:
-        members = (member for kind in self.members_ for member in kind)
-        found = [as_stages(getattr(member, name)) for member in members if hasattr(member, name)]
+        found = [getattr(member, name) for member in chain(*self.members_) if hasattr(member, name)]
         if not found:
             raise AttributeError(f"None of the members has {name}.")
-        return np.hstack([stage for factors in found for stage in factors])
+        return np.hstack([*chain(*map(as_stages, found))])
 
     def _kinds(self, data: Ratings) -> list[RatingsEstimator]:
         """Return an unfitted member of every kind."""
         return [self._named(kind, data) if isinstance(kind, str) else kind for kind in self.members]
 
     def _named(self, name: str, data: Ratings) -> RatingsEstimator:
-        """Return an unfitted member by its name."""
         estimator, built, plain = MEMBERS[name]
-        settings, ranks = (plain, PLAIN) if self.implicit is None else (built, BUILT)
+        settings, ranks = (plain, RANKS_PLAIN) if self.implicit is None else (built, RANKS_BUILT)
         if not issubclass(estimator, Factoriser):
             return estimator(calibrate=False, **settings)
-        wanted = round(len(data) / (data.n_users + data.n_items) / ranks.ratings_per_factor)
-        rank = min(max(wanted, ranks.fewest), ranks.most)
+        per_factor, fewest, most = ranks
+        wanted = round(len(data) / (data.n_users + data.n_items) / per_factor)
+        rank = min(max(wanted, fewest), most)
         if self.n_factors != "auto":
             rank = int(self.n_factors)
         settings = {"implicit": self.implicit, "reg_implicit": REG_IMPLICIT, **settings}
         return estimator(rank, calibrate=False, **settings)
 
     def _n_members(self, data: Ratings) -> int:
-        """Return how many members of each kind there are."""
         if self.n_estimators != "auto":
             return int(self.n_estimators)
         size = len(data) * data.n_levels / 5 / FEW_RATINGS
@@ -373,11 +339,10 @@ class MarginEnsemble(RatingsEstimator):
 
     def _check(self, data: Ratings) -> None:
         super()._check(data)
-        if self.n_estimators != "auto":
-            check_number(self, "n_estimators", int, 1)
+        for name in ("n_estimators", "n_factors"):
+            if getattr(self, name) != "auto":
+                check_number(self, name, int, 1)
         check_choice(self, "implicit", IMPLICIT)
-        if self.n_factors != "auto":
-            check_number(self, "n_factors", int, 1)
         check_choice(self, "ensemble", ("bagging", "seeds"))
         if isinstance(self.members, str) or not len(self.members):
             raise ValueError(

@@ -30,12 +30,10 @@ class RatingsEstimator(SimilarByFactors, RatingsPredictor):
         Parameters
         ----------
         pairs, ratings
-            Ratings by the new users, as in `fit`.  Ratings of items that training did not see
-            are left out, and a user who has no others stays unknown; levels that training did
-            not see are an error.
+            Ratings by the new users, as in `fit`.  Those of unknown items are left out, and a user
+            who has no others stays unknown; unknown levels are an error.
         user_features : optional
-            Features of the users, as in `fit`, for models that were fitted with some.  Users
-            need no ratings then.
+            Features of the users, for models fitted with some; users need no ratings then.
 
         Returns
         -------
@@ -51,18 +49,13 @@ class RatingsEstimator(SimilarByFactors, RatingsPredictor):
         >>> model.fold_in([("cy", "x")], [3]).predict([("cy", "x"), ("cy", "y")], output="rule")
         array([3., 2.])
         """
-        folded: Self = new_rows.fold_in(self, "user", pairs, ratings, user_features)
-        return folded
+        return new_rows.fold_in(self, "user", pairs, ratings, user_features)
 
     def fold_in_items(
         self, pairs: Any = None, ratings: Any = None, *, item_features: Any = None
     ) -> Self:
-        """Return a model for new items: their rows are learned, the users stay as they are.
-
-        As `fold_in`, with items for users and users for items.
-        """
-        folded: Self = new_rows.fold_in(self, "item", pairs, ratings, item_features)
-        return folded
+        """Return a model for new items: as `fold_in`, with items for users and users for items."""
+        return new_rows.fold_in(self, "item", pairs, ratings, item_features)
 
     def update_users(
         self, pairs: Any = None, ratings: Any = None, *, user_features: Any = None
@@ -70,18 +63,13 @@ class RatingsEstimator(SimilarByFactors, RatingsPredictor):
         """Take in new ratings, by users known or new, and learn those users' rows again.
 
         Each of these users is learned from all of their ratings, old and new; the items and
-        everyone else stay as they are, to the last bit.  If the update fails or is interrupted,
-        the model is as it was before.
+        everyone else stay as they are, to the last bit.  An update that fails or is interrupted
+        changes nothing.
 
         Parameters
         ----------
-        pairs, ratings
-            New ratings, as in `fit`.  A new rating of an item that the user has rated replaces
-            the old one.  Ratings of unknown items are left out (`update_items` takes new items
-            in), and a new user who has no others stays unknown; levels that training did not see
-            are an error.
-        user_features : optional
-            As in `fold_in`.
+        pairs, ratings, user_features
+            As in `fold_in`.  A new rating of an item that the user has rated replaces the old one.
 
         Examples
         --------
@@ -100,10 +88,7 @@ class RatingsEstimator(SimilarByFactors, RatingsPredictor):
     def update_items(
         self, pairs: Any = None, ratings: Any = None, *, item_features: Any = None
     ) -> Self:
-        """Take in new ratings, of items known or new, and learn those items' rows again.
-
-        As `update_users`, with items for users and users for items.
-        """
+        """Take in new ratings: as `update_users`, with items for users and users for items."""
         new_rows.update(self, "item", pairs, ratings, item_features)
         return self
 
@@ -122,9 +107,8 @@ class RatingsEstimator(SimilarByFactors, RatingsPredictor):
         """Return the n items that are most relevant for each user.
 
         Relevance is the chance that the user would take an item times the chance that they would
-        like it then.  The first comes from who rated what and is learned when the first lists are
-        asked for (see `fit_exposure`); the second is from the probabilities of the levels.  Memory
-        is bounded, and the answer does not depend on ``n_jobs``.
+        like it then.  The first comes from who rated what (see `fit_exposure`), the second from the
+        probabilities of the levels.
 
         Parameters
         ----------
@@ -134,22 +118,21 @@ class RatingsEstimator(SimilarByFactors, RatingsPredictor):
             The length of the lists.  They are shorter where fewer items are left.
         by : {"relevance", "expected", "chance"}
             What to rank by: relevance, the expected rating, or the chance that the user likes the
-            item.  The latter two are for choosing among items that the user has to take anyway;
-            lists of them hold much that is excellent for a few, and that nobody would look for.
+            item.  The latter two suit a choice among items that the user has to take anyway.
         level : float, optional
-            The level from which on a rating says that the item is liked; by default, the lowest
-            one above the mean rating in training.
+            The lowest rating of an item that is liked; by default, the lowest level above the mean
+            rating in training.
         exclude_seen : bool
             Whether to leave out what the user rated in training.
         candidates : ids, optional
             The items to choose from; all of them must have been seen in training.
         filter : callable or pairs, optional
-            What else to leave out: (user, item) pairs, in any form that `predict` takes; or a
-            function of a user's id and the array of the candidates' ids that returns an array of
-            bool, True for items that may stay.  It may be called for a user more than once.
+            What else to leave out: (user, item) pairs as `predict` takes them; or a function of a
+            user's id and the array of the candidates' ids that returns an array of bool, True for
+            items that may stay.  It may be called for a user more than once.
         unknown : {"fallback", "raise", "skip"}
-            What to do with users that training did not see: recommend what most people take and
-            like, raise an error, or leave them out.
+            What to do with unknown users: recommend what most people take and like, raise an
+            error, or leave them out.
 
         Returns
         -------
@@ -157,9 +140,9 @@ class RatingsEstimator(SimilarByFactors, RatingsPredictor):
             Columns ``user``, ``item``, ``rank`` (1 is the best), ``score`` (what items are ranked
             by), ``take`` and ``like`` (by relevance: the two chances, of which ``take`` may exceed
             1 a little) and ``rating`` (what `predict` says), by user in the order asked, then by
-            rank.  Equal scores are ranked by the sum of the margins, then by the order of
-            ``items_``.  The frame is of the library that ``users`` come from; else, of the first
-            of pandas, polars and pyarrow that is installed; else, a dictionary of arrays.
+            rank.  Equal scores are ranked by the sum of the margins, then by ``items_``.  The frame
+            is of the library that ``users`` come from, or else of the first of pandas, polars and
+            pyarrow that is installed, or else a dictionary of arrays.
 
         Examples
         --------
@@ -179,8 +162,8 @@ class RatingsEstimator(SimilarByFactors, RatingsPredictor):
     def explain(self, user: Any, item: Any, n: int = 5) -> Any:
         """Return which of the user's own ratings speak for an item, and which against it.
 
-        Given the items' factors, the score of an item, which tells how well it would be liked, is
-        a sum over the user's ratings.  So is the chance that the user takes the item at all; see
+        Given the items' factors, the score of an item is a sum over the user's ratings, and so is
+        the chance that the user takes the item at all; see
         `marginmf.ratings.lists.explain.contributions` for the whole sums and for what is left over.
 
         Parameters
@@ -197,8 +180,8 @@ class RatingsEstimator(SimilarByFactors, RatingsPredictor):
             Columns ``item`` (that the user rated), ``rating`` (the user's), ``contribution`` to
             the score (HMF: to the mean of the stages' scores) and ``to_take`` (to the chance that
             the user takes the item), from most for to most against.  Where factors are built from
-            raters or side information, ``from_ratings``, ``from_raters`` and ``from_features`` tell
-            what contributions are due to: the item's own ratings, who rated it, or features.
+            raters or features, ``from_ratings``, ``from_raters`` and ``from_features`` divide the
+            contributions by their sources.
 
         Examples
         --------
@@ -252,18 +235,14 @@ class Distributional(RatingsEstimator):
 
     def _above(self, users: IntArray, items: IntArray) -> Float64Array:
         above = self._distribution(users, items)[:, ::-1].cumsum(axis=1)[:, -2::-1]
-        clipped: Float64Array = np.clip(above, 1e-9, 1 - 1e-9)
-        return clipped
+        return np.clip(above, 1e-9, 1 - 1e-9)
 
     def _margins(self, users: IntArray, items: IntArray) -> FloatArray:
-        margins: FloatArray = logit(self._above(users, items))
-        return margins
+        return logit(self._above(users, items))
 
 
 def above_midpoints(estimates: FloatArray, levels: Float64Array) -> FloatArray:
-    """Return how far real-valued estimates are above the midpoints of neighbouring levels.
-
-    Counting the positive ones rounds an estimate to the nearest level.
+    """Return how far estimates are above the midpoints of neighbouring levels.
 
     >>> above_midpoints(np.array([2.25]), np.array([1.0, 2.0, 4.0]))
     array([[ 0.75, -0.75]])

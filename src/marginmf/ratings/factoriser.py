@@ -4,7 +4,7 @@ import sys
 from abc import abstractmethod
 from collections.abc import Sequence
 from copy import copy, deepcopy
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from typing import Any, ClassVar
 
@@ -21,9 +21,9 @@ from marginmf.progress import Report, progress_bar
 from marginmf.ratings.data import Ratings
 from marginmf.ratings.estimator import RatingsEstimator
 from marginmf.ratings.fitting import validation
-from marginmf.ratings.fitting.objective import Parameters, RowObjective, UsualThresholds, solve_rows
+from marginmf.ratings.fitting.objective import Parameters, RowObjective, solve_rows
 from marginmf.ratings.fitting.priors import IMPLICIT, Implicit, Penalties, Priors
-from marginmf.ratings.fitting.stages import Solution, SolverSettings, Stage, Training
+from marginmf.ratings.fitting.stages import Solution, Stage, Training
 from marginmf.ratings.fitting.validation import HoldoutTrial, ValidationSplit
 from marginmf.ratings.lists.relevance import Columns, MarginBlock, as_stages, block_product
 from marginmf.solvers import LBFGS, Callback, Solver, Stopping, get_solver
@@ -42,9 +42,8 @@ USUAL_FACTORS = (100, 48)
 class Factoriser(RatingsEstimator):
     """A ratings estimator whose stages minimise factorisation objectives.
 
-    Subclasses are dataclasses too: their fields are the constructor's parameters, as scikit-learn
-    wants them, without a constructor to write.  They say what they minimise (`_specs`) and what
-    makes margins of a user's scores (`_user_offsets`).
+    Subclasses are dataclasses too, whose fields are the constructor's parameters.  They say what
+    they minimise (`_specs`) and what makes margins of a user's scores (`_user_offsets`).
 
     Parameters
     ----------
@@ -61,14 +60,13 @@ class Factoriser(RatingsEstimator):
         The regularisation strengths of the weights of raters, and of side information given to
         `fit`.  Auto: ``reg``, and five times as much, so that all are chosen together.
     holdouts : int
-        On how many random tenths of the ratings ``reg="auto"`` is chosen.  With more of them the
-        choice varies less and takes longer.
+        On how many random tenths of the ratings ``reg="auto"`` is chosen.
     max_iter, tol
         When to stop: after this many iterations, or when one of them (on the average of the last
         three) lowers the objective by less than this share of it.
     early_stopping : bool
-        Whether to hold ratings out, stop when their error no longer falls, and keep the factors
-        with the smallest one.  A few iterations with all ratings come last.
+        Whether to hold ratings out, stop when their error no longer falls, and keep the best
+        factors.  A few iterations with all ratings come last.
     validation_fraction, n_iter_no_change
         With ``early_stopping``: which share of the ratings is held out, and after how many
         iterations in a row without a new smallest error to stop.
@@ -87,8 +85,8 @@ class Factoriser(RatingsEstimator):
     user_factors_, item_factors_ : array
         The factors, a row for each of ``users_.ids`` and ``items_.ids``.
     reg_ : float
-        The regularisation strength that was used.  (HMF has one for each stage of this and of all
-        attributes below but ``n_evaluations_``.)
+        The regularisation strength that was used.  (HMF has one of this and of all attributes below
+        but ``n_evaluations_`` for each stage.)
     reg_path_ : RegularisationPath
         The error on held-out ratings along the candidates (with ``reg="auto"``).
     history_ : list of Record
@@ -181,16 +179,12 @@ class Factoriser(RatingsEstimator):
         self, data: Ratings, rngs: Sequence[np.random.Generator], report: Report
     ) -> list[float]:
         """Return the regularisation strength of every stage, chosen on held-out ratings."""
-        trials = []
-        rng = deepcopy(rngs[-1])
+        trials, rng = [], deepcopy(rngs[-1])
         for _ in range(self.holdouts):
-            split = ValidationSplit.at_random(data, rng)
-            training = self.trial(split, data).training
-            settings = training.settings
-            training = training.with_settings(
-                n_factors=min(settings.n_factors, self._path_rank),
-                stopping=validation.path_stopping(settings.stopping),
-            )
+            training, split = self.trial(ValidationSplit.at_random(data, rng), data)
+            stopping = replace(training.stopping, tol=max(self.tol, validation.PATH_TOL))
+            n_factors = min(training.n_factors, self._path_rank)
+            training = replace(training, n_factors=n_factors, stopping=stopping)
             trials.append(HoldoutTrial(training, split))
         paths = validation.choose_regs(
             trials, rngs, partial(self._candidate_regs, data), self._selection_metric, report
@@ -205,7 +199,6 @@ class Factoriser(RatingsEstimator):
         rngs: Sequence[np.random.Generator],
         report: Report,
     ) -> validation.Validated:
-        """Train the stages, and calibrate them, with some ratings held out."""
         data, share = training.data, self.validation_fraction
         # A copy, so that the same ratings are held out whether reg is chosen or given.
         rng = deepcopy(rngs[-1])
@@ -213,28 +206,21 @@ class Factoriser(RatingsEstimator):
         if self.early_stopping:
             trial = self.trial(ValidationSplit.at_random(data, rng, share), data)
             return validation.train_and_stop_early(training, trial, *shared, self.n_iter_no_change)
-        splits = ValidationSplit.to_calibrate(data, rng)
-        return validation.train_calibrated(
-            training, (self.trial(split, data) for split in splits), *shared
-        )
+        trials = (self.trial(split, data) for split in ValidationSplit.to_calibrate(data, rng))
+        return validation.train_calibrated(training, trials, *shared)
 
     def _training(self, data: Ratings) -> Training:
         """Return the stages on some ratings, with this model's settings."""
-        threads = n_threads(self.n_jobs)
-        settings = SolverSettings(
-            n_factors=self._rank(data),
-            solver=self._solver(),
-            stopping=Stopping(max_iter=self.max_iter, tol=self.tol),
-            dtype=np.dtype(self.dtype),
-            n_threads=threads,
-        )
+        threads, dtype = n_threads(self.n_jobs), np.dtype(self.dtype)
+        learned = (Priors.of(data, self._penalties), self._rank(data), dtype)
+        solver = (self._solver(), Stopping(max_iter=self.max_iter, tol=self.tol))
         backend = get_backend(self.backend, threads)
-        priors = Priors.of(data, self._penalties)
-        return Training(data, self._stages(data), settings, backend, self._checkpoint, priors)
+        return Training(
+            data, self._stages(data), *learned, *solver, backend, threads, self._checkpoint
+        )
 
     @property
     def _penalties(self) -> Penalties:
-        """What is said about features, and the penalties of their weights."""
         given = (self.reg_implicit, self.reg_features)
         return Penalties(self.implicit, *(None if is_auto(reg) else float(reg) for reg in given))
 
@@ -244,10 +230,9 @@ class Factoriser(RatingsEstimator):
         model._set_data(split.train, split.frequencies)
         model._prepare(split.train)
         training = model._training(split.train)
-        return HoldoutTrial(training.with_settings(n_factors=self._rank(data)), split)
+        return HoldoutTrial(replace(training, n_factors=self._rank(data)), split)
 
     def _rank(self, data: Ratings) -> int:
-        """Return the number of factors."""
         if self.n_factors == "auto":
             built = self.implicit is not None or data.user_features or data.item_features
             return min(USUAL_FACTORS[bool(built)], data.n_users, data.n_items)
@@ -255,15 +240,13 @@ class Factoriser(RatingsEstimator):
 
     def given_regs(self, n_stages: int) -> list[float]:
         """Return the regularisation strength of every stage, as given."""
-        regs = np.broadcast_to(np.asarray(self.reg, np.float64), n_stages)
-        return [float(reg) for reg in regs]
+        return np.broadcast_to(np.asarray(self.reg, np.float64), n_stages).tolist()
 
     def _candidate_regs(self, data: Ratings, limit: float) -> Float64Array:
         """Return what ``reg="auto"`` chooses from; at the limit nothing is left but zeros."""
         return candidates_below(limit)
 
     def _store_parameters(self, data: Ratings, stages: Sequence[Parameters]) -> None:
-        """Take what was found for every stage as this model's own."""
         self.item_factors_ = stages[0].items
         self._set_users(data, stages[0])
 
@@ -283,12 +266,9 @@ class Factoriser(RatingsEstimator):
         known, given, specs = self.user_factors_, self.item_factors_, self._specs
         if side == "item":
             known, given, specs = given, known, self._item_specs
-        stages = zip(
-            *(specs(data), np.atleast_1d(self.reg_), as_stages(known), as_stages(given)),
-            strict=True,
-        )
+        stages = specs(data), np.atleast_1d(self.reg_), as_stages(known), as_stages(given)
         solved = []
-        for spec, reg, own, factors in stages:
+        for spec, reg, own, factors in zip(*stages, strict=True):
             means = self._new_rows.means(self._penalties, float(reg), own)
             solved.append(self._solve_rows(data.view(side), spec, reg, factors, means))
         rows = np.stack([own for own, _ in solved]) if known.ndim == 3 else solved[0][0]
@@ -298,27 +278,20 @@ class Factoriser(RatingsEstimator):
             self._set_users(data, Parameters(rows, self.item_factors_, solved[0][1]))
 
     def _solve_rows(
-        self,
-        rows: Rows,
-        spec: Spec,
-        reg: float,
-        given: FloatArray,
-        means: FloatArray | None = None,
+        self, rows: Rows, spec: Spec, reg: float, given: FloatArray, means: FloatArray | None = None
     ) -> tuple[FloatArray, FloatArray]:
-        """Solve every row's problem to the end."""
         usual = self._usual_thresholds(rows) if spec.n_thresholds(rows.n_levels) else None
         backend = get_backend(self.backend)
         objective = RowObjective(rows, spec, reg, given, backend, means, usual)
         return solve_rows(objective, n_threads(self.n_jobs))
 
-    def _usual_thresholds(self, rows: Rows) -> UsualThresholds | None:
-        """Return what thresholds of new users are drawn to, if anything."""
+    def _usual_thresholds(self, rows: Rows) -> tuple[FloatArray, Float64Array] | None:
+        """Return what thresholds of new users are drawn to, if anything, and how strongly."""
         return None
 
     def _margins_at(
         self, data: Ratings, parameters: Parameters, users: IntArray, items: IntArray
     ) -> FloatArray:
-        """Return the margins of pairs at a point of the only stage."""
         model = copy(self)
         model._store_parameters(data, [parameters])
         return model._margins(users, items)
@@ -356,13 +329,9 @@ class Factoriser(RatingsEstimator):
         check_number(self, "tol", float, 0)
         check_number(self, "holdouts", int, 1)
         get_backend(self.backend)
-        self._check_early_stopping()
-        self._check_features()
         self._check_reg(data)
         check_choice(self, "dtype", ("float32", "float64"))
         check_callbacks(self)
-
-    def _check_early_stopping(self) -> None:
         if not isinstance(self.early_stopping, bool | np.bool_):
             raise ValueError(f"early_stopping={self.early_stopping!r} must be True or False.")
         check_number(self, "n_iter_no_change", int, 1)
@@ -372,8 +341,6 @@ class Factoriser(RatingsEstimator):
                 f"validation_fraction={self.validation_fraction!r} must be between 0 and 1: the "
                 "share of the ratings that is held out."
             )
-
-    def _check_features(self) -> None:
         check_choice(self, "implicit", IMPLICIT)
         for name in ("reg_implicit", "reg_features"):
             self._check_strength(name, ">")
@@ -399,14 +366,10 @@ def is_auto(reg: Any) -> bool:
 
 
 def ratings_solver(solver: str | Solver) -> Solver:
-    """Return the solver of that name, or the solver itself, for a factorisation of ratings.
-
-    L-BFGS remembers one step here unless a user's own says otherwise: more would cost two vectors
-    each and save no gradients.
-    """
+    """Return a solver for ratings, where more memory of L-BFGS would save no gradients."""
     return LBFGS(memory=1) if solver == "lbfgs" else get_solver(solver)
 
 
 def _shown(training: Training, values: list[Any]) -> Any:
-    """Return what an attribute shows of values that every stage has one of."""
+    """Return the values of all stages, or the only one's."""
     return values if training.stages[0].name else values[0]

@@ -1,7 +1,7 @@
 """How the columns of a table of features become columns of numbers, now and for tables to come.
 
-A number belongs to the two knots around it, a cell of categories to each of them, and every row
-to "any".  So numbers and categories are the same thing to the methods: memberships with weights.
+A number belongs to the two knots around it, a cell of categories to each of them, and every row to
+"any": all are memberships with weights.
 """
 
 import warnings
@@ -43,19 +43,6 @@ class _Weights(NamedTuple):
     unknown: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, eq=False)
-class FeatureCells:
-    """The cells of a table of features; see `marginmf.ratings.features.FeatureTable`."""
-
-    what: str
-    ids: Array
-    columns: Mapping[str, Array]
-    weights: Any = None
-
-    def __len__(self) -> int:
-        return len(self.ids)
-
-
 @saved
 @dataclass(frozen=True)
 class FeatureColumn:
@@ -75,10 +62,10 @@ class FeatureColumn:
             yield f" is of the kind {self.kind!r:.60}, with other values"
         elif self.kind == "weights" and (len(self.values) != 1 or self.values[0] < 1):
             yield " has no number of weights"
-        elif self.kind == "number" and (
-            len(self.values) < 2
-            or not np.isfinite(self.values).all()
-            or not (np.diff(self.values) > 0).all()
+        elif self.kind == "number" and not (
+            len(self.values) >= 2
+            and np.isfinite(self.values).all()
+            and (np.diff(self.values) > 0).all()
         ):
             yield " has knots that are not in rising order"
         elif not self.values or len(set(self.values)) < len(self.values):
@@ -109,7 +96,7 @@ class FeatureColumn:
     def encode(self, cells: Array) -> _Weights:
         """Return the weights of cells."""
         if self.kind == "number":
-            return _hats(as_numbers(cells, self.name), np.array(self.values))
+            return _knot_weights(as_numbers(cells, self.name), np.array(self.values))
         rows, found = _memberships(cells, self.kind)
         codes = {category: code for code, category in enumerate(self.values)}
         columns = np.fromiter((codes.get(one, -1) for one in found), np.int64, len(found))
@@ -121,10 +108,7 @@ class FeatureColumn:
 @saved
 @dataclass(frozen=True)
 class Encoder:
-    """How the columns of a table that say something become numbers, for tables to come.
-
-    ``left_out`` tells why the others were left out, by name; see `FeatureTable.encoder`.
-    """
+    """How columns of a table become numbers, for tables to come, and why others are left out."""
 
     _saved: ClassVar[dict[str, Any]] = {"columns": tuple, "left_out": dict}
     columns: tuple[FeatureColumn, ...]
@@ -154,19 +138,33 @@ class Encoder:
         left_out = (f"{name} left out: {why}" for name, why in self.left_out.items())
         return ", ".join([*map(str, self.columns), *left_out])
 
-    def encode(self, table: FeatureCells, *, quiet: bool = False) -> sparse.csr_array:
-        """Return a row of unit length for each row of a table, old or new.
+    def encode(self, table: Any, *, quiet: bool = False) -> sparse.csr_array:
+        """Return a row of unit length for each row of a `FeatureTable`, old or new.
 
-        Raises ValueError if a column that this encoder knows is missing, or has text where numbers
-        are known; warns of categories and columns that are not known, unless ``quiet``.
+        A missing column is a ValueError, and so is text for a number; unknown categories and
+        columns are a warning, unless ``quiet``.
         """
         if self.columns[0].kind == "weights":
-            parts = [_Weights(*_stored(table, len(self.columns[0])))]
+            n_columns, weights = len(self.columns[0]), table.weights
+            if weights is None or weights.shape[1] != n_columns:
+                raise ValueError(
+                    f"The features of {table.what}s were a matrix with {n_columns} columns in "
+                    "training: give the ids and such a matrix."
+                )
+            stored = weights.tocoo()
+            parts = [_Weights(stored.row, stored.col, stored.data.astype(np.float64))]
         else:
             self._check_columns(table, quiet)
             parts = [column.encode(table.columns[column.name]) for column in self.columns]
-        if not quiet:
-            _warn_of_unknown([one for part in parts for one in part.unknown], table.what)
+        unknown = Counter(one for part in parts for one in part.unknown)
+        if unknown and not quiet:
+            named = ", ".join(repr(one) for one, _ in unknown.most_common(3))
+            warnings.warn(
+                f"Features of {table.what}s have categories that were not known in training, and "
+                f"which are ignored ({len(unknown)}): {named}{', ...' * (len(unknown) > 3)}.",
+                UserWarning,
+                stacklevel=2,
+            )
         everyone = np.arange(len(table))
         parts.append(_Weights(everyone, np.zeros_like(everyone), np.ones(len(table))))
         first = np.cumsum([0, *map(len, self.columns)])
@@ -183,7 +181,7 @@ class Encoder:
         matrix.eliminate_zeros()
         return matrix
 
-    def _check_columns(self, table: FeatureCells, quiet: bool) -> None:
+    def _check_columns(self, table: Any, quiet: bool) -> None:
         if table.weights is not None:
             raise ValueError(
                 f"The features of {table.what}s are a matrix, but were columns in training: give "
@@ -204,17 +202,6 @@ class Encoder:
                 UserWarning,
                 stacklevel=3,
             )
-
-
-def _stored(table: FeatureCells, n_columns: int) -> tuple[IntArray, IntArray, FloatArray]:
-    """Return the entries of a table that was given as a matrix."""
-    if table.weights is None or table.weights.shape[1] != n_columns:
-        raise ValueError(
-            f"The features of {table.what}s were a matrix with {n_columns} columns in training: "
-            "give the ids and such a matrix."
-        )
-    entries = table.weights.tocoo()
-    return entries.row, entries.col, entries.data.astype(np.float64)
 
 
 def fitted_column(name: str, cells: Array) -> FeatureColumn | str:
@@ -247,7 +234,6 @@ def fitted_column(name: str, cells: Array) -> FeatureColumn | str:
 
 
 def _memberships(cells: Array, kind: str) -> tuple[IntArray, list[str]]:
-    """Return which row belongs to which category, each pair once."""
     pairs = [
         (row, one) for row, cell in enumerate(cells) for one in dict.fromkeys(_parts(cell, kind))
     ]
@@ -255,7 +241,6 @@ def _memberships(cells: Array, kind: str) -> tuple[IntArray, list[str]]:
 
 
 def _parts(cell: Any, kind: str) -> list[str]:
-    """Return the categories of a cell as text."""
     if isinstance(cell, SEVERAL):
         return [one for part in cell for one in _parts(part, "category")]
     if is_missing(cell):
@@ -266,7 +251,7 @@ def _parts(cell: Any, kind: str) -> list[str]:
     return [part.strip() for part in parts if part.strip()]
 
 
-def _hats(numbers: Float64Array, knots: Float64Array) -> _Weights:
+def _knot_weights(numbers: Float64Array, knots: Float64Array) -> _Weights:
     """Return weights of the two knots around each number, which add up to one."""
     rows = np.flatnonzero(~np.isnan(numbers))
     position = np.interp(numbers[rows], knots, np.arange(len(knots)))
@@ -294,15 +279,3 @@ def n_missing(cells: Array) -> int:
     if cells.dtype == object:
         return sum(cell is None for cell in cells)
     return int(np.isnan(cells).sum())
-
-
-def _warn_of_unknown(unknown: list[str], what: str) -> None:
-    if unknown:
-        counts = Counter(unknown)
-        named = ", ".join(repr(one) for one, _ in counts.most_common(3))
-        warnings.warn(
-            f"Features of {what}s have categories that were not known in training, and which are "
-            f"ignored ({len(counts)}): {named}{', ...' if len(counts) > 3 else ''}.",
-            UserWarning,
-            stacklevel=3,
-        )

@@ -15,26 +15,27 @@ from scipy import sparse
 from marginmf._utils.ids import as_id_column, as_objects, is_missing, shown
 from marginmf._utils.saved import Stored, saved
 from marginmf._utils.types import Array, IntArray
-from marginmf.ratings.feature_columns import (
-    SEVERAL,
-    Encoder,
-    FeatureCells,
-    FeatureColumn,
-    as_numbers,
-    fitted_column,
-    n_missing,
-)
+from marginmf.ratings import feature_columns
+from marginmf.ratings.feature_columns import Encoder, FeatureColumn
 from marginmf.ratings.ids import IdIndex
 from marginmf.ratings.tables import is_frame, listed
 
 
 @dataclass(frozen=True, eq=False)
-class FeatureTable(FeatureCells):
+class FeatureTable:
     """Features of users or items as they were given, checked; make one with `FeatureTable.of`.
 
     Columns are numbers (NaN where missing) or objects (None where missing); there are none if a
     matrix was given, which is in ``weights`` then.
     """
+
+    what: str
+    ids: Array
+    columns: Mapping[str, Array]
+    weights: Any = None
+
+    def __len__(self) -> int:
+        return len(self.ids)
 
     @classmethod
     def of(cls, source: Any, what: str = "item", id: str | None = None) -> "FeatureTable":  # noqa: A002
@@ -84,7 +85,15 @@ class FeatureTable(FeatureCells):
                 f"{name!r} has {len(ids)}: all columns need the same length."
             )
         table = cls(what, ids, {key: _plain(key, cells) for key, cells in columns.items()})
-        table._warn_of_missing()
+        counts = {key: feature_columns.n_missing(cells) for key, cells in table.columns.items()}
+        some = [f"{key!r} ({n})" for key, n in counts.items() if 0 < n < len(table)]
+        if some:
+            warnings.warn(
+                f"Features of {what}s have cells that are missing, and say nothing: "
+                f"{', '.join(some)}.",
+                UserWarning,
+                stacklevel=2,
+            )
         return table
 
     def encoder(self) -> "Encoder":
@@ -95,7 +104,8 @@ class FeatureTable(FeatureCells):
     def _encoder(self) -> "Encoder":
         if self.weights is not None:
             return Encoder((FeatureColumn("", "weights", (self.weights.shape[1],)),))
-        found = {name: fitted_column(name, cells) for name, cells in self.columns.items()}
+        fitted = feature_columns.fitted_column
+        found = {name: fitted(name, cells) for name, cells in self.columns.items()}
         left_out = {name: why for name, why in found.items() if isinstance(why, str)}
         reasons = ", ".join(f"{name!r} ({why})" for name, why in left_out.items())
         columns = tuple(one for one in found.values() if isinstance(one, FeatureColumn))
@@ -110,26 +120,11 @@ class FeatureTable(FeatureCells):
             )
         return Encoder(columns, left_out)
 
-    def _warn_of_missing(self) -> None:
-        counts = {name: n_missing(cells) for name, cells in self.columns.items()}
-        some = [f"{name!r} ({n})" for name, n in counts.items() if 0 < n < len(self)]
-        if some:
-            warnings.warn(
-                f"Features of {self.what}s have cells that are missing, and say nothing: "
-                f"{', '.join(some)}.",
-                UserWarning,
-                stacklevel=3,
-            )
-
 
 @saved
 @dataclass(frozen=True, eq=False)
 class Features:
-    """Features of all ids of a vocabulary; make them with `Features.of`.
-
-    The matrix has a row of unit length, or an empty one, for each id in the order of the codes; the
-    encoder tells what its columns are, and how new rows are made.
-    """
+    """A row of unit length, or an empty one, for each id of a vocabulary; see `Features.of`."""
 
     _saved: ClassVar[dict[str, Any]] = {
         "matrix": Stored(("rows of features", "columns of features")),
@@ -178,11 +173,7 @@ class Features:
         }
 
     def joined(
-        self,
-        index: IdIndex,
-        ours: IdIndex,
-        other: "Features | None" = None,
-        theirs: IdIndex | None = None,
+        self, index: IdIndex, ours: IdIndex, other: "Features | None" = None, theirs: Any = None
     ) -> "Features":
         """Return the rows for a vocabulary: the other's where it has them, else our own."""
         matrix = _spread(self.matrix, index.encode(ours.ids), len(index))
@@ -233,23 +224,21 @@ def _frame(source: Any, what: str, named: str | None) -> dict[str, Array]:
     if index is not None and index not in source and _id_name([str(index)], what, named):
         source = source.reset_index()
     frame = nw.from_native(source, eager_only=True)
-    columns: dict[str, Array] = {}
-    for name in frame.columns:
-        series = frame.get_column(name)
-        if series.dtype.is_integer() and not series.is_null().any():
-            columns[str(name)] = series.to_numpy()
-        elif series.dtype.is_numeric():
-            columns[str(name)] = series.cast(nw.Float64).to_numpy()
-        else:
-            cells = series.to_list()
-            if series.dtype in (nw.Categorical, nw.Enum):  # of numbers, perhaps
-                cells = [None if is_missing(cell) else str(cell) for cell in cells]
-            columns[str(name)] = as_objects(cells)
-    return columns
+    return {str(name): _series_cells(frame.get_column(name)) for name in frame.columns}
+
+
+def _series_cells(series: Any) -> Array:
+    if series.dtype.is_integer() and not series.is_null().any():
+        return series.to_numpy()
+    if series.dtype.is_numeric():
+        return series.cast(nw.Float64).to_numpy()
+    cells = series.to_list()
+    if series.dtype in (nw.Categorical, nw.Enum):  # of numbers, perhaps
+        cells = [None if is_missing(cell) else str(cell) for cell in cells]
+    return as_objects(cells)
 
 
 def _cells(values: Any, name: str) -> Array:
-    """Return a column of a dict as an array."""
     if isinstance(values, str | bytes) or not isinstance(values, Iterable):
         raise ValueError(f"The column {name!r} must hold a cell for each id, not {values!r:.60}.")
     if not isinstance(values, np.ndarray):
@@ -269,7 +258,7 @@ def _plain(name: str, cells: Array) -> Array:
         there = [cell for cell in cells if cell is not None]
         if not there or not all(map(_is_number, there)):
             return cells
-    numbers = as_numbers(cells, name)
+    numbers = feature_columns.as_numbers(cells, name)
     if np.isinf(numbers).any():
         row = int(np.argmax(np.isinf(numbers)))
         raise ValueError(
@@ -280,9 +269,8 @@ def _plain(name: str, cells: Array) -> Array:
 
 
 def _is_empty(cell: Any) -> bool:
-    if isinstance(cell, str):
-        return not cell.strip()
-    return not isinstance(cell, SEVERAL) and is_missing(cell)
+    empty = not cell.strip() if isinstance(cell, str) else is_missing(cell)
+    return empty and not isinstance(cell, feature_columns.SEVERAL)
 
 
 def _is_number(cell: Any) -> bool:

@@ -1,7 +1,6 @@
 """Successive halving: many candidates make a few iterations, and the better ones go on.
 
-Between two rungs a candidate keeps the whole state of its solver, so that 10 iterations and then
-20 more end where 30 would, at no more cost.
+Between two rungs a candidate keeps the whole state of its solver, so nothing is done twice.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -29,7 +28,7 @@ Metric = Callable[[Any, Any], float]
 
 
 class Outcome(NamedTuple):
-    """How far a candidate came: its last error, and the iterations and gradients it took."""
+    """How far a candidate came: its last error, the iterations and the gradients."""
 
     params: dict[str, Any]
     error: float
@@ -50,14 +49,13 @@ class HalvingSearch(BaseEstimator):
     """Find the parameters of a factoriser that predict held-out ratings best, by halving.
 
     All candidates learn from the same ratings for a few iterations.  The better part of them goes
-    on from where it stopped, for ``factor`` times as many iterations, and so on until one is left.
+    on for ``factor`` times as many iterations, and so on until one is left.
 
     Parameters
     ----------
     estimator : Factoriser
         What to tune, such as ``HMF()``; it keeps the parameters that are not searched.  While
-        searching, the stages of HMF have independent starts: one that starts from another's
-        solution would depend on where that was paused.
+        searching, the stages of HMF have independent starts, because others may be paused.
     param_grid : dict or list of dict
         Values to try for each parameter, as in scikit-learn's `GridSearchCV`; or, with
         ``n_candidates``, distributions to draw from.  ``reg`` must be among them, or be a number.
@@ -66,7 +64,7 @@ class HalvingSearch(BaseEstimator):
     factor : int
         One in ``factor`` candidates goes on, for ``factor`` times as many iterations.
     min_iter : int
-        Iterations of the first rung.  Too few favour candidates that learn fast and then the noise.
+        Iterations of the first rung.
     holdouts : int
         On how many random tenths of the ratings candidates are judged.
     metric : callable
@@ -80,10 +78,8 @@ class HalvingSearch(BaseEstimator):
 
     Attributes
     ----------
-    best_params_ : dict
-        What was found.
-    best_error_ : float
-        Its error on held-out ratings.
+    best_params_, best_error_
+        What was found, and its error on held-out ratings.
     best_estimator_ : Factoriser
         Fitted to all ratings with these (with ``refit``).
     results_ : list of Outcome
@@ -173,10 +169,8 @@ class HalvingSearch(BaseEstimator):
         from sklearn.model_selection import ParameterGrid, ParameterSampler
 
         if self.n_candidates is None:
-            found = ParameterGrid(self.param_grid)
-        else:
-            found = ParameterSampler(self.param_grid, self.n_candidates, random_state=seed)
-        return list(found)
+            return list(ParameterGrid(self.param_grid))
+        return list(ParameterSampler(self.param_grid, self.n_candidates, random_state=seed))
 
     def _model(self, params: Mapping[str, Any], data: Ratings) -> Any:
         model = clone(self.estimator).set_params(**params)
@@ -205,13 +199,11 @@ class HalvingSearch(BaseEstimator):
 
     def predict(self, pairs: Any, **options: Any) -> Float64Array:
         """Predict with the best estimator; see `RatingsEstimator.predict`."""
-        predicted: Float64Array = self._best().predict(pairs, **options)
-        return predicted
+        return self._best().predict(pairs, **options)
 
     def predict_proba(self, pairs: Any, **options: Any) -> Float64Array:
         """Return probabilities of the best estimator; see `RatingsEstimator.predict_proba`."""
-        probabilities: Float64Array = self._best().predict_proba(pairs, **options)
-        return probabilities
+        return self._best().predict_proba(pairs, **options)
 
     def score(self, pairs: Any, ratings: Any) -> float:
         """Return minus the mean absolute error of the best estimator."""
@@ -229,10 +221,7 @@ class HalvingSearch(BaseEstimator):
 
 @dataclass(frozen=True)
 class PausingStore:
-    """Lets minimisations run up to some iteration, and later on from there.
-
-    Runs have a name, and are paused or, if they came to their end by themselves, results.
-    """
+    """Lets minimisations, which have names, run up to some iteration, and later on from there."""
 
     max_iter: int
     reached: dict[str, Paused | Result]
@@ -253,10 +242,7 @@ class PausingStore:
 
 
 class HalvingCandidate:
-    """One candidate of a search, on every split: an unfitted model with its parameters.
-
-    The start has the same seed, and is the same, for all candidates of the same shape.
-    """
+    """One candidate of a search, on every split; all start from the same seed."""
 
     def __init__(
         self, model: Factoriser, data: Ratings, splits: Sequence[ValidationSplit], seed: int
@@ -271,25 +257,16 @@ class HalvingCandidate:
         """Go on up to an iteration of every stage; return the mean error on the splits."""
         if not self.trials:
             self.trials = [self.model.trial(split, self.data) for split in self.splits]
-        runs = zip(self.trials, self.reached, strict=True)
-        return float(np.mean([self._go_on(*run, max_iter, metric, report) for run in runs]))
-
-    def _go_on(
-        self,
-        trial: HoldoutTrial,
-        reached: dict[str, Paused | Result],
-        max_iter: int,
-        metric: Metric,
-        report: Report,
-    ) -> float:
-        checkpoint, split = OpenCheckpoint(PausingStore(max_iter, reached)), trial.split
-        training = replace(trial.training, checkpoint=checkpoint)
-        n_stages = len(training.stages)
-        rngs = np.random.default_rng(self.seed).spawn(n_stages)
-        solutions = training.train(self.model.given_regs(n_stages), rngs, report)
-        margins = training.margins(solutions, split.users, split.items)
-        levels = self.data.levels
-        return float(metric(levels[split.codes], levels[self.model._decode(margins)]))
+        levels, errors = self.data.levels, []
+        for trial, reached in zip(self.trials, self.reached, strict=True):
+            checkpoint = OpenCheckpoint(PausingStore(max_iter, reached))
+            training = replace(trial.training, checkpoint=checkpoint)
+            n_stages = len(training.stages)
+            rngs = np.random.default_rng(self.seed).spawn(n_stages)
+            solutions = training.train(self.model.given_regs(n_stages), rngs, report)
+            predicted = levels[self.model._decode(trial.margins(solutions))]
+            errors.append(metric(levels[trial.split.codes], predicted))
+        return float(np.mean(errors))
 
     @property
     def n_evaluations(self) -> int:
@@ -307,7 +284,6 @@ class HalvingCandidate:
         return all(isinstance(run, Result) for run in self._runs())
 
     def _runs(self) -> list[Paused | Result]:
-        """Return the run of every stage on every split."""
         return [run for reached in self.reached for run in reached.values()]
 
     def forget(self) -> None:

@@ -1,7 +1,7 @@
-"""The users' own ids, in and out: vocabularies of users and of items.
+"""Vocabularies of users and of items, whose ids may be anything hashable.
 
-Ids may be anything hashable.  Whole numbers are kept as an int64 array and looked up by
-arithmetic; everything else is kept as Python objects and looked up in a dictionary.
+Whole numbers are kept as an int64 array and looked up by arithmetic, everything else as Python
+objects in a dictionary.
 """
 
 import warnings
@@ -87,7 +87,11 @@ class IdIndex:
             for block, out in zip(_blocks(column), _blocks(codes), strict=True):
                 out[:] = self._encode_integers(block.astype(np.int64, copy=False))
             return codes
-        codes = self._encode_objects(column)
+        known = self._codes
+        if known is None:
+            known = {value: code for code, value in enumerate(self.ids.tolist())}
+        found = (known.get(value, UNKNOWN) for value in column.tolist())
+        codes = np.fromiter(found, np.int32, len(column))
         if not quiet and len(codes) and column.dtype != self.ids.dtype and (codes < 0).all():
             warnings.warn(
                 f"None of the {self.what}s given is known, and their ids are of another type: "
@@ -97,11 +101,7 @@ class IdIndex:
         return codes
 
     def union(self, other: "IdIndex") -> "IdIndex":
-        """Return a vocabulary of both; it is this one if the other has nothing new.
-
-        >>> IdIndex([3, 1]).union(IdIndex(["new", 3])).ids.tolist()
-        [1, 3, 'new']
-        """
+        """Return a vocabulary of both; it is this one if the other has nothing new."""
         new = other.ids[self.encode(other.ids) < 0]
         if len(new) == 0:
             return self
@@ -114,20 +114,12 @@ class IdIndex:
         if self._table is not None:
             first, last = self.ids[0], self.ids[-1]
             if len(column) and column.min() >= first and column.max() <= last:
-                inside_table: IntArray = self._table[column - first]
-                return inside_table
+                return self._table[column - first]
             inside = (column >= first) & (column <= last)
             slots = np.where(inside, column - first, 0)
             return np.where(inside, self._table[slots], UNKNOWN).astype(np.int32, copy=False)
         codes = np.minimum(np.searchsorted(self.ids, column), len(self) - 1)
         return np.where(self.ids[codes] == column, codes, UNKNOWN).astype(np.int32)
-
-    def _encode_objects(self, column: Array) -> IntArray:
-        codes = self._codes
-        if codes is None:
-            codes = {value: code for code, value in enumerate(self.ids.tolist())}
-        found = (codes.get(value, UNKNOWN) for value in column.tolist())
-        return np.fromiter(found, np.int32, len(column))
 
 
 SAVED["ids"] = IdIndex  # in a form of its own, not by the parameters of its constructor
@@ -162,10 +154,7 @@ def _blocks(column: IntArray) -> list[IntArray]:
 
 
 def _in_order(values: Iterable[Any]) -> list[Any]:
-    """Sort, so that the order of the rows does not matter.
-
-    By type, then by value or, where values cannot be compared, by how they are written.
-    """
+    """Sort by type, then by value or, where values cannot be compared, by how they are written."""
     try:
         return sorted(values, key=lambda value: (type(value).__qualname__, value))
     except TypeError:
@@ -175,9 +164,8 @@ def _in_order(values: Iterable[Any]) -> list[Any]:
 def as_ids(values: Any, index: IdIndex) -> Array:
     """Return the ids that a caller asks about, each once, in the order asked.
 
-    Anything that is not iterable, a string, or something that the vocabulary knows as an id (a
-    tuple, say) is one id; a column of a frame, an array, a list or any other iterable holds many.
-    A frame is asked for its column of that name, or for its only column.
+    A string, what is not iterable, and what the vocabulary knows (a tuple, say) are one id; other
+    iterables hold many, and so does a frame: in its column of that name, or in its only one.
     """
     column = column_of(values, index.what)
     if column is not None:

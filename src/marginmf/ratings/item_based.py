@@ -12,12 +12,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from marginmf._utils.parameters import check_number, n_threads
 from marginmf._utils.random import as_generator
-from marginmf._utils.types import Float64Array, FloatArray, IntArray
+from marginmf._utils.types import IntArray
 from marginmf.ratings.data import Ratings
 from marginmf.ratings.lists import neighbours
 from marginmf.ratings.lists.neighbours import ItemWeights, Neighbourhoods
-from marginmf.ratings.lists.recommend import PairScores, similar_by
-from marginmf.ratings.lists.search import Lists
+from marginmf.ratings.lists.recommend import similar_by
+from marginmf.ratings.lists.search import ItemScores, Lists
 from marginmf.ratings.positive import POSITIVE, ROUNDING, PositiveOnly
 
 #: Up to this many items EASE inverts a matrix of them all ...
@@ -29,15 +29,17 @@ MOST_BYTES = 4 << 30
 class _Weighted:
     """Sums of item-item weights over what users have."""
 
+    cell_bytes = 4
+
     def __init__(self, weights: ItemWeights, has: Lists) -> None:
         self.weights, self.has = weights, has
         self.tolerance = ROUNDING * weights.largest_score
 
-    def block(self, users: IntArray, columns: slice) -> FloatArray:
-        return self.weights.block(self.has, users, columns)
+    def block(self, users: IntArray, columns: slice) -> Any:
+        return (self.weights.block(self.has, users, columns),) * 2
 
-    def pairs(self, users: IntArray, columns: IntArray) -> Float64Array:
-        return self.weights.pairs(self.has, users, columns)
+    def pairs(self, users: IntArray, columns: IntArray) -> Any:
+        return (self.weights.pairs(self.has, users, columns),) * 2
 
 
 class ItemBased(PositiveOnly):
@@ -47,16 +49,13 @@ class ItemBased(PositiveOnly):
     weights_: ItemWeights
 
     def similar_items(self, items: Any, n: int = 10) -> Any:
-        """Return the n items to whose scores having each of some items adds most.
-
-        See `PositiveOnly.similar_items`.
-        """
+        """Return the n items to whose scores having each of some items adds most."""
         check_is_fitted(self)
         codes = np.arange(len(self.items_) + 1, dtype=np.int64)
         alone = Lists(codes, codes[:-1].astype(np.int32))  # as if each user had one item
         return similar_by(_Weighted(self.weights_, alone), items, n, self.items_, self.n_jobs)
 
-    def _scores(self, items: IntArray | None) -> PairScores:
+    def _scores(self, items: IntArray | None) -> ItemScores:
         return _Weighted(self.weights_.among(items), self._has)
 
 
@@ -66,16 +65,16 @@ class ItemKNN(ItemBased):
     """Items like those that the user has, by the cosine of who has them.
 
     The similarity of items i and j is ``n_ij / sqrt((n_i + shrinkage) (n_j + shrinkage))``, where
-    ``n_i`` users have i and ``n_ij`` have both; the score of an item is the sum of the
-    similarities of its nearest neighbours that the user has.
+    ``n_i`` users have i and ``n_ij`` have both; the score of an item is the sum of the similarities
+    of its nearest neighbours that the user has.
 
     Parameters
     ----------
     n_neighbours : int
         How many items the score of an item is made of.
     shrinkage : float
-        How many users an item is taken to have beside its own: similarities of items that few
-        users have are mostly chance.
+        How many users an item is taken to have beside its own: similarities of items that few users
+        have are mostly chance.
 
     Attributes
     ----------
@@ -113,10 +112,10 @@ class ItemKNN(ItemBased):
 class EASE(ItemBased):
     """A ridge regression for each item: of who has it on who has the other items.
 
-    The weights minimise ``|X - X B|^2 + reg |B|^2`` with zeros on the diagonal of B, where X is
-    one for pairs that are there and zero for all others (Steck, "Embarrassingly shallow
-    autoencoders for sparse data", WWW 2019).  The score of an item is the sum of its weights over
-    what the user has.
+    The weights minimise ``|X - X B|^2 + reg |B|^2`` with zeros on the diagonal of B, where X is one
+    for pairs that are there and zero for all others (Steck, "Embarrassingly shallow autoencoders
+    for sparse data", WWW 2019).  The score of an item is the sum of its weights over what the user
+    has.
 
     Parameters
     ----------
@@ -125,13 +124,12 @@ class EASE(ItemBased):
         up to 2,000 users' items.
     n_neighbours : int, None or "auto"
         On how many of the nearest items each is regressed.  None is all of them, in closed form,
-        which takes 8 bytes for each pair of items while it is found and half of that afterwards.
-        Auto: all up to 20,000 items, and 100 where there are more.
+        which takes 8 bytes for each pair of items.  Auto: all up to 20,000 items, and 100 where
+        there are more.
     random_state : int, Generator or None
         Chooses what is held out.
     n_jobs : int or None
-        Threads, as in scikit-learn, of which the closed form uses one.  The result does not
-        depend on it.
+        Threads, as in scikit-learn, of which the closed form uses one.
 
     Attributes
     ----------
@@ -165,7 +163,6 @@ class EASE(ItemBased):
         self.weights_ = self._learn(taken)(self.reg_)
 
     def _learn(self, taken: Ratings) -> Callable[[float], ItemWeights]:
-        """Return a function of the regularisation strength that gives the weights."""
         n_neighbours = self.n_neighbours
         if n_neighbours == "auto":
             n_neighbours = None if len(self.items_) <= MOST_ITEMS else neighbours.NEIGHBOURS

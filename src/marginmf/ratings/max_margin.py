@@ -14,7 +14,7 @@ import numpy as np
 
 from marginmf._utils.parameters import MOST, check_choice, check_number
 from marginmf._utils.saved import ListOf, Optional, floats
-from marginmf._utils.types import FloatArray, IntArray
+from marginmf._utils.types import Float64Array, FloatArray, IntArray
 from marginmf.backends import get_backend
 from marginmf.backends.rows import Rows
 from marginmf.backends.specs import Anchored, Proximal, Spec, Thresholds, TwoLevel
@@ -23,13 +23,17 @@ from marginmf.ratings.base import method
 from marginmf.ratings.data import Ratings
 from marginmf.ratings.factoriser import LOW_RANK, Factoriser, is_auto, ratings_solver
 from marginmf.ratings.fitting.calibration import first_below
-from marginmf.ratings.fitting.objective import Parameters, UsualThresholds
+from marginmf.ratings.fitting.objective import Parameters
+from marginmf.ratings.fitting.priors import ENOUGH_RATINGS
 from marginmf.ratings.fitting.stages import Solution, Stage, Training
 from marginmf.solvers import Solver, get_solver
 from marginmf.thresholds import REACH, ProximalLoss, ThresholdLoss
 
 #: More levels than this are slow to learn, and few users use them all.
 MANY_LEVELS = 20
+#: How strongly the thresholds of new users are drawn to those that users have on average: a
+#: handful of ratings says little of four thresholds.  With `ENOUGH_RATINGS` they no longer are.
+THRESHOLD_STRENGTH = 2.0
 FOR_MANY_LEVELS = (
     "Bin them with Ratings.of(..., n_levels=10), or estimate a number with ALS, PMF or BiasOnly."
 )
@@ -184,9 +188,10 @@ class MMMF(MarginFactoriser):
         known = getattr(self, "thresholds_", None)
         self.thresholds_ = for_unrated(parameters.thresholds, data, known)
 
-    def _usual_thresholds(self, rows: Rows) -> UsualThresholds:
-        counts, fresh = np.diff(rows.indptr), self._new_rows.fresh
-        return UsualThresholds.of(self.thresholds_.mean(axis=0), counts, fresh)
+    def _usual_thresholds(self, rows: Rows) -> tuple[FloatArray, Float64Array]:
+        shares = np.maximum(1.0 - np.diff(rows.indptr) / ENOUGH_RATINGS, 0.0)
+        strengths = np.where(self._new_rows.fresh, THRESHOLD_STRENGTH * shares, 0.0)
+        return self.thresholds_.mean(axis=0), strengths
 
     def _user_offsets(self, users: IntArray) -> FloatArray:
         return -self.thresholds_[users]
@@ -246,11 +251,7 @@ class PMMMF(MarginFactoriser):
 
 
 def for_unrated(own: FloatArray, data: Ratings, known: FloatArray | None) -> FloatArray:
-    """Return rows of users, with the mean of others for users who have rated nothing.
-
-    The others are those known already, if there are any, or else those who have ratings.  What is
-    infinite does not count.
-    """
+    """Return rows of users, with the mean of known or of rated ones for users without ratings."""
     rated = np.diff(data.indptr) > 0
     if rated.all():
         return own
@@ -264,10 +265,9 @@ def for_unrated(own: FloatArray, data: Ratings, known: FloatArray | None) -> Flo
 def boundaries(prototypes: FloatArray, counts: IntArray) -> FloatArray:
     """Return each user's boundaries between levels.
 
-    Between two levels a < b that the user used, with none used in between, the boundary divides
-    the way from one prototype to the other in the ratio of their counts, and the levels in
-    between are passed over: their boundaries are the same.  Levels below the lowest used one and
-    above the highest are never predicted.
+    Between two levels that the user used, with none used in between, the boundary divides the way
+    from one prototype to the other in the ratio of their counts.  Levels below the lowest used one
+    and above the highest are never predicted.
     """
     n_users, n_levels = prototypes.shape
     used = counts > 0
@@ -299,10 +299,10 @@ class HMF(TwoLevelFactoriser):
         The regularisation strength, for all stages or one for each.  Auto: for each stage the one
         with the smallest zero-one error on held-out ratings; see `marginmf.tuning`.
     schedule : {"warm", "independent"}
-        How the stages are trained.  Warm: from the middle stage, which splits the ratings most
-        evenly, outwards, each from its neighbour's solution; that needs the fewest iterations.
-        Independent: each from a random start of its own, side by side on ``n_jobs`` threads (the
-        parallel form of Kumar's thesis).
+        How the stages are trained.  Warm: outwards from the stage that splits the ratings most
+        evenly, each from its neighbour's solution, in the fewest iterations.  Independent: each
+        from a random start, side by side on ``n_jobs`` threads (the parallel form of Kumar's
+        thesis).
 
     Attributes
     ----------

@@ -1,10 +1,9 @@
 """OneClassMMMF: max-margin factorisation of who has what.
 
-With pairs of one kind only, large scores everywhere would fit them all.  What stands against that
-is a pull of all scores towards zero, those of absent pairs too.  The sum of all squared scores is
-``trace(U^T U V^T V)``, so that it costs two small matrices and not one of all users and items (the
-idea of Hu, Koren and Volinsky, "Collaborative filtering for implicit feedback datasets", ICDM
-2008).
+With pairs of one kind only, large scores everywhere would fit them all; what stands against that is
+a pull of all scores towards zero.  The sum of all squared scores is ``trace(U^T U V^T V)``, so that
+it costs two small matrices (Hu, Koren and Volinsky, "Collaborative filtering for implicit feedback
+datasets", ICDM 2008).
 """
 
 from dataclasses import KW_ONLY, dataclass, replace
@@ -24,8 +23,9 @@ from marginmf.losses import smooth_hinge
 from marginmf.ratings.data import Ratings
 from marginmf.ratings.fitting.objective import RowObjective, solve_rows
 from marginmf.ratings.fitting.stages import START_SCALE
-from marginmf.ratings.lists.recommend import PairScores, SimilarByFactors
+from marginmf.ratings.lists.recommend import SimilarByFactors
 from marginmf.ratings.lists.relevance import block_product
+from marginmf.ratings.lists.search import ItemScores
 from marginmf.ratings.positive import POSITIVE, ROUNDING, PositiveOnly
 from marginmf.solvers import LBFGS, Stopping, minimise
 
@@ -34,13 +34,8 @@ SPEC = TwoLevel(smooth_hinge)
 
 
 def row_strengths(reg: float, weight: float, indptr: IntArray, n_columns: int) -> Float64Array:
-    """Return how strongly the factors of rows are drawn to zero.
-
-    More is known of rows with many pairs, and a penalty of one strength would be too weak for them
-    or too strong for the others.
-    """
-    strengths: Float64Array = reg * np.sqrt(np.diff(indptr) + weight * n_columns)
-    return strengths
+    """Return how strongly the factors of rows are drawn to zero: the more pairs, the more."""
+    return reg * np.sqrt(np.diff(indptr) + weight * n_columns)
 
 
 class OneClassObjective:
@@ -92,11 +87,7 @@ class OneClassObjective:
 
 
 class NewUsers(RowObjective):
-    """The objective of single users, while the items are given; see `RowObjective`.
-
-    The pull of all scores towards zero is ``weight/2 u^T V^T V u``, and each row has a penalty of
-    its own.
-    """
+    """The objective of single users, whose scores ``weight/2 u^T V^T V u`` pulls to zero."""
 
     def __init__(
         self,
@@ -134,8 +125,7 @@ def as_upper(taken: Ratings) -> Ratings:
 def gram(factors: FloatArray) -> Float64Array:
     """Return the inner products of the columns, in float64: they are sums over many rows."""
     wide = factors.astype(np.float64)
-    product: Float64Array = wide.T @ wide
-    return product
+    return wide.T @ wide
 
 
 @POSITIVE.register("oneclass")
@@ -222,7 +212,7 @@ class OneClassMMMF(SimilarByFactors, PositiveOnly):
         )
         self.user_factors_, _ = solve_rows(objective, n_threads(self.n_jobs))
 
-    def _scores(self, items: IntArray | None) -> PairScores:
+    def _scores(self, items: IntArray | None) -> ItemScores:
         given = self.item_factors_ if items is None else self.item_factors_[items]
         return _Products(self.user_factors_, given, self._arithmetic())
 
@@ -241,13 +231,15 @@ class OneClassMMMF(SimilarByFactors, PositiveOnly):
 class _Products:
     """Inner products of factors."""
 
+    cell_bytes = 4
+
     def __init__(self, users: FloatArray, items: FloatArray, backend: Backend) -> None:
         self.users, self.items, self.backend = users, items, backend
         longest = (np.sqrt(np.einsum("ip,ip->i", F, F).max(initial=0)) for F in (users, items))
         self.tolerance = ROUNDING * float(np.prod(list(longest)))
 
-    def block(self, users: IntArray, columns: slice) -> FloatArray:
-        return block_product(self.users[users], self.items[columns])
+    def block(self, users: IntArray, columns: slice) -> Any:
+        return (block_product(self.users[users], self.items[columns]),) * 2
 
-    def pairs(self, users: IntArray, columns: IntArray) -> Float64Array:
-        return self.backend.scores(users, columns, self.users, self.items).astype(np.float64)
+    def pairs(self, users: IntArray, columns: IntArray) -> Any:
+        return (self.backend.scores(users, columns, self.users, self.items).astype(float),) * 2

@@ -1,8 +1,6 @@
-"""Who has what, and no stars: lists from purchases, plays, clicks, or from ratings alone.
+"""Methods that learn who has what (purchases, plays, clicks): lists, but no ratings.
 
-A pair says that the user took the item; one that is absent says little.  These methods learn who
-would take what, make lists, and predict no ratings.  Where there are ratings, a level tells which
-of them count.
+A pair says that the user took the item; one that is absent says little.
 """
 
 from abc import ABC, abstractmethod
@@ -21,19 +19,11 @@ from marginmf._utils.parameters import MOST, check_n_jobs, check_number, unfitte
 from marginmf._utils.saved import Methods, Sized, counts
 from marginmf._utils.types import Float64Array, FloatArray, IntArray
 from marginmf.persistence import PairCounts, Savable
+from marginmf.ratings import tables
 from marginmf.ratings.data import Ratings, observed
 from marginmf.ratings.ids import IdIndex
-from marginmf.ratings.lists.recommend import PairScores, Request, UnknownUsers
-from marginmf.ratings.lists.search import Lists
-from marginmf.ratings.tables import (
-    MANY_VALUES,
-    as_values,
-    frame_columns,
-    has_column,
-    levels_of,
-    make_frame,
-    split_pairs,
-)
+from marginmf.ratings.lists.recommend import Request, UnknownUsers
+from marginmf.ratings.lists.search import ItemScores, Lists
 
 #: Every method for who has what by its name on the command line.
 POSITIVE = Methods("positive-only")
@@ -84,9 +74,8 @@ class PositiveOnly(Savable, BaseEstimator, ABC):
         Parameters
         ----------
         pairs : pairs, data frame, sparse matrix or Ratings
-            (user, item) pairs with any hashable ids, in any form that `Ratings.of` takes; the
-            stored entries of a SciPy sparse matrix are the pairs.  A pair without a rating that
-            occurs again counts once.
+            (user, item) pairs in any form that `Ratings.of` takes; the stored entries of a sparse
+            matrix are pairs.  A pair without a rating that occurs again counts once.
         ratings : sequence of float, optional
             The ratings of the pairs, where there are any and ``pairs`` does not hold them.
         """
@@ -95,7 +84,12 @@ class PositiveOnly(Savable, BaseEstimator, ABC):
         fitted = unfitted(self)
         fitted._check(data)
         fitted._set_data(data)
-        fitted._check_scale()
+        values = data.values
+        if self.level is not None and not values.min() <= self.level <= values.max():
+            raise ValueError(
+                f"level={self.level!r} is outside the scale of the ratings, {values.min():g} to "
+                f"{values.max():g}."
+            )
         fitted.popularity_ = np.diff(fitted.taken_.item_indptr)
         fitted._fit(fitted.taken_)
         self.__dict__ = fitted.__dict__
@@ -107,21 +101,20 @@ class PositiveOnly(Savable, BaseEstimator, ABC):
         Parameters
         ----------
         pairs, ratings
-            What the new users have, as in `fit`.  Items that training did not see are left out,
-            and a user who has no others stays unknown.
+            What the new users have, as in `fit`.  Unknown items are left out, and a user who has no
+            others stays unknown.
 
         Returns
         -------
         estimator
             A fitted estimator of the same kind whose users are the new ones; this one is not
-            changed.  What it says of a user does not depend on the others folded in with them.
+            changed.
 
         Examples
         --------
         >>> from marginmf.ratings import EASE
         >>> pairs = [("ann", "x"), ("ann", "y"), ("bob", "x"), ("bob", "y"), ("cy", "z")]
-        >>> model = EASE(reg=1.0).fit(pairs)
-        >>> model.fold_in([("dan", "x")]).recommend("dan", n=1)["item"].tolist()
+        >>> EASE(reg=1.0).fit(pairs).fold_in([("dan", "x")]).recommend("dan", n=1)["item"].tolist()
         ['y']
         """
         check_is_fitted(self)
@@ -149,16 +142,15 @@ class PositiveOnly(Savable, BaseEstimator, ABC):
         exclude_seen : bool
             Whether to leave out what is known of the user: also what was rated below ``level``.
         unknown : {"fallback", "raise", "skip"}
-            What to do with users that training did not see: recommend what most users have, raise
-            an error, or leave them out.  Users who have nothing are recommended that in any case.
+            What to do with unknown users: recommend what most users have, as to users who have
+            nothing, raise an error, or leave them out.
 
         Returns
         -------
         frame
             As of `RatingsEstimator.recommend`, with the columns ``user``, ``item``, ``rank`` and
-            ``score``.  Where there is nothing to go by but popularity, the score is the number of
-            users who have the item.  Equal scores are ranked by that number, then by the order of
-            ``items_``.
+            ``score``: the number of users who have the item, where there is nothing else to go by.
+            Equal scores are ranked by that number, then by ``items_``.
 
         Examples
         --------
@@ -170,16 +162,18 @@ class PositiveOnly(Savable, BaseEstimator, ABC):
         """
         check_is_fitted(self)
         request = Request(self, users, n, exclude_seen, candidates, filter, unknown)
-        return make_frame(request.answers(request.best(self._ranked_by(request.items))), users)
+        return tables.make_frame(
+            request.answers(request.best(self._ranked_by(request.items))), users
+        )
 
     def decision_function(self, pairs: Any) -> Float64Array:
         """Return the scores of (user, item) pairs, as lists are ranked by.
 
-        Users that training did not see, or who have nothing, give items the number of users who
-        have them; items that training did not see have score 0.
+        For users who are unknown or have nothing, it is the number of users who have the item;
+        unknown items have score 0.
         """
         check_is_fitted(self)
-        user_ids, item_ids = split_pairs(pairs)
+        user_ids, item_ids = tables.split_pairs(pairs)
         users, items = self.users_.encode(user_ids), self.items_.encode(item_ids)
         known, scores = items >= 0, np.zeros(len(items))
         scores[known], _ = self._ranked_by(None).pairs(users[known], items[known])
@@ -207,18 +201,16 @@ class PositiveOnly(Savable, BaseEstimator, ABC):
     def _fit(self, taken: Ratings) -> None:
         """Learn everything but the popularity of the items."""
 
-    @abstractmethod
-    def _scores(self, items: IntArray | None) -> PairScores:
-        """Return what the method says of some items; None is all of them."""
+    def _scores(self, items: IntArray | None) -> ItemScores | None:
+        """Return the scores of some items, None for all; by default there is only popularity."""
+        return None
 
     def _fold_in(self, taken: Ratings) -> None:
         """Learn what belongs to new users, with what belongs to the items as it is."""
 
     def _ranked_by(self, items: IntArray | None) -> "_RankedBy":
-        return _RankedBy(self._scores(items), self._has, self._popularity(items))
-
-    def _popularity(self, items: IntArray | None) -> "Popularity":
-        return Popularity(self.popularity_ if items is None else self.popularity_[items])
+        popularity = self.popularity_ if items is None else self.popularity_[items]
+        return _RankedBy(self._scores(items), self._has, popularity)
 
     @property
     def _has(self) -> Lists:
@@ -236,11 +228,11 @@ class PositiveOnly(Savable, BaseEstimator, ABC):
             if pairs.format != "bsr" and pairs.ndim == 2:
                 # Where an entry stands again, SciPy means the sum: one user's plays of one item.
                 pairs = pairs.tocsr()
-            values = as_values(pairs.data.reshape(-1))
+            values = tables.as_values(pairs.data.reshape(-1))
         elif ratings is not None:
-            values = as_values(ratings)
-        elif has_column(pairs, "rating"):
-            values = as_values(frame_columns(pairs, "rating")[0])
+            values = tables.as_values(ratings)
+        elif tables.has_column(pairs, "rating"):
+            values = tables.as_values(tables.frame_columns(pairs, "rating")[0])
         elif self.level is not None:
             raise ValueError(
                 f"level={self.level!r} is about ratings, which these pairs do not have: give the "
@@ -248,16 +240,19 @@ class PositiveOnly(Savable, BaseEstimator, ABC):
             )
         else:
             pairs = list(pairs) if isinstance(pairs, Iterator) else pairs
-            ratings = values = np.ones(len(split_pairs(pairs)[0]))
+            ratings = values = np.ones(len(tables.split_pairs(pairs)[0]))
             duplicates = "last"
-        return Ratings.of(pairs, ratings, duplicates=duplicates, items=items, **_scale(values))
+        # Any values will do for a scale, even one value alone.
+        scale: dict[str, Any] = {"n_levels": tables.MANY_VALUES}
+        if len(values) and (values == values[0]).all():
+            scale = {"levels": tables.levels_of(values)}
+        return Ratings.of(pairs, ratings, duplicates=duplicates, items=items, **scale)
 
     def _set_data(self, data: Ratings) -> None:
         self.users_, self.items_, self.ratings_ = data.users, data.items, data
         self.__dict__.pop("taken_", None)
 
     def _learned_from(self) -> PairCounts:
-        """Count the users, the items, and of ratings those that count as taken."""
         return PairCounts(len(self.users_), len(self.items_), len(self.taken_))
 
     def _check_loaded(self) -> None:
@@ -269,59 +264,32 @@ class PositiveOnly(Savable, BaseEstimator, ABC):
         if self.level is not None:
             check_number(self, "level", float, -MOST)
 
-    def _check_scale(self) -> None:
-        """Raise ValueError if the level is none of the ratings' scale; new users may lack it."""
-        values = self.ratings_.values
-        if self.level is not None and not values.min() <= self.level <= values.max():
-            raise ValueError(
-                f"level={self.level!r} is outside the scale of the ratings, {values.min():g} to "
-                f"{values.max():g}."
-            )
-
-
-class Popularity:
-    """How many users have each of some items: the score for users of whom nothing is known."""
-
-    tolerance = 0.0
-
-    def __init__(self, n_users: IntArray) -> None:
-        self.n_users = n_users
-
-    def block(self, users: IntArray, columns: slice) -> FloatArray:
-        """Return the same row for all of some users."""
-        return np.tile(self.n_users[columns].astype(np.float32), (len(users), 1))
-
-    def pairs(self, users: IntArray, columns: IntArray) -> Float64Array:
-        """Return the numbers of some items."""
-        return self.n_users[columns].astype(np.float64)
-
 
 class _RankedBy:
-    """Scores of a method for users who have something, and popularity for all others.
-
-    See `marginmf.ratings.lists.recommend.ItemScores`; popularity breaks ties.
-    """
+    """The scores of a method for users who have something; for others, and for ties, popularity."""
 
     cell_bytes = 4 * 3  # scores, ties, and the scores of those who have something
 
-    def __init__(self, scores: PairScores, has: Lists, popularity: Popularity) -> None:
+    def __init__(self, scores: ItemScores | None, has: Lists, popularity: IntArray) -> None:
         self.scores, self.has, self.popularity = scores, has, popularity
-        self.tolerance = scores.tolerance
+        self.tolerance = 0.0 if scores is None else scores.tolerance
 
     def block(self, users: IntArray, columns: slice) -> tuple[FloatArray, FloatArray]:
-        ties = self.popularity.block(users, columns)
+        ties = np.tile(self.popularity[columns].astype(np.float32), (len(users), 1))
         known = self.has.lengths(users) > 0
+        if self.scores is None or not known.any():
+            return ties, ties
         if known.all():
-            return self.scores.block(users, columns), ties
+            return self.scores.block(users, columns)[0], ties
         scores = ties.copy()
-        if known.any():
-            scores[known] = self.scores.block(users[known], columns)
+        scores[known] = self.scores.block(users[known], columns)[0]
         return scores, ties
 
     def pairs(self, users: IntArray, columns: IntArray) -> tuple[Float64Array, Float64Array]:
-        ties = self.popularity.pairs(users, columns)
+        ties = self.popularity[columns].astype(np.float64)
         known, scores = self.has.lengths(users) > 0, ties.copy()
-        scores[known] = self.scores.pairs(users[known], columns[known])
+        if self.scores is not None:
+            scores[known] = self.scores.pairs(users[known], columns[known])[0]
         return scores, ties
 
 
@@ -343,13 +311,3 @@ class MostPopular(PositiveOnly):
 
     def _fit(self, taken: Ratings) -> None:
         pass
-
-    def _scores(self, items: IntArray | None) -> PairScores:
-        return self._popularity(items)
-
-
-def _scale(values: FloatArray) -> dict[str, Any]:
-    """Return what to tell `Ratings.of` of the scale: any values will do, even one value alone."""
-    if len(values) and (values == values[0]).all():
-        return {"levels": levels_of(values)}
-    return {"n_levels": MANY_VALUES}

@@ -1,7 +1,4 @@
-"""Tables in and out: pairs, ratings and their scale from whatever holds them, answers as frames.
-
-Answers come in the kind of frame that the question came in.
-"""
+"""Tables in and out: pairs, ratings and their scale in, answers as frames of the same kind out."""
 
 import importlib.util
 import sys
@@ -57,13 +54,12 @@ def column_of(values: Any, name: str) -> Array | None:
         names = table.columns
         return frame_columns(values, names[0] if len(names) == 1 else name)[0]
     if isinstance(table, nw.Series):
-        series: Array = table.to_numpy()
-        return series
+        return table.to_numpy()
     # An Arrow array, or an index of pandas.
     return np.asarray(values) if _library_name(values) in LIBRARIES else None
 
 
-def split_pairs(pairs: Any) -> tuple[Any, Any]:
+def split_pairs(pairs: Any) -> Any:
     """Return the users and the items of (user, item) pairs.
 
     Pairs are an array with two columns, a list of pairs, or a data frame: its columns ``user``
@@ -83,14 +79,19 @@ def split_pairs(pairs: Any) -> tuple[Any, Any]:
                 f"The columns are {listed(names)}, but users come first and items second: swap "
                 "them, or name them 'user' and 'item'."
             )
-        users, items = frame_columns(pairs, *names)
-        return users, items
+        return tuple(frame_columns(pairs, *names))
     if not isinstance(pairs, np.ndarray):
         if not isinstance(pairs, Iterable):
             raise ValueError(
                 f"Pairs must be an array, a list or a frame of (user, item), not {pairs!r}."
             )
-        return _split_rows(list(pairs))
+        rows = list(pairs)
+        for k, row in enumerate(rows):
+            if not isinstance(row, list | tuple | np.ndarray) or len(row) != 2:
+                raise ValueError(
+                    f"Row {k} of the pairs is {row!r}, which is not a (user, item) pair."
+                )
+        return [row[0] for row in rows], [row[1] for row in rows]
     if pairs.ndim == 1 and len(pairs) == 0:
         return pairs, pairs
     if pairs.ndim != 2 or pairs.shape[1] != 2:
@@ -121,13 +122,6 @@ def take_rows(pairs: Any, rows: IntArray) -> Any:
     if is_frame(pairs):
         return nw.from_native(pairs, eager_only=True)[rows.tolist()].to_native()
     return [pairs[k] for k in rows]
-
-
-def _split_rows(rows: list[Any]) -> tuple[list[Any], list[Any]]:
-    for k, row in enumerate(rows):
-        if not isinstance(row, list | tuple | np.ndarray) or len(row) != 2:
-            raise ValueError(f"Row {k} of the pairs is {row!r}, which is not a (user, item) pair.")
-    return [row[0] for row in rows], [row[1] for row in rows]
 
 
 def as_values(values: Any) -> FloatArray:
@@ -196,11 +190,7 @@ class Coded(NamedTuple):
 
 
 def coded(values: FloatArray, levels: Any = None, n_levels: int | None = None) -> Coded:
-    """Return the scale, by default the values that occur, and every rating's index on it.
-
-    With ``n_levels``, values are binned where there are more of them; if there are levels too, each
-    is put at the nearest.
-    """
+    """Return the scale, by default the values that occur, and every rating's index on it."""
     if n_levels is not None and (isinstance(n_levels, bool) or n_levels < 2):
         raise ValueError(f"n_levels={n_levels!r} must be a whole number >= 2.")
     found, codes = _found(values)
@@ -264,8 +254,7 @@ def _checked(levels: Any) -> Float64Array:
 
 def nearest_codes(values: FloatArray, scale: Float64Array) -> IntArray:
     """Return the code of the level that is nearest to each value."""
-    codes: IntArray = np.searchsorted((scale[1:] + scale[:-1]) / 2, values).astype(CODE)
-    return codes
+    return np.searchsorted((scale[1:] + scale[:-1]) / 2, values).astype(CODE)
 
 
 def _binned(values: Float64Array, n_levels: int) -> Coded:
@@ -275,40 +264,23 @@ def _binned(values: Float64Array, n_levels: int) -> Coded:
     counts = np.bincount(bins, minlength=len(edges) + 1)
     used = np.flatnonzero(counts)
     if len(used) < 2:  # nearly all ratings are the same: tell those from the others
-        return _binned_at(values, float(np.median(values)))
+        above = values > np.median(values)
+        above = above if above.any() else values >= np.median(values)
+        means = np.array([values[~above].mean(), values[above].mean()])
+        return Coded(means, above.astype(CODE), values)
     means = np.bincount(bins, values)[used] / counts[used]
     codes = np.searchsorted(used, bins).astype(CODE)
     return Coded(means, codes, values)
 
 
-def _binned_at(values: Float64Array, edge: float) -> Coded:
-    above = values > edge
-    if not above.any():
-        above = values >= edge
-    means = np.array([values[~above].mean(), values[above].mean()])
-    return Coded(means, above.astype(CODE), values)
-
-
 def levels_of(values: FloatArray) -> Float64Array:
-    """Return the values that occur, or, if that is one alone, the upper one of two levels.
-
-    So are pairs without ratings: all of them are 1, and absent is 0.
-
-    >>> levels_of(np.array([3.0, 1.0, 3.0])), levels_of(np.ones(2))
-    (array([1., 3.]), array([0., 1.]))
-    """
+    """Return the values that occur or, if that is one alone, the upper one of two levels."""
     found: Float64Array = np.unique(values).astype(np.float64)
     return np.array([found[0] - 1, found[0]]) if len(found) == 1 else found
 
 
 def lowest_liked(levels: Float64Array, mean: float) -> float:
-    """Return the lowest level above the mean rating: who rates so high likes the item.
-
-    Where all ratings are the highest one, it is that.
-
-    >>> lowest_liked(np.array([1.0, 2.0, 3.0, 4.0, 5.0]), 3.5)
-    4.0
-    """
+    """Return the lowest level above the mean rating, or the highest level if that is none."""
     above = levels[levels > mean]
     return float(above[0] if len(above) else levels[-1])
 
@@ -316,8 +288,7 @@ def lowest_liked(levels: Float64Array, mean: float) -> float:
 def make_frame(columns: Mapping[str, Array], like: Any = None) -> Any:
     """Return columns as a frame of the library that ``like`` comes from.
 
-    Where that is none, the first of pandas, polars and pyarrow that is installed; where none is, a
-    dictionary of arrays.
+    Or else of the first of pandas, polars and pyarrow that is installed, or else as a dictionary.
     """
     installed = (name for name in LIBRARIES if importlib.util.find_spec(name) is not None)
     library = _library_of(like) or next(map(import_module, installed), None)
@@ -341,8 +312,7 @@ def make_frame(columns: Mapping[str, Array], like: Any = None) -> Any:
 def _library_of(values: Any) -> ModuleType | None:
     table = nw.from_native(values, eager_only=True, allow_series=True, pass_through=True)
     if isinstance(table, nw.DataFrame | nw.Series):
-        namespace: ModuleType = nw.get_native_namespace(table)
-        return namespace
+        return nw.get_native_namespace(table)
     name = _library_name(values)
     return sys.modules[name] if name in LIBRARIES else None
 

@@ -1,19 +1,17 @@
 """From margins to probabilities: a distribution over the levels that can be trusted.
 
-For every level ``q``, the probability that a rating is above it is a logistic function of all the
-margins, clipped, of how often the user gave and the item got ratings above each level (as
-log-odds), and of the user's and the item's bias.  The weights are fitted to ratings that the
-margins were not learned from.  The probabilities are made to fall with ``q``, and their
-differences are the distribution.
+For every level, the probability that a rating is above it is a logistic function of all margins,
+clipped, of how often the user gave and the item got ratings above each level, and of both biases.
+The weights are fitted to ratings that the margins were not learned from; the probabilities are made
+to fall from level to level, and their differences are the distribution.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 from scipy.linalg import block_diag
-from scipy.special import expit
 
 from marginmf._utils.saved import floats, saved
 from marginmf._utils.types import BoolArray, Float64Array, FloatArray, IntArray
@@ -43,8 +41,7 @@ class Calibrator:
     """Logistic functions of features: one for each level but the last.
 
     Weights tell what each feature adds to the log-odds of "above the level".  Features are clipped
-    to bounds, the least and the most that nearly all had when the weights were fitted: margins may
-    be infinite, and weights say nothing of what was not seen.
+    to the bounds that nearly all had when the weights were fitted: margins may be infinite.
     """
 
     _saved: ClassVar[dict[str, Any]] = {
@@ -60,10 +57,9 @@ class Calibrator:
     def fit(
         cls, features: FloatArray, codes: IntArray, n_levels: int, noise: Float64Array | None = None
     ) -> "Calibrator":
-        """Fit to features of ratings, which they were not learned from, and to their levels.
+        """Fit to the levels of ratings, and to features that were not learned from these.
 
-        The noise is the covariance of what makes these features noisier than those that the
-        calibrator will be asked about, as means over fewer members are; see `without_noise`.
+        The noise is the covariance of what makes these features noisier than those of new ratings.
         """
         step = -(-features.size // FITTED)
         features, codes = features[::step].astype(np.float64), codes[::step]
@@ -90,11 +86,6 @@ class Calibrator:
             weights, intercepts = gained[:, None] * weights, gained * intercepts
         return cls(weights, intercepts, bounds)
 
-    def above(self, features: FloatArray) -> Float64Array:
-        """Return the probability of a rating above each level, falling from level to level."""
-        log_odds = self.part(features, np.arange(features.shape[1])) + self.intercepts
-        return never_certain(falling(expit(log_odds)))
-
     def above_pairs(
         self,
         margins: FloatArray,
@@ -103,11 +94,10 @@ class Calibrator:
         items: IntArray,
         n_threads: int = 1,
     ) -> Float64Array:
-        """Return what `above` gives for the features of pairs of known users and items.
+        """Return the probability of a rating above each level, for pairs of known users and items.
 
-        Margins are the first of the features.  The others are not made: what a user or an item adds
-        to the log-odds is computed once and looked up.  The answer for a pair does not depend on
-        the other pairs.
+        Margins are the first of the features.  What a user or an item adds to the log-odds is
+        computed once and looked up.  The answer for a pair does not depend on the other pairs.
         """
         # Here, so that Numba is loaded when it is first needed and not before.
         from marginmf.backends.cpu.ranking import chances_above
@@ -140,23 +130,18 @@ class Calibrator:
         """Return what some of the features, alone, add to the log-odds."""
         clipped = np.clip(features, *self.bounds[:, columns])
         # Not a matrix product: BLAS rounds a row by what else there is.
-        added: Float64Array = np.einsum("nk,qk->nq", clipped, self.weights[:, columns])
-        return added
+        return np.einsum("nk,qk->nq", clipped, self.weights[:, columns])
 
 
 def features_of(
-    margins: Sequence[FloatArray],
-    frequencies: LevelFrequencies,
-    users: IntArray,
-    items: IntArray,
+    margins: Sequence[FloatArray], frequencies: LevelFrequencies, users: IntArray, items: IntArray
 ) -> FloatArray:
     """Return margins, the log-odds of users' and items' own frequencies, and their biases."""
     n_steps = frequencies.by_user.shape[1] - 1
     sides = frequencies.side_features("user", users), frequencies.side_features("item", items)
     # The biases last: all that comes before them has a column for each level but the last.
     odds, biases = [side[:, :n_steps] for side in sides], [side[:, n_steps:] for side in sides]
-    features: FloatArray = np.hstack([*margins, *odds, *biases])
-    return features
+    return np.hstack([*margins, *odds, *biases])
 
 
 def side_columns(n_margins: int, n_steps: int, biases: bool) -> tuple[IntArray, IntArray]:
@@ -176,11 +161,10 @@ def side_columns(n_margins: int, n_steps: int, biases: bool) -> tuple[IntArray, 
 def without_noise(features: Float64Array, noise: Float64Array) -> tuple[Float64Array, Float64Array]:
     """Return the best linear guess of features without their noise, and the guess's covariance.
 
-    Let the features be ``x + e``, where the noise ``e`` has covariance D and nothing to do with
-    ``x``, and let C be the covariance of their sum.  Weights that are fitted to ``x + e`` are too
-    small for ``x``; those fitted to ``E[x | x + e] = mean + (C - D) C^-1 (x + e - mean)`` are not
-    (regression calibration).  What remains unknown of ``x`` has covariance
-    ``(C - D) - (C - D) C^-1 (C - D)``.
+    Let the features be ``x + e`` with covariance C, where the noise ``e`` has covariance D and is
+    independent of ``x``.  Weights fitted to ``x + e`` are too small for ``x``; those fitted to
+    ``E[x | x + e] = mean + (C - D) C^-1 (x + e - mean)`` are not (regression calibration).  What
+    remains unknown of ``x`` has covariance ``(C - D) - (C - D) C^-1 (C - D)``.
     """
     centre = features.mean(axis=0)
     sizes, axes = np.linalg.eigh(np.atleast_2d(np.cov(features, rowvar=False)))
@@ -192,14 +176,6 @@ def without_noise(features: Float64Array, noise: Float64Array) -> tuple[Float64A
     to_unit, from_unit = to_unit @ directions, from_unit @ directions
     guess = centre + ((features - centre) @ to_unit * shares) @ from_unit.T
     return guess, (from_unit * (shares * (1.0 - shares))) @ from_unit.T
-
-
-def falling(above: Float64Array) -> Float64Array:
-    """Return the probabilities with those that rise along a row held down.
-
-    A rating above a level is above all lower levels too.
-    """
-    return np.minimum.accumulate(above, axis=1)
 
 
 def distribution_of(above: Float64Array) -> Float64Array:
@@ -214,15 +190,8 @@ def distribution_of(above: Float64Array) -> Float64Array:
     return distribution
 
 
-def never_certain(above: Float64Array) -> Float64Array:
-    """Return the probabilities drawn a little together, so that no level is impossible."""
-    shrink, shift = certainty(above.shape[1])
-    together: Float64Array = shrink * above + shift
-    return together
-
-
 def certainty(n_steps: int) -> tuple[float, Float64Array]:
-    """Return what `never_certain` multiplies probabilities with, and what it adds."""
+    """Return the factor and the shift that draw probabilities together: no level is impossible."""
     shrink = 1.0 / (1.0 + LEAST * (n_steps + 1))
     return shrink, shrink * LEAST * np.arange(n_steps, 0, -1, dtype=np.float64)
 
@@ -230,8 +199,7 @@ def certainty(n_steps: int) -> tuple[float, Float64Array]:
 def _usual_range(column: Float64Array) -> Float64Array:
     """Return the least and the most of nearly all finite values."""
     finite = column[np.isfinite(column)]
-    ends: Float64Array = np.quantile(finite, [RARE, 1 - RARE]) if len(finite) else np.zeros(2)
-    return ends
+    return np.quantile(finite, [RARE, 1 - RARE]) if len(finite) else np.zeros(2)
 
 
 def _view(q: int, n_levels: int, n_features: int) -> Float64Array | None:
@@ -243,12 +211,10 @@ def _view(q: int, n_levels: int, n_features: int) -> Float64Array | None:
     own[:q, 1] = 1.0 / max(q, 1)
     own[q + 1 :, 2] = 1.0 / max(n_levels - 2 - q, 1)
     n_blocks, n_single = divmod(n_features, n_levels - 1)
-    view: Float64Array = block_diag(np.kron(np.eye(n_blocks), own), np.eye(n_single))
-    return view
+    return block_diag(np.kron(np.eye(n_blocks), own), np.eye(n_single))
 
 
 def _logistic(features: Float64Array, above: BoolArray) -> tuple[Float64Array, float]:
-    """Return the weights and the intercept of a penalised logistic regression."""
     from sklearn.linear_model import LogisticRegression
 
     n, n_above = len(above), int(np.count_nonzero(above))
@@ -261,47 +227,23 @@ def _logistic(features: Float64Array, above: BoolArray) -> tuple[Float64Array, f
 
 
 def count_above(margins: FloatArray) -> IntArray:
-    """Return how many levels lie below the score (MMMF, PMMMF, rounding to the nearest level).
-
-    Right even where a user's thresholds are out of order.
-    """
-    above: IntArray = np.count_nonzero(margins > 0, axis=1)
-    return above
+    """Return how many levels lie below the score, even where thresholds are out of order."""
+    return np.count_nonzero(margins > 0, axis=1)
 
 
 def first_below(margins: FloatArray) -> IntArray:
     """Return the first level that the score is not above, the last level if none (HMF)."""
     below = margins < 0
-    first: IntArray = np.where(below.any(axis=1), below.argmax(axis=1), margins.shape[1])
-    return first
+    return np.where(below.any(axis=1), below.argmax(axis=1), margins.shape[1])
 
 
-def median(distribution: Float64Array, levels: Float64Array) -> Float64Array:
-    """Return the lowest level that at least half of the probability is at or below."""
-    below = distribution[:, :-1].cumsum(axis=1) < 0.5
-    return _kept_unknown(distribution, levels[np.count_nonzero(below, axis=1)])
-
-
-def mode(distribution: Float64Array, levels: Float64Array) -> Float64Array:
-    """Return the most probable level."""
-    return _kept_unknown(distribution, levels[distribution.argmax(axis=1)])
-
-
-def mean(distribution: Float64Array, levels: Float64Array) -> Float64Array:
-    """Return the expected rating."""
-    # Not a matrix product: BLAS rounds a row by what else there is.
-    expected: Float64Array = np.einsum("nq,q->n", distribution, levels)
-    return expected
-
-
-def _kept_unknown(distribution: Float64Array, answers: Float64Array) -> Float64Array:
-    """Return the answers, NaN where the distribution is."""
-    return np.where(np.isnan(distribution[:, 0]), np.nan, answers)
-
-
-#: The answers that a distribution over the levels allows, by name.
-ANSWERS: Mapping[str, Callable[[Float64Array, Float64Array], Float64Array]] = {
-    "median": median,
-    "mode": mode,
-    "mean": mean,
-}
+def answer(output: str, distribution: Float64Array, levels: Float64Array) -> Float64Array:
+    """Return the median, the mode or the mean of distributions over the levels; NaN stays NaN."""
+    if output == "mean":
+        # Not a matrix product: BLAS rounds a row by what else there is.
+        return np.einsum("nq,q->n", distribution, levels)
+    if output == "median":
+        index = np.count_nonzero(distribution[:, :-1].cumsum(axis=1) < 0.5, axis=1)
+    else:
+        index = distribution.argmax(axis=1)
+    return np.where(np.isnan(distribution[:, 0]), np.nan, levels[index])

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple, TypeVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -12,7 +12,6 @@ from marginmf.backends.rows import Side
 from marginmf.ratings.data import Ratings
 from marginmf.ratings.ids import IdIndex
 
-AnyArray = TypeVar("AnyArray", IntArray, Float64Array)
 #: This many ratings drawn from all ratings are added to those of one user or item.
 PRIOR_STRENGTH = 5.0
 #: The share of the first gradient's norm at which biases are exact for every purpose.
@@ -26,13 +25,10 @@ FEATURE_TOL, MAX_STEPS = 1e-6, 50
 class LevelFrequencies:
     """How often each level was used: by each user, for each item, and in all.
 
-    What is known of a pair speaks for it: the levels that the item got if the user is unknown,
-    those that the user gave if the item is unknown, both if both are known, and all ratings if
-    neither is.  Small counts are drawn towards all ratings, as if `PRIOR_STRENGTH` more ratings
-    had been drawn from those.  The prediction that follows is the median.
-
-    Biases are what each user and each item adds to the mean, damped as the counts are.  Unlike the
-    frequencies, which are of one side alone, they allow for whom the other side consists of.
+    Of a pair, the levels that the user gave and those that the item got count, as far as they are
+    known, with `PRIOR_STRENGTH` more ratings drawn from all.  The prediction that follows is the
+    median. Biases are what each user and each item adds to the mean, damped as the counts are;
+    unlike the frequencies, they allow for whom the other side consists of.
     """
 
     _saved: ClassVar[dict[str, Any]] = {
@@ -74,8 +70,7 @@ class LevelFrequencies:
     def distribution(self, users: IntArray, items: IntArray) -> Float64Array:
         """Return the probability of each level for each pair; code -1 means unknown."""
         counts = self._pair_counts(users, items)
-        distribution: Float64Array = counts / counts.sum(axis=1, keepdims=True)
-        return distribution
+        return counts / counts.sum(axis=1, keepdims=True)
 
     def log_odds(self, users: IntArray, items: IntArray) -> Float64Array:
         """Return the log-odds that the rating is above each level; code -1 means unknown."""
@@ -84,14 +79,10 @@ class LevelFrequencies:
     def side_features(self, side: Side, codes: IntArray) -> Float64Array:
         """Return what a calibration knows of some users, or items: log-odds, then the bias."""
         table, rows = self.features_table(side, codes)
-        features: Float64Array = table[rows]
-        return features
+        return table[rows]
 
     def features_table(self, side: Side, codes: IntArray) -> tuple[Float64Array, IntArray]:
-        """Return a table of `side_features`, and the row that each of the codes has in it.
-
-        A row for every id where there are more codes than ids: each is then computed once.
-        """
+        """Return a table of `side_features`, and the row that each of the codes has in it."""
         counts, biases = self.counts(side), self.biases(side)
         if len(codes) < len(counts):
             counts, biases = counts[codes], None if biases is None else biases[codes]
@@ -100,7 +91,6 @@ class LevelFrequencies:
         return (table if biases is None else np.column_stack([table, biases])), codes
 
     def _pair_counts(self, users: IntArray, items: IntArray) -> Float64Array:
-        """Return how often each level was used by the users and for the items, and the prior."""
         counts = np.tile(self._prior, (len(users), 1))
         counts[users >= 0] += self.by_user[users[users >= 0]]
         counts[items >= 0] += self.by_item[items[items >= 0]]
@@ -110,8 +100,7 @@ class LevelFrequencies:
     def _prior(self) -> Float64Array:
         # One more of each level, so that no level is impossible.
         counts = self.overall + 1.0
-        prior: Float64Array = PRIOR_STRENGTH * counts / counts.sum()
-        return prior
+        return PRIOR_STRENGTH * counts / counts.sum()
 
     def for_new_rows(self, side: Side, data: Ratings) -> "LevelFrequencies":
         """Return these frequencies with the users, or the items, of other ratings."""
@@ -142,41 +131,32 @@ def _log_odds(counts: Float64Array) -> Float64Array:
     """Return the log-odds of being above each level but the last, from counts of all levels."""
     above = counts[:, ::-1].cumsum(axis=1)[:, -2::-1]
     below = counts.cumsum(axis=1)[:, :-1]
-    log_odds: Float64Array = np.log(above) - np.log(below)
-    return log_odds
+    return np.log(above) - np.log(below)
 
 
-def _moved(values: AnyArray, before: IdIndex, after: IdIndex, others: AnyArray) -> AnyArray:
+def _moved(values: Any, before: IdIndex, after: IdIndex, others: Any) -> Any:
     """Return values where their ids are in another vocabulary, and others' there."""
     moved = others.copy()
     moved[after.encode(before.ids)] = values
     return moved
 
 
-class BiasStep(NamedTuple):
-    """The items' biases after a step, with the objective and the norm of its gradient there."""
-
-    items: Float64Array
-    objective: float
-    gradient_norm: float
-
-
 @dataclass(frozen=True, eq=False)
 class BiasProblem:
     """What users and items add to the mean rating: a ridge regression, by conjugate gradients.
 
-    The normal equations, with A the matrix that marks the ratings, Du and Di the users' and the
-    items' counts plus reg, and gu and gi the sums of their ratings' distances from the mean, are
+    With A the matrix that marks the ratings, Du and Di the users' and the items' counts plus reg,
+    and gu and gi the sums of their ratings' distances from the mean, the normal equations are
 
         Du bu + A bi = gu  and  A^T bu + Di bi = gi.
 
-    The users are eliminated, bu = Du^-1 (gu - A bi), which halves the number of steps:
+    Eliminating the users, bu = Du^-1 (gu - A bi), halves the number of steps:
 
-        (Di - A^T Du^-1 A) bi = gi - A^T Du^-1 gu.
+        (Di - A^T Du^-1 A) bi = gi - A^T Du^-1 gu, with the preconditioner Di.
 
-    The preconditioner is Di.  A step lowers the squared error plus penalty by its length times the
-    product of the two residuals, so no pass over the ratings is spent on that.  ``by_user`` and
-    ``by_item`` count how often each level was used.
+    A step lowers the objective by its length times the product of the two residuals, so no pass
+    over the ratings is spent on that.  ``by_user`` and ``by_item`` count how often each level was
+    used.
     """
 
     data: Ratings
@@ -185,8 +165,8 @@ class BiasProblem:
     by_user: IntArray
     by_item: IntArray
 
-    def steps(self) -> Iterator[BiasStep]:
-        """Yield the start, without any bias, and every step; ends where nothing is left to do."""
+    def steps(self) -> Iterator[tuple[Float64Array, float, float]]:
+        """Yield the items' biases, the objective and its gradient's norm, from no bias on."""
         from marginmf.backends.cpu.linear_algebra import add_to_columns, row_sums
 
         data, entries = self.data, (self.data.indptr, self.data.indices)
@@ -197,7 +177,7 @@ class BiasProblem:
         if data.exact is not None:
             objective = float(((data.exact - self.mean) ** 2).sum())
         items = np.zeros(data.n_items)
-        yield BiasStep(items, objective, 0.0 if np.isinf(self.reg) else norm)
+        yield items, objective, 0.0 if np.isinf(self.reg) else norm
         if np.isinf(self.reg):  # the start is the minimum
             return
         sums, back = np.empty(data.n_users), np.zeros(data.n_items)
@@ -218,7 +198,7 @@ class BiasProblem:
             items = items + step * direction
             rest = rest - step * turned
             objective = max(objective - step * product, 0.0)
-            yield BiasStep(items, objective, 2.0 * float(np.linalg.norm(rest)))
+            yield items, objective, 2.0 * float(np.linalg.norm(rest))
             scaled = item_scales * rest
             before, product = product, float(rest @ scaled)
             direction = scaled + (product / before) * direction
@@ -229,19 +209,15 @@ class BiasProblem:
 
         sums = np.empty(self.data.n_users)
         row_sums(0, self.data.n_users, self.data.indptr, self.data.indices, items, sums)
-        biases: Float64Array = self._scales(self.by_user) * (self._sums("user") - sums)
-        return biases
+        return self._scales(self.by_user) * (self._sums("user") - sums)
 
     def _sums(self, side: Side) -> Float64Array:
         """Return every user's, or item's, sum of ratings' distances from the mean."""
         data, counts = self.data, self.by_user if side == "user" else self.by_item
-        sums: Float64Array
         if data.exact is None:
-            sums = counts @ (data.levels - self.mean)
-        else:
-            owners = data.rows if side == "user" else data.indices
-            sums = np.bincount(owners, data.exact - self.mean, len(counts)).astype(np.float64)
-        return sums
+            return counts @ (data.levels - self.mean)
+        owners = data.rows if side == "user" else data.indices
+        return np.bincount(owners, data.exact - self.mean, len(counts)).astype(np.float64)
 
     def _scales(self, counts: IntArray) -> Float64Array:
         return inverse_weights(counts.sum(axis=1), self.reg)
@@ -256,12 +232,12 @@ def mean_rating(data: Ratings, by_user: IntArray) -> float:
 
 def fit_biases(problem: BiasProblem) -> tuple[Float64Array, Float64Array]:
     """Return the biases of users and items at the minimum."""
-    first, items = None, np.zeros(problem.data.n_items)
-    for number, step in enumerate(problem.steps()):
-        items, first = step.items, step.gradient_norm if first is None else first
-        if step.gradient_norm <= FEATURE_TOL * first or number == MAX_STEPS:
+    first, best = None, np.zeros(problem.data.n_items)
+    for number, (items, _, norm) in enumerate(problem.steps()):
+        best, first = items, norm if first is None else first
+        if norm <= FEATURE_TOL * first or number == MAX_STEPS:
             break
-    return problem.users_given(items), items
+    return problem.users_given(best), best
 
 
 def biases_given(
@@ -272,11 +248,9 @@ def biases_given(
     if side == "item":
         owners, others, n = data.indices, data.rows, data.n_items
     rest = np.bincount(owners, data.values - mean - given[others], n)
-    biases: Float64Array = rest * inverse_weights(np.bincount(owners, minlength=n), reg)
-    return biases
+    return rest * inverse_weights(np.bincount(owners, minlength=n), reg)
 
 
 def inverse_weights(counts: IntArray, reg: float) -> Float64Array:
     """Return one over counts plus reg; without either there is no bias, not 0/0."""
-    inverse: Float64Array = 1.0 / np.maximum(counts + float(reg), 1e-12)
-    return inverse
+    return 1.0 / np.maximum(counts + float(reg), 1e-12)

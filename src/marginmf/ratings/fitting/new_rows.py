@@ -1,7 +1,6 @@
 """Users and items that come after training: their rows are learned, all others stay.
 
-Given the items, every user's problem is one of its own, and the other way round.  An estimator's
-`_fold_in` solves one side's problems; everything here follows from it, for users and items alike.
+An estimator's `_fold_in` solves one side's problems, each of its own when the other side is given.
 """
 
 from collections.abc import Iterable, Iterator
@@ -13,10 +12,10 @@ from scipy.sparse import csr_array
 from sklearn.utils.validation import check_is_fitted
 
 from marginmf._utils.ids import shown
-from marginmf._utils.types import Array, BoolArray, Float64Array, FloatArray, IntArray
+from marginmf._utils.types import Array, BoolArray, Float64Array, FloatArray
 from marginmf.backends.rows import SIDES, Side
 from marginmf.backends.threads import one_blas_thread
-from marginmf.ratings.data import Ratings, assemble, restricted, warn_of_missing_features, with_ids
+from marginmf.ratings.data import Ratings, assemble, restricted, warn_of_missing_features
 from marginmf.ratings.features import Features, FeatureTable
 from marginmf.ratings.fitting.priors import Penalties, Prior, regression_weights
 from marginmf.ratings.ids import IdIndex
@@ -31,11 +30,7 @@ class NewRows:
 
     The weights that belong to known factors F are those of a ridge regression on their features.
     So the means of new rows are ``K' F``, with ``K = (B B^T + I)^-1 B b^T`` for scaled features B
-    of known rows and b of new ones.  K does not depend on the factors: all members of an ensemble
-    and all stages share it.
-
-    ``known`` is what the known rows were learned from; the ratings of the new rows have the same
-    other side.
+    of known rows and b of new ones.  All stages, and all members of an ensemble, share K.
     """
 
     def __init__(self, side: Side, known: Ratings, new: Ratings) -> None:
@@ -87,13 +82,9 @@ class NewRows:
 def _applied(
     blocks: Iterable[dict[str, Float64Array]], factors: FloatArray
 ) -> dict[str, FloatArray]:
-    """Return parts of the means of new rows from the weights of known rows in them.
-
-    Row after row, on one thread: in products of matrices the rounding would depend on how many
-    rows there are, and with it what a solver that starts at the means finds.
-    """
+    """Return parts of the means of new rows from the weights of known rows in them."""
     known, parts = factors.astype(np.float64), dict[str, list[Float64Array]]()
-    with one_blas_thread():
+    with one_blas_thread():  # row by row: the rounding of a matrix product depends on its size
         for block in blocks:
             for name, weights in block.items():
                 rows = np.ascontiguousarray(weights.T)
@@ -115,7 +106,14 @@ def update(model: Any, side: Side, pairs: Any, ratings: Any, features: Any) -> N
     """Take in new ratings, and learn the rows of their users (or items) again."""
     new = _read(model, side, pairs, ratings, features)
     ids = new.index(side)
-    _check_ratings_held(model, side, ids)
+    known = model.ratings_.index(side).encode(ids.ids, quiet=True) >= 0
+    if model._frequencies.placed not in (None, side) and known.any():
+        made_by = {"user": "fold_in_items", "item": "fold_in"}[side]
+        raise ValueError(
+            f"{side.capitalize()} {shown(ids.ids[np.argmax(known)])} was learned from ratings "
+            f"that this model does not hold, because it was made by {made_by}: update the "
+            "model that it was made from."
+        )
     data = updated(model.ratings_, new)
     # Learned and joined aside, so that an update that fails leaves this model as it was.
     folded = model._folded(side, restricted(data, side, ids))
@@ -129,25 +127,23 @@ def join_arrays(joined: Any, ours: Any, theirs: Any, side: Side) -> None:
         index.encode(part.ratings_.index(side).ids) for part in (ours, theirs)
     )
     for name in joined._user_arrays if side == "user" else joined._item_arrays:
-        rows = _spread(getattr(ours, name), our_codes, len(index))
+        array = getattr(ours, name)
+        axis = max(array.ndim - 2, 0)
+        rows = np.zeros((*array.shape[:axis], len(index), *array.shape[axis + 1 :]), array.dtype)
+        _rows_first(rows)[our_codes] = _rows_first(array)
         _rows_first(rows)[their_codes] = _rows_first(getattr(theirs, name))
         setattr(joined, name, rows)
 
 
 def updated(data: Ratings, new: Ratings) -> Ratings:
-    """Return ratings together with new ones, on the same scale.
-
-    A new rating of a pair that has one replaces it.
-    """
+    """Return ratings together with new ones, which replace old ones of the same pairs."""
     users, items = data.users.union(new.users), data.items.union(new.items)
     parts = (data, new)
     rows = np.concatenate([users.encode(part.users.ids)[part.rows] for part in parts])
     columns = np.concatenate([items.encode(part.items.ids)[part.indices] for part in parts])
     codes = np.concatenate([part.codes for part in parts])
     pairs = rows.astype(np.int64) * len(items) + columns
-    # Stable, so that the new rating of a pair comes after the old one; and quick, because both
-    # parts are in order already.
-    order = np.argsort(pairs, kind="stable")
+    order = np.argsort(pairs, kind="stable")  # the new rating of a pair after the old one
     kept = order[np.append(np.diff(pairs[order]) > 0, True)]
     exact = None
     if data.exact is not None:
@@ -191,7 +187,7 @@ def _described(data: Ratings, side: Side, features: Any, known: Ratings) -> Rati
     table = None
     if features is not None:
         table = FeatureTable.of(features, side)
-        data = with_ids(data, side, IdIndex(table.ids, side))
+        data = restricted(data, side, data.index(side).union(IdIndex(table.ids, side)))
     for each in SIDES:
         like, index = known.features(each), data.index(each)
         if like is None:
@@ -205,28 +201,6 @@ def _described(data: Ratings, side: Side, features: Any, known: Ratings) -> Rati
     return data
 
 
-def _check_ratings_held(model: Any, side: Side, ids: IdIndex) -> None:
-    """Raise ValueError if known ids have ratings that this model does not hold."""
-    if model._frequencies.placed in (None, side):
-        return
-    known = model.ratings_.index(side).encode(ids.ids) >= 0
-    if known.any():
-        made_by = {"user": "fold_in_items", "item": "fold_in"}[side]
-        raise ValueError(
-            f"{side.capitalize()} {shown(ids.ids[np.argmax(known)])} was learned from ratings "
-            f"that this model does not hold, because it was made by {made_by}: update the "
-            "model that it was made from."
-        )
-
-
 def _rows_first(array: Array) -> Array:
     """Return a view with the ids' axis first; stages, where there are any, come before it."""
     return np.moveaxis(array, max(array.ndim - 2, 0), 0)
-
-
-def _spread(array: Array, codes: IntArray, n: int) -> Array:
-    """Return an array for n ids with the given rows at those codes."""
-    axis = max(array.ndim - 2, 0)
-    spread = np.zeros((*array.shape[:axis], n, *array.shape[axis + 1 :]), array.dtype)
-    _rows_first(spread)[codes] = _rows_first(array)
-    return spread

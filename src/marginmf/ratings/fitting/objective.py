@@ -3,11 +3,10 @@
     J(U, V, thresholds) = sum over users of row_loss(scores, ratings, thresholds)
                           + reg / 2 (|U|^2 + |V|^2)
 
-What differs between the methods is the light row loss alone (`marginmf.backends.specs`).  Where
-something is known of users or items beforehand (`priors`), scores are products of effective factors
-``U + A Y`` and ``V + B X``, and the weights Y and X are penalised too.
-`FactorObjective` is J as a function of everything; `RowObjective` is what single rows of one side
-add to it, the other side given, and `solve_rows` minimises it.
+The methods differ in the row loss alone (`marginmf.backends.specs`).  With `priors`, scores are
+products of effective factors, and the weights of features are penalised too.  `FactorObjective` is
+J as a function of everything; `RowObjective` is what single rows of one side add to it, the other
+side given, and `solve_rows` minimises it.
 """
 
 import math
@@ -17,28 +16,21 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from marginmf._utils.types import BoolArray, Float64Array, FloatArray, IntArray
+from marginmf._utils.types import Float64Array, FloatArray, IntArray
 from marginmf.backends import Backend, Resident
 from marginmf.backends.rows import Coordinates, Rows
 from marginmf.backends.specs import Spec
 from marginmf.backends.threads import run
-from marginmf.ratings.fitting.priors import ENOUGH_RATINGS, Priors
+from marginmf.ratings.fitting.priors import Priors
 from marginmf.solvers import minimise_rows
 
 #: The most rows that are solved together, because of their memory, and the fewest, because a round
 #: of few rows costs as much as one of many.
 LARGEST_BLOCK, SMALLEST_BLOCK = 1024, 64
-#: How strongly the thresholds of new users are drawn to those that users have on average: a
-#: handful of ratings says little of four thresholds.  With `ENOUGH_RATINGS` they no longer are.
-THRESHOLD_STRENGTH = 2.0
 
 
 class Parameters(NamedTuple):
-    """What a factorisation learns: user factors, item factors, users' thresholds.
-
-    Factors are effective ones; the weights of what they are built from, of users and of items,
-    come last, where there are any.
-    """
+    """What a factorisation learns: effective factors, users' thresholds, weights of features."""
 
     users: FloatArray
     items: FloatArray
@@ -46,29 +38,8 @@ class Parameters(NamedTuple):
     weights: tuple[FloatArray, ...] = ()
 
 
-class UsualThresholds(NamedTuple):
-    """Thresholds that those of rows are drawn to, and how strongly for each row."""
-
-    usual: FloatArray
-    strengths: Float64Array
-
-    @classmethod
-    def of(cls, usual: FloatArray, counts: IntArray, fresh: BoolArray) -> "UsualThresholds":
-        """Draw the thresholds of fresh rows that have few ratings."""
-        strengths = THRESHOLD_STRENGTH * np.maximum(1.0 - counts / ENOUGH_RATINGS, 0.0)
-        return cls(usual, np.where(fresh, strengths, 0.0))
-
-    def take(self, which: IntArray) -> "UsualThresholds":
-        """Return the same for some rows."""
-        return UsualThresholds(self.usual, self.strengths[which])
-
-
 class FactorObjective:
-    """The objective of one factorisation, as a function of one parameter vector of a backend.
-
-    The resident data know what is asked of them, and the features that factors are built from if
-    there are priors; coordinates tell how the weights of both sides' features lie in a vector.
-    """
+    """The objective of one factorisation, as a function of one parameter vector of a backend."""
 
     def __init__(
         self,
@@ -111,10 +82,9 @@ class RowObjective:
         J_i(u, thresholds) = row_loss(scores, ratings, thresholds) + reg / 2 |u - mean|^2
                              + strength_i / 2 |thresholds - usual|^2
 
-    A point has a row for each row of the data: its factors, then its thresholds.  Every J_i is
-    convex.  See `marginmf.solvers.rowwise.RowProblems`.  The rows of the data are of the side that
-    is learned; ``given`` are the factors of the other side.  By default means are zeros, and
-    thresholds have no penalty.
+    A point has a row for each row of the data: its factors, then its thresholds; every J_i is
+    convex. See `marginmf.solvers.rowwise.RowProblems`.  By default means are zeros, and thresholds
+    have no penalty; ``usual`` holds usual thresholds, and the strength of each row.
     """
 
     def __init__(
@@ -125,7 +95,7 @@ class RowObjective:
         given: FloatArray,
         backend: Backend,
         means: FloatArray | None = None,
-        usual: UsualThresholds | None = None,
+        usual: tuple[FloatArray, Float64Array] | None = None,
     ) -> None:
         self.data, self.spec, self.reg = data, spec, float(reg)
         self.given, self.backend, self.usual = given, backend, usual
@@ -144,7 +114,8 @@ class RowObjective:
         some = copy(self)
         some.data, some.spec = self.data.take(which), self.spec.take(self.data.entries_of(which))
         some.means = self.means[which]
-        some.usual = None if self.usual is None else self.usual.take(which)
+        if self.usual is not None:
+            some.usual = self.usual[0], self.usual[1][which]
         return some
 
     def __call__(self, points: FloatArray) -> tuple[Float64Array, FloatArray]:
@@ -158,7 +129,7 @@ class RowObjective:
             return rows.losses + penalty, by_factors
         by_threshold = rows.by_threshold
         if self.usual is not None:
-            apart, strengths = thresholds - self.usual.usual, self.usual.strengths
+            apart, strengths = thresholds - self.usual[0], self.usual[1]
             by_threshold = by_threshold + (strengths[:, None] * apart).astype(apart.dtype)
             penalty = penalty + 0.5 * strengths * np.einsum("iq,iq->i", apart, apart)
         return rows.losses + penalty, np.hstack([by_factors, by_threshold])
@@ -173,14 +144,13 @@ def first_thresholds(rows: Rows, spec: Spec) -> FloatArray:
 def solve_rows(objective: RowObjective, n_threads: int) -> tuple[FloatArray, FloatArray]:
     """Return the factors and the thresholds at the minimum of every row's problem.
 
-    Starting at the rows' means, and not at what was learned before, makes the answer free of
-    chance.  Threads share the rows, not the work of every evaluation, so that they hardly ever wait
-    for each other; the objective's backend must therefore run on one thread.
+    Starting at the rows' means makes the answer free of chance.  Threads share the rows, so the
+    objective's backend must run on one thread.
     """
     data, given = objective.data, objective.given
     thresholds = first_thresholds(data, objective.spec)
     if objective.usual is not None:
-        thresholds[objective.usual.strengths > 0] = objective.usual.usual
+        thresholds[objective.usual[1] > 0] = objective.usual[0]
     points = np.hstack([objective.means, thresholds]).astype(given.dtype)
 
     def solve(first: int, last: int) -> None:

@@ -1,19 +1,15 @@
 """What is known of users and items before a single level is looked at.
 
-Factors are built from it: effective ones are ``U + A Y`` and ``V + B X``, with a row of the sparse
-matrix A for each user and of B for each item, and weights Y and X that are learned.  The penalty is
+Effective factors are ``U + A Y`` and ``V + B X``, with sparse features A of users and B of items
+and learned weights Y and X.  The penalty
 
-    reg / 2 (|U|^2 + |V|^2) + 1/2 sum over features f of reg_f (|Y_f|^2 + |X_f|^2),
+    reg / 2 (|U|^2 + |V|^2) + 1/2 sum over features f of reg_f (|Y_f|^2 + |X_f|^2)
 
-which makes it a Gaussian prior of the effective factors: rows that have much in common are alike
-before anything is known of their levels.  There are two sources of features:
-
-- who rated what (*implicit*): an item's features are the users who rated it, each
-  ``1/sqrt(number of them)``, and a user's are the rated items likewise;
-- side information, such as genres or ages (`marginmf.ratings.features`).
-
-After training the effective factors are all that is kept.  What new rows should be like follows
-from them by ridge regression on the same features (`new_rows.NewRows`).
+is a Gaussian prior of the effective factors: rows with much in common are alike beforehand.
+Features are who rated what (*implicit*: an item's raters, or a user's items, each weighted
+``1/sqrt(number of them)``) and side information (`marginmf.ratings.features`).  Only effective
+factors are kept after training; those of new rows follow from them by ridge regression on the same
+features (`new_rows.NewRows`).
 """
 
 from collections.abc import Callable, Sequence
@@ -48,11 +44,7 @@ TINY = 1e-30
 
 
 class Penalties(NamedTuple):
-    """What an estimator says about features: whose raters count, and the penalties of weights.
-
-    None stands for a penalty that is tied to that of factors, so that both are chosen together;
-    see `TIED`.
-    """
+    """Whose raters count, and the penalties of weights; None is `TIED` to that of factors."""
 
     implicit: Implicit = None
     raters: float | None = None
@@ -69,10 +61,7 @@ class Penalties(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Prior:
-    """What is known of one side's rows: their features, and how many ratings each has.
-
-    ``blocks`` tells where each source's features (columns of the matrix) end, in order.
-    """
+    """What is known of one side's rows: features, where each source's end, counts of ratings."""
 
     matrix: csr_array
     blocks: dict[str, int]
@@ -96,10 +85,7 @@ class Prior:
         return cls(matrix, dict(zip(names, ends.tolist(), strict=True)), penalties, counts)
 
     def scales(self, reg: float) -> Float64Array:
-        """Return the root of the ratio of penalties, of own factors and of weights.
-
-        With weights scaled by this, both have the same penalty, and solvers take fewer steps.
-        """
+        """Return the scale of weights that gives them the penalty of factors, for fewer steps."""
         scales, begin = np.empty(self.matrix.shape[1]), 0
         for name, end in self.blocks.items():
             given = getattr(self.penalties, name)
@@ -110,8 +96,8 @@ class Prior:
     def means(self, weights: FloatArray) -> FloatArray:
         """Return what features, times some weights, add to factors.
 
-        That an item has no raters yet does not mean that nobody wants it.  So rows without ratings
-        are taken to have the raters that rows with the same side information have.
+        Rows without ratings are taken to have the raters that rows with the same side information
+        have: that an item has no raters yet does not mean that nobody wants it.
         """
         means = np.asarray(self.matrix.astype(weights.dtype) @ weights)
         unrated = np.flatnonzero(self.counts == 0)
@@ -122,26 +108,20 @@ class Prior:
         return means
 
     def _expected_parts(self, unrated: IntArray, parts: FloatArray) -> Float64Array:
-        """Return the shares (see `shares`) of unrated rows, times what raters add to rated ones.
-
-        One regression for each factor, instead of one for each row: solvers come here often.
-        """
-        expected: Float64Array
+        """Return `shares` of unrated rows times what raters add to rated ones."""
         if "features" not in self.blocks:
             # Not a matrix product: the threads of BLAS would change the rounding.
-            expected = np.einsum("i,ip->p", self.counts / max(int(self.counts.sum()), 1), parts)
-            return expected
+            return np.einsum("i,ip->p", self.counts / max(int(self.counts.sum()), 1), parts)
         own, weights = self.block("features"), np.sqrt(self.counts)[:, None]
         scaled = csr_array(self.matrix[:, own].astype(np.float64) * (weights / FEW_RATINGS**0.5))
         solved = scaled.T @ ridge_residuals(scaled, weights * parts, EXACT)
-        expected = self.matrix[unrated][:, own] @ (solved / FEW_RATINGS**0.5)
-        return expected
+        return self.matrix[unrated][:, own] @ (solved / FEW_RATINGS**0.5)
 
     def shares(self, rows: csr_array) -> FloatArray:
         """Return how much each rated row (columns) speaks for the raters of others (rows).
 
-        By ridge regression on side information, with a rating of a row as one observation; without
-        side information, by the number of ratings.
+        By ridge regression on side information, where each rating of a row is an observation;
+        without side information, by the number of ratings.
         """
         if "features" not in self.blocks:
             shares = self.counts / max(int(self.counts.sum()), 1)
@@ -155,10 +135,9 @@ class Prior:
     def to_come(self, raters: FloatArray, counts: IntArray, expected: FloatArray) -> FloatArray:
         """Return the raters that new rows may be expected to have in the end.
 
-        Few raters of a row that has just come do not mean that few want it.  So those that it has
-        are taken as a sample of as many as a rating's row has on average, and are drawn towards
-        what is expected, as if `FEW_RATINGS` more had come from there: the fewer there are the
-        more, and with `ENOUGH_RATINGS` no longer.
+        The few that a row has are a sample of as many as a rating's row has on average, and are
+        drawn towards what is expected as if `FEW_RATINGS` more had come from there, up to
+        `ENOUGH_RATINGS`.
         """
         n = counts[:, None].astype(np.float64)
         total = max(int(self.counts.sum()), 1)
@@ -166,14 +145,13 @@ class Prior:
         larger = np.sqrt(np.maximum(usual / np.maximum(n, 1), 1.0))
         sample = (n * larger * raters + FEW_RATINGS * expected) / (n + FEW_RATINGS)
         share = np.maximum(1.0 - n / ENOUGH_RATINGS, 0.0)
-        mixed: FloatArray = share * sample + (1.0 - share) * raters
-        return mixed
+        return share * sample + (1.0 - share) * raters
 
     def coordinates(self, reg: float) -> Coordinates:
         """Return how the weights lie in a vector, so that solvers take few steps.
 
-        Scaled as above, with the direction damped that all rows have in common: that of the
-        largest singular value of the features, each row weighted by how often it occurs.
+        Scaled as above, with the direction damped that all rows have in common: the first singular
+        vector of the features, each row weighted by its number of ratings.
         """
         scales = self.scales(reg)
         of_blocks = scales[[end - 1 for end in self.blocks.values()]]
@@ -187,9 +165,7 @@ class Prior:
     ) -> FloatArray:
         """Return weights nearer to those of a ridge regression of factors on these features.
 
-        These have the smallest penalty of all that make the factors; a few steps of conjugate
-        gradients from the given ones, with weights in units of their scales.  Rows without ratings
-        have no part in it: their factors follow from the weights.
+        Those have the smallest penalty of all.  Rows without ratings have no part in it.
         """
         scales = self.scales(reg).astype(factors.dtype)[:, None]
         matrix, rated = self.matrix.astype(factors.dtype), self.counts > 0
@@ -199,8 +175,7 @@ class Prior:
         residuals = scales * (matrix.T @ (factors - matrix @ (scales * x))) - x
 
         def image(y: FloatArray) -> FloatArray:
-            turned: FloatArray = y + scales * (matrix.T @ (matrix @ (scales * y)))
-            return turned
+            return y + scales * (matrix.T @ (matrix @ (scales * y)))
 
         return scales * (x + conjugate_gradients(image, residuals, n_steps))
 
@@ -254,8 +229,8 @@ def common_direction(
 ) -> tuple[Float64Array, float]:
     """Return the first right singular vector, and the second singular value by the first.
 
-    By a few power iterations of both at once.  The features are hardly ever negative, so their
-    sum is near the first one already; the second value need not be exact.
+    By a few power iterations of both: the sum of features that are hardly ever negative is near the
+    first vector already, and the second value need not be exact.
     """
     n_features = matrix.shape[1]
     if n_features < 2:
@@ -275,10 +250,7 @@ def common_direction(
 
 
 def _orthonormal(both: FloatArray) -> tuple[Float64Array, Float64Array]:
-    """Return an orthonormal basis of two columns, and how long they were, one after the other.
-
-    By hand, because the threads of LAPACK would change the rounding.
-    """
+    """Return an orthonormal basis of two columns, and their lengths, free of LAPACK's threads."""
     basis, lengths = both.astype(np.float64), np.zeros(2)
     for k in range(2):
         if k == 1:
@@ -296,10 +268,7 @@ def regression_weights(known: csr_array, scales: Float64Array, new: Any) -> Floa
 
 
 def ridge_residuals(scaled: csr_array, given: Float64Array, tolerance: float) -> Float64Array:
-    """Return ``(B B^T + I)^-1`` times what is given: what a ridge regression on B leaves of it.
-
-    By conjugate gradients, each column for itself, so that none depends on the others.
-    """
+    """Return ``(B B^T + I)^-1`` times what is given, each column by itself."""
     # Here, because kernels are compiled when they are imported.
     from marginmf.backends.labels import sparse_times
 
@@ -318,10 +287,7 @@ def conjugate_gradients(
     n_steps: int,
     tolerance: float = 0.0,
 ) -> FloatArray:
-    """Return what a symmetric map takes to the given columns, or near it, in at most n steps.
-
-    A column is done when the share ``tolerance`` of it is left.
-    """
+    """Return what a symmetric map takes to the given columns, up to a share of each."""
     residuals, directions, found = given.copy(), given.copy(), np.zeros_like(given)
     squares = _column_products(residuals, residuals)
     enough = tolerance**2 * squares
@@ -343,5 +309,4 @@ def conjugate_gradients(
 
 def _column_products(a: FloatArray, b: FloatArray) -> FloatArray:
     """Return the inner product of every two columns, with rounding that no other column changes."""
-    products: FloatArray = np.ascontiguousarray((a * b).T).sum(axis=1)
-    return products
+    return np.ascontiguousarray((a * b).T).sum(axis=1)

@@ -1,14 +1,13 @@
 """Stages: a method is a list of factorisations, and one runner trains them.
 
-HMF is a list of two-level stages; every other method is a list of one.  A `Stage` says what it
-minimises, how its solution is judged on ratings that it has not seen, and which other stage's
-solution it starts from.  A `Training` is a list of stages, the ratings that they learn from and the
-settings of the solver: it trains the stages after one another with warm starts, or side by side.
-Choosing the regularisation strength, stopping early and successive halving work on trainings.
+HMF is a list of two-level stages; every other method has one.  A `Stage` says what it minimises,
+how its solution is judged, and which other stage it starts from.  A `Training` trains stages on
+some ratings, after one another with warm starts or side by side; choosing the regularisation
+strength, stopping early and successive halving work on trainings.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
 
@@ -46,6 +45,10 @@ class Stage:
     after: int | None = None
 
 
+#: An error of a stage's solution that should fall, and for how many iterations it may not.
+StoppedBy = tuple[Callable[[int, Parameters], float], int]
+
+
 class Solution(NamedTuple):
     """A factorisation and how it was found."""
 
@@ -53,40 +56,26 @@ class Solution(NamedTuple):
     result: Result
 
 
-@dataclass(frozen=True)
-class SolverSettings:
-    """How every stage is minimised."""
-
-    n_factors: int
-    solver: Solver
-    stopping: Stopping
-    dtype: np.dtype[Any]
-    n_threads: int
-
-
 @dataclass(frozen=True, eq=False)
 class Training:
-    """Stages that learn from some ratings, and from priors where there are any.
-
-    The checkpoint runs the minimisations, so that an interrupted fit can be resumed.
-    """
+    """Stages that learn from some ratings, and from priors where there are any."""
 
     data: Ratings
     stages: Sequence[Stage]
-    settings: SolverSettings
+    priors: Priors | None
+    n_factors: int
+    dtype: np.dtype[Any]
+    solver: Solver
+    stopping: Stopping
     backend: Backend
+    n_threads: int
     checkpoint: OpenCheckpoint
-    priors: Priors | None = None
-
-    def with_settings(self, **changes: Any) -> "Training":
-        """Return the same stages, minimised in another way."""
-        return replace(self, settings=replace(self.settings, **changes))
 
     @cached_property
     def resident(self) -> Resident:
         """The ratings where the backend wants them, for all stages."""
-        shape = (self.data.n_items, self.settings.n_factors)
-        about = (self.data, self.stages[0].spec, 0.0, shape, self.settings.dtype)
+        shape = (self.data.n_items, self.n_factors)
+        about = (self.data, self.stages[0].spec, 0.0, shape, self.dtype)
         if self.priors is None:
             return self.backend.place(*about)
         return self.backend.place(*about, self.priors.features)
@@ -102,10 +91,9 @@ class Training:
 
     def random_start(self, stage: int, rng: np.random.Generator) -> Parameters:
         """Return small random factors, and thresholds one apart; weights of features are zero."""
+        n_factors, dtype = self.n_factors, self.dtype
         users, items = (
-            (START_SCALE * rng.standard_normal((n, self.settings.n_factors))).astype(
-                self.settings.dtype
-            )
+            (START_SCALE * rng.standard_normal((n, n_factors))).astype(dtype)
             for n in (self.data.n_users, self.data.n_items)
         )
         thresholds = first_thresholds(self.data, self.stages[stage].spec)
@@ -114,18 +102,16 @@ class Training:
         # Nothing would ever move what nobody rated, or who rated nothing, but the penalty.
         for own, prior in zip((users, items), self.priors, strict=True):
             own[prior.counts == 0] = 0
-        weights = tuple(
-            np.zeros((matrix.shape[1], users.shape[1]), users.dtype)
-            for matrix in self.priors.features
-        )
+        shapes = [(matrix.shape[1], n_factors) for matrix in self.priors.features]
+        weights = tuple(np.zeros(shape, dtype) for shape in shapes)
         return Parameters(users, items, thresholds, weights)
 
     def each(self, work: Callable[[int, Backend], Work]) -> list[Work]:
-        """Do some work for every stage: those that start from others after them, or side by side.
+        """Do some work for every stage, given its number and a backend with the threads to use.
 
-        ``work`` is given the number of the stage and a backend with the threads that it may use.
+        Stages that start from others come after them; the others run side by side.
         """
-        n_stages, n_threads = len(self.stages), self.settings.n_threads
+        n_stages, n_threads = len(self.stages), self.n_threads
         order = sorted(range(n_stages), key=self._depth)
         if n_stages == 1 or any(stage.after is not None for stage in self.stages):
             done = {k: work(k, self.backend.limited(n_threads)) for k in order}
@@ -148,13 +134,9 @@ class Training:
         backend: Backend,
         name: str,
         callbacks: Sequence[Callback] = (),
-        stopped_by: "StoppedBy | None" = None,
+        stopped_by: StoppedBy | None = None,
     ) -> Solution:
-        """Find one stage's factorisation, from parameters or from another result's vector.
-
-        A checkpoint keeps it under its name, which no other in a fit has.  With ``stopped_by`` the
-        solution is where that error was smallest.
-        """
+        """Find one stage's factorisation, from parameters or from another result's vector."""
         objective = self.objective(stage, reg, backend)
         early_stopping = None
         if stopped_by is not None:
@@ -162,31 +144,23 @@ class Training:
             early_stopping = EarlyStopping(
                 lambda point: error_at(stage, objective.split(point)), patience
             )
-        result = self.checkpoint.minimise(
-            name,
-            self.settings.solver,
-            objective,
-            objective.join(start) if isinstance(start, Parameters) else start,
-            self.settings.stopping,
-            callbacks,
-            backend,
-            early_stopping,
-        )
+        point = objective.join(start) if isinstance(start, Parameters) else start
+        rules = (self.stopping, callbacks, backend, early_stopping)
+        result = self.checkpoint.minimise(name, self.solver, objective, point, *rules)
         return Solution(objective.split(result.point), result)
 
     def train(
         self,
         regs: Sequence[float],
-        starts: "Starts",
+        starts: Sequence[np.random.Generator] | Sequence[Parameters],
         report: Report,
         scope: str = "",
         callbacks: Sequence[Callback] = (),
-        stopped_by: "StoppedBy | None" = None,
+        stopped_by: StoppedBy | None = None,
     ) -> list[Solution]:
         """Find every stage's factorisation, with a regularisation strength for each.
 
-        Starts are generators, for stages that start from no other, or parameters.  The scope sets
-        these minimisations apart from others of the same stages in a fit.
+        Generators are for random starts; the scope tells minimisations of the same stages apart.
         """
         solved: dict[int, Solution] = {}
         _ = self.resident  # before stages that run side by side all ask for it
@@ -196,39 +170,20 @@ class Training:
             name = f"{stage.name} {scope}".strip()
             where: Any = start
             if isinstance(start, np.random.Generator):
-                where = (
-                    self.random_start(k, start)
-                    if stage.after is None
-                    else self._start_of_next(solved[stage.after])
-                )
+                if stage.after is None:
+                    where = self.random_start(k, start)
+                else:  # not the vector if there are priors: its coordinates may differ here
+                    parameters, result = solved[stage.after]
+                    where = result.point if self.priors is None else parameters
             watching = [*callbacks, *report(name)]
             solved[k] = self.solve(k, regs[k], where, backend, name, watching, stopped_by)
             return solved[k]
 
         return self.each(train)
 
-    def _start_of_next(self, solution: Solution) -> Parameters | Any:
-        """Return what the next stage starts from; coordinates of weights may be others there."""
-        return solution.result.point if self.priors is None else solution.parameters
-
     def margins(
         self, solutions: Sequence[Solution], users: IntArray, items: IntArray
     ) -> FloatArray:
         """Return the margins of pairs by all stages, side by side."""
-        return np.hstack(
-            [
-                stage.margins(solution.parameters, users, items)
-                for stage, solution in zip(self.stages, solutions, strict=True)
-            ]
-        )
-
-
-#: What every stage starts from.
-Starts = Sequence[np.random.Generator] | Sequence[Parameters]
-
-
-class StoppedBy(NamedTuple):
-    """An error of a stage's solution that should fall, and how many iterations it may not."""
-
-    error_at: Callable[[int, Parameters], float]
-    patience: int
+        pairs = zip(self.stages, solutions, strict=True)
+        return np.hstack([stage.margins(own.parameters, users, items) for stage, own in pairs])

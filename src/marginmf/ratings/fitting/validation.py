@@ -1,10 +1,9 @@
 """Ratings that are not learned from: they choose, stop and calibrate.
 
-A `ValidationSplit` sets some ratings aside.  ``reg="auto"`` follows a regularisation path for every
-stage and takes the strength that predicts them best (`choose_regs`).  The fit at the final values
-is then made in two parts: the first learns from all but the ratings set aside, which calibrate its
-margins (`train_calibrated`) or also say when to stop (`train_and_stop_early`); the second learns
-from all ratings.
+A `ValidationSplit` holds some ratings out.  ``reg="auto"`` takes the strength that predicts them
+best along a path (`choose_regs`).  The fit at the final values has two parts: the first learns from
+the others, and the held-out ratings calibrate its margins (`train_calibrated`) or also say when to
+stop (`train_and_stop_early`); the second learns from all ratings.
 """
 
 import math
@@ -25,8 +24,8 @@ from marginmf.ratings.data import Ratings
 from marginmf.ratings.fitting.calibration import Calibrator, features_of
 from marginmf.ratings.fitting.fallback import LevelFrequencies
 from marginmf.ratings.fitting.objective import Parameters, first_thresholds
-from marginmf.ratings.fitting.stages import Solution, StoppedBy, Training
-from marginmf.solvers import Callback, Stopping
+from marginmf.ratings.fitting.stages import Solution, Training
+from marginmf.solvers import Callback
 from marginmf.tuning import RegularisationPath, follow_path
 
 #: Which share of the ratings is set aside.
@@ -55,10 +54,7 @@ TINY = 1e-300
 
 @dataclass(frozen=True, eq=False)
 class ValidationSplit:
-    """Ratings to learn from, and the users, items and levels of those that were set aside.
-
-    ``entries`` are the indices of these among all ratings.
-    """
+    """Ratings to learn from, and the users, items, levels and indices of those set aside."""
 
     train: Ratings
     users: IntArray
@@ -78,11 +74,10 @@ class ValidationSplit:
 
     @classmethod
     def of(cls, data: Ratings, held: BoolArray) -> "ValidationSplit":
-        """Set the marked ratings aside.
+        """Set the marked ratings aside; users, items and levels keep their codes.
 
-        Users, items and levels keep their codes.  Of what is set aside, ratings whose user or
-        item has no other rating tell nothing about a factorisation and are not looked at, unless
-        there are no others.
+        Ratings set aside whose user or item has no other rating tell nothing about a factorisation
+        and are not looked at, unless there are no others.
         """
         train, entries = data.subset(~held), np.flatnonzero(held)
         rated = np.bincount(train.indices, minlength=data.n_items) > 0
@@ -162,10 +157,7 @@ def choose_regs(
     metric: str,
     report: Report,
 ) -> list[RegularisationPath]:
-    """Follow the regularisation path of every stage on all trials: the same stages, other splits.
-
-    Candidates are below the strength that leaves nothing but zeros.
-    """
+    """Follow the regularisation path of every stage on all trials, which differ in their splits."""
     # Copies, so that the final fit starts where it would with the chosen reg given.
     rngs, training = deepcopy(rngs), trials[0].training
     chosen: dict[int, tuple[RegularisationPath, Tried | None]] = {}
@@ -200,21 +192,18 @@ class _Walk:
 
     def errors_at(self, reg: float) -> Float64Array:
         """Return the error of a candidate on every split."""
-        nearest = self._nearest(reg)
+        tried = [self.near] if self.last is None else [self.best, self.last]
+        known = [one for one in tried if one is not None]
+        nearest = min(known, key=lambda one: abs(np.log(one.reg / reg)), default=None)
         errors, solutions = [], []
         for k, trial in enumerate(self.trials):
             part = trial.training.stages[self.stage].name or "path"
             start = self.start
             if nearest is not None:
                 start = perturbed_start(nearest.solutions[k], self.start)
-            parameters = trial.training.solve(
-                self.stage,
-                reg,
-                start,
-                self.backend,
-                f"hold-out {k + 1}, {part}, reg {reg!r}",
-                self.report(f"{part}, reg {reg:.3g}"),
-            ).parameters
+            name, shown = f"hold-out {k + 1}, {part}, reg {reg!r}", f"{part}, reg {reg:.3g}"
+            about = (reg, start, self.backend, name, self.report(shown))
+            parameters, _ = trial.training.solve(self.stage, *about)
             errors.append(trial.error_at(self.stage, parameters))
             solutions.append(parameters)
         self.last = Tried(reg, float(np.mean(errors)), solutions)
@@ -223,18 +212,12 @@ class _Walk:
             self.best = self.last
         return np.array(errors)
 
-    def _nearest(self, reg: float) -> Tried | None:
-        known = [tried for tried in (self.best, self.last) if tried is not None]
-        if not known and self.near is not None:
-            known = [self.near]
-        return min(known, key=lambda tried: abs(np.log(tried.reg / reg)), default=None)
-
 
 def perturbed_start(solution: Parameters, start: Parameters) -> Parameters:
     """Return a solution with some of the random start added.
 
-    A stronger penalty has shrunk directions to nothing that a weaker one would keep.  Nothing is
-    a saddle point, which takes long to leave, and the path would lag behind its candidates.
+    A stronger penalty has shrunk directions to nothing that a weaker one would keep, and nothing is
+    a saddle point, which takes long to leave.
     """
     return solution._replace(
         users=solution.users + PERTURBATION * start.users,
@@ -243,12 +226,8 @@ def perturbed_start(solution: Parameters, start: Parameters) -> Parameters:
 
 
 def strength_limit(training: Training, stage: int) -> float:
-    """Return the smallest regularisation strength that leaves nothing but zeros, or about it.
-
-    Zero factors are a minimum as long as reg is at least the largest singular value of the
-    matrix of derivatives by the scores.
-    """
-    data, dtype, spec = training.data, training.settings.dtype, training.stages[stage].spec
+    """Return about the smallest strength that leaves nothing but zeros: a singular value."""
+    data, dtype, spec = training.data, training.dtype, training.stages[stage].spec
     thresholds = first_thresholds(data, spec).astype(dtype)
     slopes = training.backend.row_losses(data, spec, np.zeros(len(data), dtype), thresholds)[1]
     matrix = csr_array((slopes, data.indices, data.indptr), shape=(data.n_users, data.n_items))
@@ -274,9 +253,8 @@ def train_calibrated(
 ) -> Validated:
     """Learn from all but the ratings set aside, to calibrate on those; then from all ratings.
 
-    The last part starts anew, where it would without a calibration: going on from an earlier one
-    is quicker and predicts a little worse, because it trains longer.  Callbacks see the last part
-    alone.
+    The last part starts anew: going on from an earlier one would be quicker but train longer, and
+    predict a little worse.  Callbacks see the last part alone.
     """
     splits, margins = [], []
     for k, trial in enumerate(trials, start=1):
@@ -298,29 +276,17 @@ def train_and_stop_early(
 ) -> Validated:
     """Learn from all but the ratings set aside until their error no longer falls; then from all.
 
-    The second part goes on from the best point of the first, for a few iterations only: what the
-    hold-out has to tell is in the model then, and there are too few of them to undo what stopping
-    early was for.  That costs little and predicts as well as a fit from the start for as many
-    iterations.  Callbacks see both parts.
+    The second part goes on from the best point of the first for a few iterations, which predicts as
+    well as a fit from the start for as many.  Callbacks see both parts.
     """
-    stopped_by = StoppedBy(trial.error_at, patience)
+    stopped_by = trial.error_at, patience
     first = trial.training.train(regs, rngs, report, "", callbacks, stopped_by)
-    rules = replace(training.settings.stopping, max_iter=FINISHING)
+    finishing = replace(training, stopping=replace(training.stopping, max_iter=FINISHING))
     starts = [solution.parameters for solution in first]
-    second = training.with_settings(stopping=rules).train(
-        regs, starts, report, "all ratings", callbacks
-    )
-    calibrator = calibrated_on([trial.split], [trial.margins(first)])
-    return list(map(_joined, first, second)), calibrator
-
-
-def _joined(first: Solution, second: Solution) -> Solution:
-    """Return where the second part ended, with the history of the first and the work of both."""
-    n_evaluations = first.result.n_evaluations + second.result.n_evaluations
-    result = replace(first.result, point=second.result.point, n_evaluations=n_evaluations)
-    return second._replace(result=result)
-
-
-def path_stopping(stopping: Stopping) -> Stopping:
-    """Return the rules that end the minimisations along a path."""
-    return replace(stopping, tol=max(stopping.tol, PATH_TOL))
+    second = finishing.train(regs, starts, report, "all ratings", callbacks)
+    joined = []
+    for (_, result), (parameters, last) in zip(first, second, strict=True):
+        n_evaluations = result.n_evaluations + last.n_evaluations
+        result = replace(result, point=last.point, n_evaluations=n_evaluations)
+        joined.append(Solution(parameters, result))
+    return joined, calibrated_on([trial.split], [trial.margins(first)])

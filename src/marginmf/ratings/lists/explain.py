@@ -1,16 +1,11 @@
 """Reasons: a score as a sum over the user's own ratings.
 
-With the items' factors V given, a user's factors u minimise ``sum of losses + reg/2 |u|^2``.  At
-the minimum the gradient is zero, so ``u = -1/reg sum_k w_k V_k`` over the items k that the user
-rated, where ``w_k`` is the derivative of the loss by the score of item k.  The score of any item j
-is therefore the sum of ``-w_k/reg V_k . V_j``: one contribution of each rating.
-
-Where factors are built from raters and side information (`fitting.priors`), the same holds of
-what the user's factors have beyond their prior mean.  The item's factors are a sum as well: of
-what its own ratings say, of who its raters are, and of its side information.
-
-The score says how well the item would be liked.  The chance that it is taken at all is a sum over
-the same items, of the weights that they have in it (`Exposure`).
+Given the items' factors V, a user's factors minimise ``sum of losses + reg/2 |u|^2``.  Where the
+gradient is zero, ``u = -1/reg sum_k w_k V_k`` over the rated items k, with ``w_k`` the derivative
+of the loss by the score of item k; so the score of any item j is the sum of ``-w_k/reg V_k . V_j``.
+Where factors are built from features (`fitting.priors`), the same holds of what the user's factors
+have beyond their prior mean, and the item's factors are a sum over sources too.  The chance that
+an item is taken is a sum over the same items, of their weights in it (`Exposure`).
 """
 
 from collections.abc import Sequence
@@ -86,18 +81,7 @@ def explain(model: Any, user: Any, item: Any, n: int) -> Any:
 
 
 def contributions(model: Any, user: Any, item: Any) -> Contributions:
-    """Return the score of an item for a user, and the chance to take it, as sums over ratings.
-
-    Examples
-    --------
-    >>> from marginmf.datasets import make_ratings
-    >>> from marginmf.ratings import MMMF
-    >>> data = make_ratings(50, 40, n_factors=2, observed=0.5, random_state=0)
-    >>> model = MMMF(n_factors=5, reg=1.0, random_state=0).fit(data.pairs, data.ratings)
-    >>> parts = contributions(model, user=3, item=7)
-    >>> bool(np.isclose(parts.contributions.sum() + parts.remainder, parts.score))
-    True
-    """
+    """Return the score of an item for a user, and the chance to take it, as sums over ratings."""
     check_is_fitted(model)
     if model._frequencies.placed == "item":
         raise ValueError(
@@ -121,10 +105,7 @@ Expected = dict[Side, NewRows]
 
 
 def _to_score(model: Any, user: Any, item: Any, expected_of: Expected) -> Contributions:
-    """Return the score alone as a sum over ratings.
-
-    What is expected is found when it is first needed; the members of an ensemble share it.
-    """
+    """Return the score alone as a sum over ratings; members of an ensemble share `Expected`."""
     if hasattr(model, "members_"):
         return _mean_contributions(model, user, item)
     if not hasattr(model, "item_factors_"):
@@ -224,9 +205,8 @@ def _derivatives(
 ) -> Float64Array:
     """Return the derivative of the loss by each of one user's scores, at the minimum.
 
-    This is the problem that fold-in solves, with that mean of the user's factors, but in float64
-    and to the end: predictions stop changing long before the sum comes out.  ``rated`` holds the
-    factors of the rated items alone, so entries stand for columns here.
+    This is the problem of fold-in, but in float64 and to the end: predictions stop changing long
+    before the sum comes out.  ``rated`` holds the factors of the rated items alone.
     """
     backend = get_backend()
     alone = replace(data, indices=np.arange(len(data), dtype=np.int32))

@@ -1,10 +1,9 @@
 """Item-item weights: what having one item says of another, from who has what alone.
 
-The score of an item for a user is the sum of the item's weights over the items that the user has.
-The weights of an item are a ridge regression: of who has it on who has which of its neighbours.
-With all other items for neighbours that is EASE (Steck, 2019), whose closed form inverts a matrix
-of all items (`closed_form`).  With the hundred nearest it says as much, every item is learned by
-itself, and memory is that of the weights (`Neighbourhoods`).
+The score of an item for a user is the sum of its weights over the items that the user has.  The
+weights are a ridge regression of who has the item on who has its neighbours: all other items as in
+EASE (Steck, 2019; `closed_form`), or the hundred nearest, which says as much in less memory
+(`Neighbourhoods`).
 """
 
 from collections.abc import Callable
@@ -129,11 +128,7 @@ class Neighbourhoods:
         n_threads: int = 1,
         scales: Float64Array | None = None,
     ) -> "Neighbourhoods":
-        """Find the items that are nearest to each of the targets; None is all items.
-
-        Those are nearest that share most users with the target, after the number is multiplied
-        with the item's scale; by default, `DISCOUNT` says how that falls with its own users.
-        """
+        """Find the items that share most users, times their scales, with each target."""
         from marginmf.backends.cpu import neighbours
 
         n_tabled = data.n_items if targets is None and data.n_items <= MOST_TABLED else 0
@@ -174,10 +169,7 @@ class Neighbourhoods:
         return lambda strength: near.weights(strength, n_threads)
 
     def similarities(self, scales: Float64Array) -> ItemWeights:
-        """Return how many users items share with their neighbours, times the scales of both.
-
-        For the neighbourhoods of all items.
-        """
+        """Return how many users items share with their neighbours, times the scales of both."""
         return self._as_weights(self.shared * scales[self.near] * scales[:, None])
 
     def _as_weights(self, values: Float64Array) -> ItemWeights:
@@ -194,11 +186,6 @@ def closed_form(data: Ratings, strength: float) -> ItemWeights:
 
     With P the inverse of ``X^T X + strength I``, the weight of item j in the score of item i is
     ``-P_ij / P_ii``.
-
-    >>> pairs = [("ann", "x"), ("ann", "y"), ("bob", "x"), ("bob", "y"), ("cy", "x")]
-    >>> closed_form(Ratings.of(pairs, [1, 2, 1, 1, 2]), 1.0).matrix
-    array([[0.       , 0.6666667],
-           [0.5      , 0.       ]], dtype=float32)
     """
     n_items, entries = data.n_items, np.ones(len(data))
     has = csr_array((entries, data.indices, data.indptr), shape=(data.n_users, n_items))
@@ -266,7 +253,6 @@ def chosen_strength(data: Ratings, rng: np.random.Generator, learn: Learn) -> fl
 
 
 def _ndcg(weights: ItemWeights, has: Lists, wanted: Lists, users: IntArray) -> float:
-    """Return the mean nDCG of users' lists."""
     total = 0.0
     for start in range(0, len(users), 256):
         some = users[start : start + 256]
@@ -285,5 +271,4 @@ def _parts(n: int) -> IntArray:
 
 
 def _slices(n: int) -> list[slice]:
-    """Return the same parts as slices."""
     return [slice(int(start), int(stop)) for start, stop in pairwise(_parts(n))]

@@ -2,27 +2,20 @@
 
 from collections.abc import Callable
 from numbers import Integral
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from marginmf._utils.ids import shown
 from marginmf._utils.parameters import check_option, n_threads
 from marginmf._utils.types import Array, Float64Array, FloatArray, IntArray
 from marginmf.backends import Backend
 from marginmf.backends.rows import Side
-from marginmf.ratings.data import Ratings
-from marginmf.ratings.fitting.calibration import median
+from marginmf.ratings.fitting.calibration import answer
 from marginmf.ratings.ids import IdIndex, as_ids, known_codes
-from marginmf.ratings.lists.relevance import (
-    RankedBy,
-    Relevance,
-    as_stages,
-    block_product,
-    item_scores,
-)
-from marginmf.ratings.lists.search import Found, ItemScores, Lists, best, refused_by, refused_pairs
+from marginmf.ratings.lists import relevance, search
+from marginmf.ratings.lists.relevance import RankedBy, Relevance, block_product
+from marginmf.ratings.lists.search import Found, ItemScores, Lists, ScoreMatrix
 from marginmf.ratings.tables import make_frame
 
 UnknownUsers = Literal["fallback", "raise", "skip"]
@@ -30,29 +23,12 @@ UnknownUsers = Literal["fallback", "raise", "skip"]
 ANSWERS_AT_A_TIME = 2**24
 
 
-class KnowsItems(Protocol):
-    """What lists ask of a fitted model."""
-
-    users_: IdIndex
-    items_: IdIndex
-    ratings_: Ratings
-    n_jobs: int | None
-
-
 class Request:
-    """Which lists are wanted, as a matrix to search: users in rows, candidates in columns.
-
-    See `RatingsEstimator.recommend` for what users may ask.  Users have ids and codes, of which -1
-    is unknown; items are the codes of the candidates, or None for all.
-    """
-
-    scores: ItemScores
-    cell_bytes: int
-    tolerance: float
+    """Which lists are wanted of a fitted model; ``items`` are codes of candidates, None for all."""
 
     def __init__(
         self,
-        model: KnowsItems,
+        model: Any,
         users: Any,
         n: int,
         exclude_seen: bool,
@@ -62,8 +38,12 @@ class Request:
     ) -> None:
         check_length(n)
         ids = model.users_.ids if users is None else as_ids(users, model.users_)
-        self.ids, self.codes = _with_unknown(ids, model.users_.encode(ids), unknown)
-        self.model, self.n = model, int(n)
+        codes = model.users_.encode(ids)
+        check_option("unknown", unknown, ("fallback", "raise", "skip"))
+        if unknown == "raise":
+            known_codes(ids, model.users_, "users")
+        kept = (codes >= 0) | (unknown == "fallback")
+        self.ids, self.codes, self.model, self.n = ids[kept], codes[kept], model, int(n)
         self.items: IntArray | None = None
         position, item_ids = None, model.items_.ids
         if candidates is not None:
@@ -71,22 +51,29 @@ class Request:
             self.items, position = np.sort(found), np.full(len(item_ids), -1, np.int32)
             position[self.items] = np.arange(len(self.items))
             item_ids = item_ids[self.items]
-        self.n_rows, self.n_columns = len(self.codes), len(item_ids)
-        self.rows_at_a_time = max(1, self.n_rows)
+        self.n_candidates, self.rows_at_a_time = len(item_ids), max(1, len(self.codes))
         self._excluded: list[Callable[[IntArray], Lists]] = []
         if exclude_seen:
             seen = Lists.rated(model.ratings_)
             self._excluded.append(lambda rows: seen.of(self.codes[rows]).among(position))
         if callable(leave_out):
-            self._excluded.append(lambda rows: refused_by(leave_out, self.ids[rows], item_ids))
-            self.rows_at_a_time = max(1, ANSWERS_AT_A_TIME // max(1, self.n_columns))
+            self._excluded.append(
+                lambda rows: search.refused_by(leave_out, self.ids[rows], item_ids)
+            )
+            self.rows_at_a_time = max(1, ANSWERS_AT_A_TIME // max(1, self.n_candidates))
         elif leave_out is not None:
-            self._excluded.append(refused_pairs(leave_out, self.ids, model.items_, position).of)
+            refused = search.refused_pairs(leave_out, self.ids, model.items_, position)
+            self._excluded.append(refused.of)
 
     def best(self, scores: ItemScores) -> Found:
         """Return the n best of the candidates for every user, as rows and columns of these."""
-        self.scores, self.cell_bytes, self.tolerance = scores, scores.cell_bytes, scores.tolerance
-        return best(self, self.n, n_threads(self.model.n_jobs))
+        about = self.n_candidates, self._left_out, self.rows_at_a_time
+        matrix = ScoreMatrix(scores, self.codes, *about)
+        return search.best(matrix, self.n, n_threads(self.model.n_jobs))
+
+    def _left_out(self, rows: IntArray) -> Lists:
+        lists = [excluded(rows) for excluded in self._excluded]
+        return Lists.union(lists, len(rows), self.n_candidates)
 
     def item_codes(self, columns: IntArray) -> IntArray:
         """Return the codes of some of the candidates."""
@@ -101,23 +88,10 @@ class Request:
             "score": found.scores,
         }
 
-    def block(self, rows: IntArray, columns: slice) -> tuple[FloatArray, FloatArray]:
-        """Return the scores of a block; see `Scorer`."""
-        return self.scores.block(self.codes[rows], columns)
-
-    def pairs(self, rows: IntArray, columns: IntArray) -> tuple[Float64Array, Float64Array]:
-        """Return the scores of single pairs."""
-        return self.scores.pairs(self.codes[rows], columns)
-
-    def excluded(self, rows: IntArray) -> Lists:
-        """Return what is left out for some of the users."""
-        lists = [excluded(rows) for excluded in self._excluded]
-        return Lists.union(lists, len(rows), self.n_columns)
-
 
 def recommend(model: Any, request: Request, by: RankedBy, level: float | None, like: Any) -> Any:
     """Return the frame of `RatingsEstimator.recommend`, in the kind of frame that ``like`` is."""
-    scores = item_scores(model, by, level, request.items)
+    scores = relevance.item_scores(model, by, level, request.items)
     found = request.best(scores)
     users, items = request.codes[found.rows], request.item_codes(found.columns)
     distribution, columns = model._code_distribution(users, items), request.answers(found)
@@ -125,27 +99,13 @@ def recommend(model: Any, request: Request, by: RankedBy, level: float | None, l
         columns["score"] = model.levels_[0] + found.scores
     if isinstance(scores, Relevance):
         columns |= scores.factors(users, found.columns, distribution)
-    return make_frame({**columns, "rating": median(distribution, model.levels_)}, like)
+    return make_frame({**columns, "rating": answer("median", distribution, model.levels_)}, like)
 
 
 def check_length(n: Any) -> None:
     """Raise ValueError unless n can be the length of a list."""
     if not isinstance(n, Integral) or isinstance(n, bool) or n < 1:
         raise ValueError(f"n={n!r} must be a whole number >= 1.")
-
-
-def _with_unknown(ids: Array, codes: IntArray, unknown: UnknownUsers) -> tuple[Array, IntArray]:
-    """Return ids and codes after dealing with users that training did not see."""
-    check_option("unknown", unknown, ("fallback", "raise", "skip"))
-    known = codes >= 0
-    if unknown == "fallback" or known.all():
-        return ids, codes
-    if unknown == "skip":
-        return ids[known], codes[known]
-    raise ValueError(
-        f"{int((~known).sum())} of {len(ids)} users were not seen in training; the first is "
-        f"{shown(ids[np.argmin(known)])}."
-    )
 
 
 class SimilarByFactors:
@@ -187,7 +147,6 @@ class SimilarByFactors:
 
 
 def _similar(model: Any, values: Any, n: int, side: Side) -> Any:
-    """Return the frame of `similar_items` or `similar_users`."""
     check_is_fitted(model)
     factors = getattr(model, f"{side}_factors_", None)
     if factors is None:
@@ -195,65 +154,28 @@ def _similar(model: Any, values: Any, n: int, side: Side) -> Any:
             f"{type(model).__name__} has no factors, so no {side} is more similar than another. "
             "Use a method with factors, such as HMF, MMMF or ALS."
         )
-    cosines = _Cosines(as_stages(factors), model._arithmetic())
+    cosines = _Cosines(relevance.as_stages(factors), model._arithmetic())
     return similar_by(cosines, values, n, model.ratings_.index(side), model.n_jobs)
 
 
-class PairScores(Protocol):
-    """Scores of rows and columns given as codes, in blocks (float32) or one by one (float64)."""
-
-    #: How far the scores of blocks may be from those of pairs.
-    tolerance: float
-
-    def block(self, codes: IntArray, columns: slice) -> FloatArray:
-        """Return the scores of a block in float32."""
-
-    def pairs(self, codes: IntArray, columns: IntArray) -> Float64Array:
-        """Return the scores of single pairs, independent of what else is asked for."""
-
-
-def similar_by(scores: PairScores, values: Any, n: int, index: IdIndex, n_jobs: int | None) -> Any:
+def similar_by(scores: ItemScores, values: Any, n: int, index: IdIndex, n_jobs: int | None) -> Any:
     """Return the frame of `similar_items` by the scores of some ids with all others."""
     check_length(n)
     ids = as_ids(values, index)
     codes = known_codes(ids, index, f"{index.what}s")
-    found = best(_Similarities(scores, codes, len(index)), int(n), n_threads(n_jobs))
-    return make_frame(
-        {
-            index.what: ids[found.rows],
-            "similar": index.ids[found.columns],
-            "rank": found.ranks,
-            "similarity": found.scores,
-        },
-        values,
-    )
 
+    def itself(rows: IntArray) -> Lists:
+        return Lists(np.arange(len(rows) + 1), codes[rows])
 
-class _Similarities:
-    """The scores of some ids with all others, as a matrix to search."""
-
-    cell_bytes = 4 * 2  # a score, and a product that it is a sum of, in float32
-
-    def __init__(self, scores: PairScores, codes: IntArray, n_columns: int) -> None:
-        self.scores, self.codes, self.tolerance = scores, codes, scores.tolerance
-        self.n_rows, self.n_columns = len(codes), n_columns
-        self.rows_at_a_time = max(1, self.n_rows)
-
-    def block(self, rows: IntArray, columns: slice) -> tuple[FloatArray, FloatArray]:
-        scores = self.scores.block(self.codes[rows], columns)
-        return scores, scores
-
-    def pairs(self, rows: IntArray, columns: IntArray) -> tuple[Float64Array, Float64Array]:
-        scores = self.scores.pairs(self.codes[rows], columns)
-        return scores, scores
-
-    def excluded(self, rows: IntArray) -> Lists:
-        return Lists(np.arange(len(rows) + 1), self.codes[rows])
+    found = search.best(ScoreMatrix(scores, codes, len(index), itself), int(n), n_threads(n_jobs))
+    columns = {index.what: ids[found.rows], "similar": index.ids[found.columns]}
+    return make_frame({**columns, "rank": found.ranks, "similarity": found.scores}, values)
 
 
 class _Cosines:
-    """Cosines of factors."""
+    """Cosines of factors; nothing breaks ties but the order of ids."""
 
+    cell_bytes = 4 * 2  # a score, and a product that it is a sum of, in float32
     tolerance = 1e-5
 
     def __init__(self, factors: FloatArray, backend: Backend) -> None:
@@ -263,14 +185,14 @@ class _Cosines:
         with np.errstate(divide="ignore"):
             self.scale = np.where(squares > 0, 1.0 / np.sqrt(squares), 0.0)
 
-    def block(self, codes: IntArray, columns: slice) -> FloatArray:
+    def block(self, codes: IntArray, columns: slice) -> tuple[FloatArray, FloatArray]:
         left, right = (self.scale[side, None].astype(np.float32) for side in (codes, columns))
-        products = (block_product(F[codes] * left, F[columns] * right) for F in self.factors)
-        return sum(products)  # type: ignore[return-value]  # there is at least one stage
+        scores: Any = sum(block_product(F[codes] * left, F[columns] * right) for F in self.factors)
+        return scores, scores
 
-    def pairs(self, codes: IntArray, columns: IntArray) -> Float64Array:
+    def pairs(self, codes: IntArray, columns: IntArray) -> tuple[Float64Array, Float64Array]:
         products = np.zeros(len(codes))
         for stage in self.factors:
             products += self.backend.scores(codes, columns, stage, stage)
-        cosines: Float64Array = products * (self.scale[codes] * self.scale[columns])
-        return cosines.clip(-1.0, 1.0)
+        scores = (products * (self.scale[codes] * self.scale[columns])).clip(-1.0, 1.0)
+        return scores, scores

@@ -1,12 +1,8 @@
 """What items are ranked by: expected ratings, chances to be liked, and relevance.
 
-Of every pair there is a distribution over the levels.  Lists are ranked by its mean (the expected
-rating), by the chance of a rating at a level or above it (the chance to like), or by relevance: the
-chance that the user takes the item (`Exposure`) times the chance to like it then.
-
-People do not rate at random: what they rate is what they come across and choose.  Who rated what
-is therefore a model of its own, by item-item weights, and lists need both: an item that a user
-would love but never take is as little use in a list as one that they would take and regret.
+Relevance is the chance that the user takes the item (`Exposure`) times the chance to like it then.
+People do not rate at random: what they rate is what they come across and choose.  Who rated what is
+therefore a model of its own, by item-item weights, and lists need both.
 """
 
 from dataclasses import dataclass
@@ -21,8 +17,7 @@ from marginmf._utils.saved import floats, saved
 from marginmf._utils.types import Float64Array, FloatArray, IntArray
 from marginmf.backends.ranking import expected_ratings
 from marginmf.ratings.data import Ratings
-from marginmf.ratings.fitting.calibration import Calibrator, certainty, side_columns
-from marginmf.ratings.fitting.fallback import LevelFrequencies
+from marginmf.ratings.fitting.calibration import certainty, side_columns
 from marginmf.ratings.ids import IdIndex
 from marginmf.ratings.lists.neighbours import ItemWeights, Neighbourhoods, chosen_strength
 from marginmf.ratings.lists.search import Lists
@@ -39,11 +34,7 @@ BASE = 0.01
 
 
 class MarginBlock(NamedTuple):
-    """What the margins of all of some users and items are the sum of.
-
-    Scores are of shape (n_margins, n_users, n_items), or (1, n_users, n_items) where all margins
-    share them, and offsets of shape (n_users, n_margins).
-    """
+    """Scores of shape (n_margins or 1, n_users, n_items), and offsets (n_users, n_margins)."""
 
     scores: FloatArray
     offsets: FloatArray
@@ -57,8 +48,7 @@ def as_stages(factors: FloatArray) -> FloatArray:
 def block_product(left: FloatArray, right: FloatArray, out: FloatArray | None = None) -> FloatArray:
     """Return the inner products of all rows of one with all rows of the other, in float32."""
     left, right = (side.astype(np.float32, copy=False) for side in (left, right))
-    product: FloatArray = np.matmul(left, right.T, out=out)
-    return product
+    return np.matmul(left, right.T, out=out)
 
 
 @saved
@@ -81,11 +71,7 @@ class Exposure:
 
     @classmethod
     def fit(
-        cls,
-        data: Ratings,
-        rng: np.random.Generator,
-        n_threads: int = 1,
-        strength: float | None = None,
+        cls, data: Ratings, rng: np.random.Generator, n_threads: int = 1, strength: Any = None
     ) -> "Exposure":
         """Learn who takes what from ratings, however high; choose the strength unless given."""
         learn = partial(Neighbourhoods.learner, n_threads=n_threads)
@@ -112,10 +98,7 @@ class Exposure:
         return scores + self._bases(has, users)[:, 0] * self.shares[items]
 
     def updated(self, data: Ratings, before: IdIndex, changed: IdIndex) -> "Exposure":
-        """Return a model of more items: those that changed are learned, the others stay.
-
-        What the new items say of others is learned when the others are.
-        """
+        """Return a model of more items: those that changed are learned, the others stay."""
         old, new = (data.items.encode(index.ids) for index in (before, changed))
         learned = Neighbourhoods.of(data, new).weights(self.strength)
         shares = item_shares(data)
@@ -131,8 +114,7 @@ class Exposure:
 
     def _bases(self, has: Lists, users: IntArray) -> FloatArray:
         """Return how much of its popularity an item is given, a row for each user."""
-        bases: FloatArray = np.where(has.lengths(users) > 0, BASE, 1.0)[:, None]
-        return bases
+        return np.where(has.lengths(users) > 0, BASE, 1.0)[:, None]
 
 
 def item_shares(data: Ratings) -> Float64Array:
@@ -142,11 +124,7 @@ def item_shares(data: Ratings) -> Float64Array:
 
 
 class ExpectedValues:
-    """The expected value of a level, less that of the lowest, of all users and some items.
-
-    The model is a fitted and calibrated `RatingsPredictor`, values (of each level) are ascending,
-    and items are the codes of the columns, None for all.
-    """
+    """The expected value of a level, less that of the lowest, of all users and some items."""
 
     def __init__(self, model: Any, values: Float64Array, items: IntArray | None = None) -> None:
         self.model, self.values, self.items = model, values - values[0], items
@@ -154,10 +132,7 @@ class ExpectedValues:
         self.tolerance = TOLERANCE * float(np.ptp(values))
 
     def block(self, users: IntArray, columns: slice) -> tuple[FloatArray, FloatArray]:
-        """Return the values of a block, and the sums of margins that break their ties.
-
-        User -1 is unknown.
-        """
+        """Return the values of a block, and the sums of margins that break their ties."""
         items: Columns = columns if self.items is None else self.items[columns]
         known = users >= 0
         if known.all():
@@ -186,19 +161,31 @@ class ExpectedValues:
             shape = (len(users), len(numbers))
             found = self._pairs(np.repeat(users, shape[1]), np.tile(numbers, shape[0]))
             return tuple(part.reshape(shape).astype(np.float32) for part in found)  # type: ignore
-        block = model._margin_block(users, items)
-        return expected_block(block, calibrator, model._frequencies, users, numbers, self.values)
+        block, steps = model._margin_block(users, items), np.diff(self.values)
+        n_margins, n_steps = block.offsets.shape[1], len(steps)
+        user_features = model._frequencies.side_features("user", users)
+        item_features = model._frequencies.side_features("item", numbers)
+        by_user, by_item = side_columns(n_margins, n_steps, user_features.shape[1] > n_steps)
+        shrink, shift = certainty(n_steps)
+        arguments = (
+            *block,
+            calibrator.bounds[:, :n_margins],
+            calibrator.weights[:, :n_margins],
+            calibrator.intercepts + calibrator.part(user_features, by_user),
+            calibrator.part(item_features, by_item).T,
+            shrink * steps,
+        )
+        arrays = (np.ascontiguousarray(argument, np.float32) for argument in arguments)
+        expected, ties = expected_ratings(*arrays)
+        expected += np.float32(shift @ steps)
+        return expected, ties
 
 
 class Relevance:
     """The chance to take an item times the chance to like it, which some of the levels mean."""
 
     def __init__(
-        self,
-        model: Any,
-        exposure: Exposure,
-        liked: Any,
-        items: IntArray | None = None,
+        self, model: Any, exposure: Exposure, liked: Any, items: IntArray | None = None
     ) -> None:
         self.likes = ExpectedValues(model, liked.astype(np.float64), items)
         self.exposure = exposure.among(items)
@@ -227,21 +214,6 @@ class Relevance:
         }
 
 
-def liked_levels(model: Any, level: float | None) -> Any:
-    """Return which levels are at that level or above it; by default, above the mean rating.
-
-    Raises ValueError where that is not a level, or the lowest one, which all ratings reach.
-    """
-    levels = model.levels_
-    if level is None:
-        overall = model._frequencies.overall
-        return levels >= lowest_liked(levels, float(overall @ levels / overall.sum()))
-    if level not in levels[1:]:
-        listed = ", ".join(f"{each:g}" for each in levels[1:])
-        raise ValueError(f"level={level!r} must be a level above the lowest: {listed}.")
-    return levels >= level
-
-
 def item_scores(
     model: Any, by: RankedBy, level: float | None, items: IntArray | None
 ) -> "ExpectedValues | Relevance":
@@ -254,7 +226,13 @@ def item_scores(
                 "not ask: leave it out, or rank by='relevance' or by='chance'."
             )
         return ExpectedValues(model, model.levels_, items)
-    liked = liked_levels(model, level)
+    levels, overall = model.levels_, model._frequencies.overall
+    if level is None:
+        level = lowest_liked(levels, float(overall @ levels / overall.sum()))
+    elif level not in levels[1:]:
+        listed = ", ".join(f"{each:g}" for each in levels[1:])
+        raise ValueError(f"level={level!r} must be a level above the lowest: {listed}.")
+    liked = levels >= level
     if by == "chance":
         return ExpectedValues(model, liked.astype(np.float64), items)
     exposure = model.fit_exposure()._exposure
@@ -262,37 +240,6 @@ def item_scores(
     return Relevance(model, exposure, liked, items)
 
 
-def expected_block(
-    block: MarginBlock,
-    calibrator: Calibrator,
-    frequencies: LevelFrequencies,
-    users: IntArray,
-    items: IntArray,
-    values: Float64Array,
-) -> tuple[FloatArray, FloatArray]:
-    """Return expected values, less that of the lowest level, and what breaks their ties."""
-    n_margins, n_steps = block.offsets.shape[1], len(values) - 1
-    user_features = frequencies.side_features("user", users)
-    item_features = frequencies.side_features("item", items)
-    by_user, by_item = side_columns(n_margins, n_steps, user_features.shape[1] > n_steps)
-    shrink, shift = certainty(n_steps)
-    arguments = (
-        block.scores,
-        block.offsets,
-        calibrator.bounds[:, :n_margins],
-        calibrator.weights[:, :n_margins],
-        calibrator.intercepts + calibrator.part(user_features, by_user),
-        calibrator.part(item_features, by_item).T,
-        shrink * np.diff(values),
-    )
-    expected, ties = expected_ratings(
-        *(np.ascontiguousarray(argument, np.float32) for argument in arguments)
-    )
-    expected += np.float32(shift @ np.diff(values))
-    return expected, ties
-
-
 def sum_of_margins(margins: FloatArray) -> Float64Array:
     """Return what breaks ties of expected ratings; infinite margins say nothing about items."""
-    total: Float64Array = np.where(np.isfinite(margins), margins, 0.0).sum(axis=1)
-    return total
+    return np.where(np.isfinite(margins), margins, 0.0).sum(axis=1)

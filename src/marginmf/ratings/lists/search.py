@@ -1,13 +1,14 @@
 """The n best columns of every row of a score matrix that is never whole in memory.
 
-A first look scores blocks of rows and columns by matrix products in float32, and keeps a few more
-of the best than asked for.  A second look scores those one by one, always in the same way, and
-ranks them.  So the answer does not depend on how the blocks were cut, on the number of threads or
-on the BLAS library: where the first look cannot tell what belongs to the n best, it is repeated
-with more kept.
+A first pass scores blocks by matrix products in float32 and keeps a few more columns than asked
+for.  A second pass scores those one by one in float64 and ranks them, so that the answer does not
+depend on blocks, threads or the BLAS library; where the first pass kept too few to be sure, it is
+repeated with more.
 """
 
+import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -24,39 +25,40 @@ from marginmf.ratings.tables import split_pairs
 BLOCK_BYTES = 8 * 2**20
 #: Enough rows for matrix products at full speed.
 BLOCK_ROWS = 256
-#: How many pairs of the second look are in memory at a time.
+#: How many pairs of the second pass are in memory at a time.
 PAIRS_AT_A_TIME = 2**18
-#: This many more than asked for are kept by the first look ...
+#: This many more than asked for are kept by the first pass ...
 MORE = 6
 #: ... and this many times more when that was not enough.
 GROWTH = 8
 
 
 class ItemScores(Protocol):
-    """Scores of rows, or of users given as codes (-1 is unknown), and of columns."""
+    """Scores of rows given as codes (-1 is an unknown user), and of columns."""
 
     #: How much memory one cell of a block takes.
     cell_bytes: int
     #: How far the scores of blocks may be from those of pairs.
     tolerance: float
 
-    def block(self, rows: IntArray, columns: slice) -> tuple[FloatArray, FloatArray]:
-        """Return the scores of a block, and what breaks their ties."""
+    def block(self, codes: IntArray, columns: slice) -> tuple[FloatArray, FloatArray]:
+        """Return the scores of a block in float32, and what breaks their ties."""
 
-    def pairs(self, rows: IntArray, columns: IntArray) -> tuple[Float64Array, Float64Array]:
-        """Return the scores of single pairs, and what breaks their ties."""
+    def pairs(self, codes: IntArray, columns: IntArray) -> tuple[Float64Array, Float64Array]:
+        """Return the same of single pairs, independent of what else is asked for."""
 
 
-class Scorer(ItemScores, Protocol):
-    """What is searched: a matrix of scores."""
+@dataclass(frozen=True, eq=False)
+class ScoreMatrix:
+    """What is searched: the scores of some codes, in rows, with columns that each row excludes."""
 
-    n_rows: int
+    scores: ItemScores
+    codes: IntArray
     n_columns: int
-    #: How many rows may be asked for at most, because of what `excluded` holds for them.
-    rows_at_a_time: int
-
-    def excluded(self, rows: IntArray) -> tuple[IntArray, IntArray]:
-        """Return the columns that rows leave out, ascending, in compressed form."""
+    #: From rows to the columns that they leave out.
+    excluded: Callable[[IntArray], "Lists"]
+    #: How many rows `excluded` may be asked for at most.
+    rows_at_a_time: int = sys.maxsize
 
 
 class Found(NamedTuple):
@@ -68,31 +70,28 @@ class Found(NamedTuple):
     scores: Float64Array
 
 
-def block_shape(scorer: Scorer, n_rows: int, n_threads: int) -> tuple[int, int]:
+def block_shape(cell_bytes: int, n_rows: int, n_columns: int, n_threads: int) -> tuple[int, int]:
     """Return the rows and columns of blocks of bounded memory, with work for every thread."""
-    cells = max(1, BLOCK_BYTES // scorer.cell_bytes)
-    rows = max(BLOCK_ROWS, cells // max(1, scorer.n_columns))
+    cells = max(1, BLOCK_BYTES // cell_bytes)
+    rows = max(BLOCK_ROWS, cells // max(1, n_columns))
     rows = max(1, min(rows, -(-n_rows // n_threads), cells))
-    columns = max(1, min(scorer.n_columns, cells // rows))
+    columns = max(1, min(n_columns, cells // rows))
     # Columns in blocks of one length, instead of a last block that is next to nothing.
-    n_blocks = max(1, -(-scorer.n_columns // columns))
-    return rows, max(1, -(-scorer.n_columns // n_blocks))
+    n_blocks = max(1, -(-n_columns // columns))
+    return rows, max(1, -(-n_columns // n_blocks))
 
 
-def best(scorer: Scorer, n: int, n_threads: int = 1) -> Found:
-    """Return the n best columns of every row.
-
-    The higher score is better; equal scores are ranked by their ties, then by column.
-    """
-    n = min(n, scorer.n_columns)
-    columns = np.full((scorer.n_rows, n), -1, np.int32)
+def best(matrix: ScoreMatrix, n: int, n_threads: int = 1) -> Found:
+    """Return the n best columns of every row, by score, then by ties, then by column."""
+    n, n_rows = min(n, matrix.n_columns), len(matrix.codes)
+    columns = np.full((n_rows, n), -1, np.int32)
     scores = np.empty(columns.shape)
-    rows, kept = np.arange(scorer.n_rows, dtype=np.int32), n + MORE
+    rows, kept = np.arange(n_rows, dtype=np.int32), n + MORE
     while n and len(rows):
-        kept = min(kept, scorer.n_columns)
-        at_a_time = max(1, min(PAIRS_AT_A_TIME // kept, scorer.rows_at_a_time))
+        kept = min(kept, matrix.n_columns)
+        at_a_time = max(1, min(PAIRS_AT_A_TIME // kept, matrix.rows_at_a_time))
         unclear = [
-            _search(scorer, rows[k : k + at_a_time], kept, n_threads, columns, scores)
+            _search(matrix, rows[k : k + at_a_time], kept, n_threads, columns, scores)
             for k in range(0, len(rows), at_a_time)
         ]
         rows, kept = np.concatenate(unclear), kept * GROWTH
@@ -101,7 +100,7 @@ def best(scorer: Scorer, n: int, n_threads: int = 1) -> Found:
 
 
 def _search(
-    scorer: Scorer,
+    matrix: ScoreMatrix,
     rows: IntArray,
     kept: int,
     n_threads: int,
@@ -109,12 +108,14 @@ def _search(
     scores: Float64Array,
 ) -> IntArray:
     """Fill in some rows of the result, and return those for which more must be kept."""
-    likely = _first_look(scorer, rows, kept, n_threads)
+    codes, n_columns = matrix.codes[rows], matrix.n_columns
+    likely = _first_pass(matrix, rows, kept, n_threads)
     # In the order of columns, with what is missing behind: equal pairs then rank by column.
-    found = np.sort(np.where(likely.columns < 0, scorer.n_columns, likely.columns), axis=1)
-    there = found < scorer.n_columns
+    found = np.sort(np.where(likely.columns < 0, n_columns, likely.columns), axis=1)
+    there = found < n_columns
     exact, ties = np.full(found.shape, -np.inf), np.full(found.shape, -np.inf)
-    exact[there], ties[there] = scorer.pairs(np.repeat(rows, there.sum(axis=1)), found[there])
+    pairs = np.repeat(codes, there.sum(axis=1)), found[there]
+    exact[there], ties[there] = matrix.scores.pairs(*pairs)
 
     ranked = Best.none_yet(len(rows), columns.shape[1], np.float64)
     nothing = np.zeros(len(rows) + 1, np.int64), np.empty(0, np.int32)
@@ -122,33 +123,28 @@ def _search(
     chosen = np.take_along_axis(found, np.maximum(ranked.columns, 0), axis=1)
     columns[rows] = np.where(ranked.columns < 0, -1, chosen)
     scores[rows] = ranked.scores
-    # What the first look dropped is no better than the last that it kept, give or take rounding.
-    complete = (kept == scorer.n_columns) | ~there.all(axis=1)
-    clear = complete | (likely.scores[:, -1] + scorer.tolerance < ranked.scores[:, -1])
-    unclear: IntArray = rows[~clear]
-    return unclear
+    # What the first pass dropped is no better than the last that it kept, give or take rounding.
+    complete = (kept == n_columns) | ~there.all(axis=1)
+    clear = complete | (likely.scores[:, -1] + matrix.scores.tolerance < ranked.scores[:, -1])
+    return rows[~clear]
 
 
-def _first_look(scorer: Scorer, rows: IntArray, kept: int, n_threads: int) -> Best:
+def _first_pass(matrix: ScoreMatrix, rows: IntArray, kept: int, n_threads: int) -> Best:
     """Return the columns that score best in blocks."""
-    best = Best.none_yet(len(rows), kept, np.float32)
-    n_rows, n_columns = block_shape(scorer, len(rows), n_threads)
-    indptr, excluded = scorer.excluded(rows)
+    best, scores = Best.none_yet(len(rows), kept, np.float32), matrix.scores
+    n_rows, n_columns = block_shape(scores.cell_bytes, len(rows), matrix.n_columns, n_threads)
+    codes, (indptr, excluded) = matrix.codes[rows], matrix.excluded(rows)
 
-    def look(start: int, stop: int) -> None:
-        for first in range(0, scorer.n_columns, n_columns):
-            columns = slice(first, min(first + n_columns, scorer.n_columns))
-            block, ties = scorer.block(rows[start:stop], columns)
+    def task(start: int, stop: int) -> None:
+        for first in range(0, matrix.n_columns, n_columns):
+            columns = slice(first, min(first + n_columns, matrix.n_columns))
+            block, ties = scores.block(codes[start:stop], columns)
             left_out = indptr[start : stop + 1]
             top_n(block, ties, left_out, excluded, best.rows(start, stop), first)
 
     with one_blas_thread():
-        run(look, np.append(np.arange(0, len(rows), n_rows), len(rows)), n_threads)
+        run(task, np.append(np.arange(0, len(rows), n_rows), len(rows)), n_threads)
     return best
-
-
-#: A function of a user's id and item ids that says which items may stay.
-Keeps = Callable[[Any, Array], Any]
 
 
 class Lists(NamedTuple):
@@ -191,12 +187,7 @@ class Lists(NamedTuple):
         return Lists(indptr, columns[kept])
 
     def contain(self, columns: IntArray) -> BoolArray:
-        """Return which of some columns, of shape (n_rows, n), are in the lists of their rows.
-
-        >>> Lists(np.array([0, 2, 2]), np.array([3, 5])).contain(np.array([[5, 4], [3, -1]]))
-        array([[ True, False],
-               [False, False]])
-        """
+        """Return which of some columns, of shape (n_rows, n), are in the lists of their rows."""
         n_columns = int(max(columns.max(initial=0), self.columns.max(initial=0))) + 1
         rows = np.repeat(np.arange(len(columns)), np.diff(self.indptr))
         cells = np.arange(len(columns))[:, None] * n_columns + columns
@@ -214,20 +205,14 @@ class Lists(NamedTuple):
         """Return what is in any of the lists of each row."""
         if len(lists) == 1:
             return lists[0]
-        numbers = np.arange(n_rows)
+        empty, numbers = np.empty(0, np.int64), np.arange(n_rows)
         rows = [np.repeat(numbers, np.diff(each.indptr)) for each in lists]
-        columns = [each.columns for each in lists]
-        empty = np.empty(0, np.int64)
-        return cls.from_pairs(
-            np.concatenate([empty, *rows]), np.concatenate([empty, *columns]), n_rows, n_columns
-        )
+        pairs = np.concatenate([empty, *rows]), np.concatenate([empty, *(c for _, c in lists)])
+        return cls.from_pairs(*pairs, n_rows, n_columns)
 
 
 def refused_pairs(pairs: Any, users: Array, items: IdIndex, position: IntArray | None) -> Lists:
-    """Return the candidates that a filter in the form of pairs refuses, for each of the users.
-
-    Pairs of other users and other items change nothing.
-    """
+    """Return the candidates that a filter in the form of pairs refuses, for each of the users."""
     try:
         user_ids, item_ids = split_pairs(pairs)
     except ValueError as error:
@@ -244,7 +229,7 @@ def refused_pairs(pairs: Any, users: Array, items: IdIndex, position: IntArray |
     return Lists.from_pairs(rows, columns, len(users), len(items)).among(position)
 
 
-def refused_by(keeps: Keeps, users: Array, item_ids: Array) -> Lists:
+def refused_by(keeps: Callable[..., Any], users: Array, item_ids: Array) -> Lists:
     """Return the candidates that a function refuses, asked once for each of the users."""
     refused = []
     for user in users:
