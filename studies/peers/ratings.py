@@ -11,7 +11,7 @@ from itertools import pairwise, product
 from typing import Any, NamedTuple
 
 from marginmf.metrics import metric
-from marginmf.plots.style import COLOURS, INK, PALE_INK, label_axes, log_ticks
+from marginmf.plots.style import COLOURS, INK, PALE_INK, label_axes, make_logarithmic
 from studies.harness.drawing import draw_panels
 from studies.harness.markdown import publish
 from studies.peers import comparison
@@ -195,7 +195,7 @@ def _draw_panel(title: str, points: Sequence[Point], error: str, ax: Any) -> Non
     ax.scatter(*_columns(others), s=26, color=THEIRS, marker="D", zorder=3, label="peers")
     ax.scatter(*_columns(ours), s=34, color=OURS, zorder=4, label="marginmf")
     ax.margins(x=0.16, y=0.12)
-    log_ticks(ax.xaxis)
+    make_logarithmic(ax, "x")
 
 
 def _columns(points: Sequence[Point]) -> tuple[list[float], list[float]]:

@@ -15,14 +15,17 @@ The archives that the owner publishes must be in the data folder, under ``origin
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Iterator
 from itertools import product
+from pathlib import Path
 
 from studies.harness import Cell, Store
+from studies.harness.drawing import save_svg
 from studies.harness.markdown import make_table, publish
 from studies.peers import comparison
 from studies.peers.bench import Record, Task, interleave, newest_records
 from studies.peers.comparison import LEARNING, Row, format_number
 from studies.peers.methods import ours, peer
 from studies.peers.problems import PUBLISHED_FOLDS
+from studies.peers.ratings import find_points, pareto_picture
 
 SPLITS = {"ml-100k": PUBLISHED_FOLDS, "ml-1m": "90/10", "ml-latest-small": "90/10"}
 TITLES = {
@@ -59,6 +62,7 @@ METHODS = (
     ours("MarginEnsemble(n_estimators=3)", ENSEMBLE, calibrated=True, n_estimators=3),
     ours("MarginEnsemble(), attributes", ENSEMBLE, kind="Described", calibrated=True),
     ours('MMMF(implicit="both")', "MMMF", calibrated=True, implicit="both"),
+    *(ours(f"{name}()", name, calibrated=True) for name in ("HMF", "MMMF", "BiasOnly")),
     peer("Surprise SVD++", "surprise", "SVDpp"),
     peer("Surprise SVD++, tuned", "surprise", "SVDpp", **SVDPP),
     peer("LensKit item-kNN", "lenskit", "ItemKNN"),
@@ -74,6 +78,22 @@ METHODS = (
     peer("myFM, implicit and attributes", "myfm", "Relational", **ATTRIBUTES),
     peer("myFM ordered probit, implicit and attributes", "myfm", PROBIT, **ATTRIBUTES),
 )
+#: What the picture shows, and the short names there.
+PICTURED = {
+    "BiasOnly()": "BiasOnly",
+    "MMMF()": "MMMF",
+    "HMF()": "HMF",
+    'MMMF(implicit="both")': "MMMF, implicit",
+    "MarginEnsemble(n_estimators=3)": "Ensemble of 3",
+    "MarginEnsemble()": "MarginEnsemble",
+    "Surprise SVD++": "Surprise SVD++",
+    "LensKit item-kNN": "LensKit item-kNN",
+    "LensKit biased MF": "LensKit biased MF",
+    "cmfrec, implicit, k=100": "cmfrec, implicit",
+    "myFM": "myFM",
+    "myFM, implicit": "myFM, implicit",
+    "myFM ordered probit, implicit": "myFM probit, implicit",
+}
 #: What is not measured unless ``--slow`` asks for it, and why.
 SLOW = {
     ("Surprise SVD++, tuned", "ml-1m"): "about 16 minutes a fit, by its times on MovieLens 100K; "
@@ -135,8 +155,23 @@ def main(args: Namespace) -> None:
         records = comparison.measure(args, store, cells if args.slow else skip_slow(cells))
         machine = [comparison.describe_machine(records)]
     # What earlier runs have measured is in the tables too.
-    parts = tables(newest_records(store, "described"))
-    publish(args.out / "state-of-the-art.md", [*parts, *machine])
+    records = newest_records(store, "described")
+    publish(args.out / "state-of-the-art.md", [*tables(records), *machine])
+    draw_picture(comparison.summarise(records), args.out / "pareto-rmse.svg")
+
+
+def draw_picture(rows: list[Row], file: Path) -> None:
+    """Draw RMSE against CPU seconds on both MovieLens data sets, of what the README shows."""
+    panels = {
+        TITLES[data]: [
+            point._replace(name=PICTURED[point.name])
+            for point in find_points(rows, data, SPLITS[data], "rmse_real")
+            if point.name in PICTURED
+        ]
+        for data in ("ml-100k", "ml-1m")
+    }
+    if all(panels.values()):
+        save_svg(pareto_picture(panels, "RMSE"), file)
 
 
 def skip_slow(cells: Iterable[Cell]) -> Iterator[Cell]:
