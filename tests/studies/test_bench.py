@@ -122,8 +122,8 @@ def test_every_way_to_fail_is_a_row_with_its_reason_and_the_others_go_on(tmp_pat
 
 
 def test_what_hangs_is_ended(tmp_path, library):
-    (record,) = run(tmp_path, [library("Hang", kind="Hang")], timeout=3.0)
-    assert "no answer within 3 seconds" in record["error"]
+    (record,) = run(tmp_path, [library("Hang", kind="Hang")], timeout=2.0)
+    assert "no answer within 2 seconds" in record["error"]
 
 
 def test_what_cannot_be_imported_is_a_row_too(tmp_path, library):

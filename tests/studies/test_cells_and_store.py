@@ -31,7 +31,7 @@ def test_a_key_is_the_same_for_ever() -> None:
     assert Cell("errors", {}).key == "067151ab757d"
 
 
-@settings(max_examples=30)
+@settings(max_examples=15)
 @given(SETTINGS)
 def test_a_key_survives_the_file(given) -> None:
     again = json.loads(json.dumps(given))
@@ -40,7 +40,7 @@ def test_a_key_survives_the_file(given) -> None:
     assert Cell("m", given).key == Cell("m", backwards).key
 
 
-@settings(max_examples=30)
+@settings(max_examples=15)
 @given(SETTINGS, SETTINGS)
 def test_other_settings_have_other_keys(first, second) -> None:
     same = json.dumps(first, sort_keys=True) == json.dumps(second, sort_keys=True)
@@ -132,7 +132,7 @@ def test_what_json_does_not_have_is_refused_and_the_file_stays_whole(tmp_path: P
     assert len(Store(tmp_path).records) == 3
 
 
-@settings(deadline=None, max_examples=30)  # a disk may be slow
+@settings(deadline=None, max_examples=12)  # a disk may be slow
 @given(st.floats(0, 1))
 def test_a_file_that_was_cut_anywhere_goes_on(share: float) -> None:
     with TemporaryDirectory() as name:
@@ -181,7 +181,7 @@ def test_two_stores_may_add_to_one_folder(tmp_path: Path) -> None:
 def _add_many(folder: Path, begin: int) -> None:
     store = Store(folder)
     store.begin("full")
-    for number in range(begin, begin + 50):
+    for number in range(begin, begin + 20):
         store.add(cell_of(number), {"many": list(range(3000))}, seconds=0.0)
 
 
@@ -193,7 +193,7 @@ def test_two_processes_do_not_tear_each_others_lines(tmp_path: Path) -> None:
     for process in processes:
         process.join()
         assert process.exitcode == 0
-    assert len(Store(tmp_path).records) == 100
+    assert len(Store(tmp_path).records) == 40
 
 
 @pytest.mark.parametrize(
