@@ -233,7 +233,6 @@ class _LabelPredictions:
 
     def records(self) -> Iterator[dict[str, Any]]:
         """Yield every row as a dictionary that JSON can hold."""
-
         names = _distinct(self.names)
         for rows, X in self._row_batches():
             scores = self.model.decision_function(X) if self.scores else None
