@@ -50,6 +50,13 @@ def test_the_sets_of_the_thesis_are_all_there() -> None:
     assert sorted(labels | ratings) == dataset_names()
 
 
+def test_the_mean_number_of_labels_is_checked() -> None:
+    expected = LabelsFacts(593, 72, 6, 1.869)
+    assert expected.difference(LabelsFacts(593, 72, 6, 1.8686), "Songs") is None
+    problem = "It has 1.500 labels a row where Songs has 1.869."
+    assert expected.difference(LabelsFacts(593, 72, 6, 1.5), "Songs") == problem
+
+
 def test_what_a_data_folder_has_is_what_the_entries_say(data_root: Path) -> None:
     files = {name: dataset_path(name, data_dir=data_root) for name in dataset_names()}
     there = {name: path for name, path in files.items() if path is not None}

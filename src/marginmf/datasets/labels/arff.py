@@ -6,7 +6,7 @@ they hold nothing else; value by value where they do.
 """
 
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, partial
@@ -52,8 +52,6 @@ PAIR = re.compile(rf"\s*(\d{{1,18}})\s+({QUOTED}|[^\s,{{}}'\"]+)\s*(,|$)")
 PUNCTUATION = str.maketrans("{},", "   ")
 SHOWN = 40
 
-#: Features and labels of some rows.
-Matrices = tuple[Any, Any]
 #: The values that sparse rows name: row, index of the attribute, raw value.
 Triplets = tuple[IntArray, IntArray, Float64Array]
 
@@ -161,10 +159,15 @@ class ArffColumns:
         named = ((column.attribute.line, name) for column in columns for name in column.names)
         refuse_duplicates(named, where, "columns of the lines")
 
-    def parser(self, index: int) -> Callable[[str], float]:
-        """Return what parses each text of an attribute once; 0 for one that is not read."""
-        column = self.by_index.get(index)
-        return cache(column.parse) if column is not None else lambda text: 0.0
+
+class _ParsedValues(dict[str, float]):
+    """What each text of a column stands for, parsed once; 0 for a column that is not read."""
+
+    def __init__(self, column: ArffColumn | None) -> None:
+        self.column = column
+
+    def __missing__(self, value: str) -> float:
+        return self.setdefault(value, 0.0 if self.column is None else self.column.parse(value))
 
 
 def _make_codes(attribute: Attribute, is_label: bool, where: str) -> Float64Array:
@@ -227,7 +230,7 @@ def read_relation(source: Source, find: FindLabels, ignore: Ignored, origin: str
     )
 
 
-def _read_blocks(chunks: Iterator[Chunk], columns: ArffColumns, where: str) -> Iterator[Matrices]:
+def _read_blocks(chunks: Iterator[Chunk], columns: ArffColumns, where: str) -> Iterator[Any]:
     is_sparse: bool | None = None
     for chunk in chunks:
         split = enumerate(map(str.strip, chunk.text.split("\n")), chunk.lines_before + 1)
@@ -302,7 +305,7 @@ def _dense_numbers(lines: list[str], columns: ArffColumns) -> Float64Array | Non
 def _parse_dense(lines: list[str], columns: ArffColumns) -> Float64Array:
     width = len(columns.attributes)
     raw = np.zeros((len(lines), width))
-    known = [columns.parser(index) for index in range(width)]
+    known = [_ParsedValues(columns.by_index.get(index)) for index in range(width)]
     for row, line in enumerate(lines):
         simple = "'" not in line and '"' not in line and "{" not in line
         values = [value.strip() for value in line.split(",")] if simple else []
@@ -314,7 +317,7 @@ def _parse_dense(lines: list[str], columns: ArffColumns) -> Float64Array:
                     f"{len(values):,} values where the header declares {width:,} attributes; "
                     f"complete or remove this line"
                 )
-            raw[row] = [parse(value) for parse, value in zip(known, values, strict=True)]
+            raw[row] = [parsed[value] for parsed, value in zip(known, values, strict=True)]
         except ValueError as error:
             raise RowError(row, error) from None
     return raw
@@ -366,12 +369,12 @@ def _sparse_numbers(lines: list[str], columns: ArffColumns) -> Triplets | None:
 
 
 def _parse_sparse(lines: list[str], columns: ArffColumns) -> Triplets:
-    parser = cache(columns.parser)
+    parsed = cache(lambda index: _ParsedValues(columns.by_index.get(index)))
     triplets: list[tuple[int, int, float]] = []
     for row, line in enumerate(lines):
         try:
             pairs = _split_sparse(line.strip())
-            triplets += [(row, index, parser(index)(value)) for index, value in pairs]
+            triplets += [(row, index, parsed(index)[value]) for index, value in pairs]
         except ValueError as error:
             raise RowError(row, error) from None
     rows, indices, raw = zip(*triplets, strict=True) if triplets else ((), (), ())
