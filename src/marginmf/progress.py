@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:  # the doctor shows a bar even where SciPy is broken
     from marginmf.solvers import Callback, Progress
@@ -20,6 +20,7 @@ def show_bar(
     visible: bool = True,
     terminal_only: bool = True,
     transient: bool = True,
+    unit: Literal["steps", "bytes"] = "steps",
     text: str = "",
     **fields: Any,
 ) -> Iterator[Callable[..., None]]:
@@ -37,6 +38,8 @@ def show_bar(
         Whether to show nothing where standard error is not a terminal.
     transient : bool
         Whether the bar disappears at the end.
+    unit : {"steps", "bytes"}
+        What is counted.
     text : str
         More to show, with fields as in ``"objective {task.fields[objective]:.1f}"``.
     **fields
@@ -61,7 +64,8 @@ def show_bar(
 
     columns: list[Any] = [rich.SpinnerColumn()]
     if total is not None:
-        columns = [rich.BarColumn(), rich.MofNCompleteColumn()]
+        count = rich.DownloadColumn() if unit == "bytes" else rich.MofNCompleteColumn()
+        columns = [rich.BarColumn(), count]
     columns += [rich.TimeElapsedColumn(), *([rich.TextColumn(text)] if text else [])]
     # The label comes last: its length changes, and what stands before it should stay where it is.
     columns.append(rich.TextColumn("{task.description}", markup=False))
