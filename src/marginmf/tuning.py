@@ -1,9 +1,8 @@
 """Regularisation paths: which regularisation strength predicts held-out entries best.
 
-The candidates are tried one after the other, because the solution for one is a good start for the
-next.  The search is coarse first: every fourth candidate, from strong to weak until the error is
-clearly past its minimum, and the other way if it began there; then the candidates between the best
-and its neighbours.  Finer than that, the noise of a hold-out is larger than any difference.
+Candidates are tried one after the other, because the solution for one is a good start for the next:
+every fourth, from strong to weak until the error is clearly past its minimum, and the other way if
+it began there; then those between the best and its neighbours.  Finer differences are noise.
 """
 
 import math
@@ -21,25 +20,15 @@ WEAKEST, STRONGEST = 4, 40
 
 #: Above this share of the strength that leaves nothing but zeros, there is too little left to try.
 USEFUL_SHARE = 0.5
-
 #: A search goes at least this factor below the strength that leaves nothing: small data need less.
 REACH = 30.0
-
 #: How many candidates apart the search looks first, and then.
 STRIDES = (4, 2)
-
 #: About how many candidates are tried: for progress bars.
 USUAL_LENGTH = 6
-
-#: This many coarse candidates in a row that are clearly worse than the best one end a walk ...
-PATIENCE = 2
-
-#: What is clearly worse: an error larger by this share.
-CLEARLY = 0.02
-
-#: ... and so does a single one whose error is larger by this share.
-HOPELESSLY = 0.04
-
+#: This many candidates in a row that are clearly worse than the best one, which is an error larger
+#: by this share, end a walk; and so does a single one whose error is larger by the other share.
+PATIENCE, CLEARLY, HOPELESSLY = 2, 0.02, 0.04
 TINY = 1e-300
 
 
@@ -135,8 +124,8 @@ def follow_path(
     Parameters
     ----------
     errors_at : callable
-        From a regularisation strength to the errors on every hold-out.  The strengths come in
-        an order that suits warm starts: each is near the last one or the best one so far.
+        From a regularisation strength to the errors on every hold-out.  Each strength is near
+        the last one or the best one so far, which suits warm starts.
     metric : str
         What the errors are.
     candidates : array
@@ -154,10 +143,6 @@ def follow_path(
     >>> path = follow_path(errors_at, "distance to twenty", candidates_below(200.0))
     >>> round(path.best, 2), len(tried)
     (20.54, 7)
-    >>> tried.clear()
-    >>> path = follow_path(errors_at, "distance", candidates_below(200.0), begin=30.0)
-    >>> round(path.best, 2), len(tried)
-    (20.54, 5)
     """
     last = len(candidates) - 1
     first = last if begin is None else int(np.abs(np.log(candidates / begin)).argmin())

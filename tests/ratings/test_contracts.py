@@ -77,7 +77,7 @@ class FactoriserContract(RatingsEstimatorContract):
         # Callbacks watch fits, not new users who are folded in.
         model.fold_in(*data)
 
-    @pytest.mark.parametrize("iterations", [1, 4, 11])
+    @pytest.mark.parametrize("iterations", [1, 11])
     def test_a_fit_that_is_interrupted_resumes_to_the_same_answer(
         self, model, data, iterations, tmp_path
     ):

@@ -17,7 +17,7 @@ class EnsembleContract(RatingsEstimatorContract):
     def test_history_and_counts_agree(self):
         """There is no one history."""
 
-    def test_cross_val_score_and_grid_search(self, data):
+    def test_grid_search_and_scorers(self, data):
         from sklearn.model_selection import GridSearchCV
 
         pairs, ratings = data
