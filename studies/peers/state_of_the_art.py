@@ -23,7 +23,7 @@ from studies.harness.markdown import make_table, publish
 from studies.peers import comparison
 from studies.peers.bench import Record, Task, interleave, newest_records
 from studies.peers.comparison import LEARNING, Row, format_number
-from studies.peers.methods import ours, peer
+from studies.peers.methods import RATERS_REG, ours, peer
 from studies.peers.problems import PUBLISHED_FOLDS
 from studies.peers.ratings import find_points, pareto_picture
 
@@ -57,11 +57,16 @@ MYFM = {"rank": 16, "n_iter": 300}
 ATTRIBUTES = {**MYFM, "attributes": True}
 PROBIT = "RelationalOrderedProbit"
 ENSEMBLE = "MarginEnsemble"
+IMPLICIT = {"calibrated": True, "implicit": "both"}
+
+
 METHODS = (
     ours("MarginEnsemble()", ENSEMBLE, calibrated=True),
     ours("MarginEnsemble(n_estimators=3)", ENSEMBLE, calibrated=True, n_estimators=3),
     ours("MarginEnsemble(), attributes", ENSEMBLE, kind="Described", calibrated=True),
-    ours('MMMF(implicit="both")', "MMMF", calibrated=True, implicit="both"),
+    ours('MMMF(implicit="both")', "MMMF", **IMPLICIT),
+    ours("MMMF, implicit, reg given", "MMMF", RATERS_REG, **IMPLICIT),
+    ours("MMMF d=8, implicit, reg given", "MMMF", RATERS_REG, **IMPLICIT, n_factors=8),
     *(ours(f"{name}()", name, calibrated=True) for name in ("HMF", "MMMF", "BiasOnly")),
     peer("Surprise SVD++", "surprise", "SVDpp"),
     peer("Surprise SVD++, tuned", "surprise", "SVDpp", **SVDPP),
@@ -79,7 +84,7 @@ METHODS = (
     peer("myFM ordered probit, implicit and attributes", "myfm", PROBIT, **ATTRIBUTES),
 )
 #: What the picture leaves out, so that there is room for names.
-CROWDED = ("attributes", "tuned", "k=40", "myFM ordered probit")
+CROWDED = ("attributes", "attributes, k=100", "tuned", "k=40", "myFM ordered probit")
 #: What is not measured unless ``--slow`` asks for it, and why.
 SLOW = {
     ("Surprise SVD++, tuned", "ml-1m"): "about 16 minutes a fit, by its times on MovieLens 100K; "
