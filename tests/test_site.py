@@ -45,7 +45,8 @@ def test_every_command_of_the_contributing_page_is_run_by_the_checks() -> None:
 
 
 def test_make_lists_every_command() -> None:
-    listed = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True)
+    command = ["make", "--no-print-directory", "help"]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     phony = re.search(r"^\.PHONY: (.+)$", (ROOT / "Makefile").read_text(), re.M)
     assert phony is not None
     assert {line.split()[0] for line in listed.stdout.splitlines()} == set(phony[1].split())
