@@ -4,8 +4,14 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from marginmf.datasets import RatingsTable, dataset_path, load_ratings
+
+# A check has minutes; `pytest --hypothesis-profile=thorough` has more time.
+settings.register_profile("quick", max_examples=30)
+settings.register_profile("thorough", max_examples=300, deadline=None)
+settings.load_profile("quick")
 
 
 def data_folders() -> list[Path]:
