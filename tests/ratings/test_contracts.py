@@ -1,7 +1,6 @@
 """Every ratings estimator keeps the contract."""
 
 import re
-from copy import copy
 from inspect import signature
 
 import numpy as np
@@ -193,19 +192,9 @@ class Variant(NewRowsContract):
     test_same_seed = RatingsEstimatorContract.test_same_seed_same_answer_whatever_the_threads
     test_saved = RatingsEstimatorContract.test_a_saved_and_loaded_model_is_the_same_to_the_last_bit
 
-    @pytest.fixture(scope="class")
-    @classmethod
-    def data(cls):
-        return synthetic(cls.scale)
-
-    @pytest.fixture(scope="class")
-    @classmethod
-    def fitted(cls, data):
-        return cls().make().fit(*data)
-
-    @pytest.fixture
-    def model(self, fitted):
-        return copy(fitted)
+    data = RatingsEstimatorContract.data
+    fitted = RatingsEstimatorContract.fitted
+    model = RatingsEstimatorContract.model
 
 
 class TestMMMFImmediate(Variant):

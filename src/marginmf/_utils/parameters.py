@@ -7,7 +7,6 @@ from numbers import Integral, Real
 from typing import Any, TypeVar
 
 import numpy as np
-from joblib import cpu_count, effective_n_jobs
 
 Estimator = TypeVar("Estimator")
 
@@ -93,6 +92,8 @@ def n_threads(n_jobs: int | None) -> int:
     >>> n_threads(None), n_threads(3)
     (1, 3)
     """
+    from joblib import cpu_count, effective_n_jobs  # metrics and tests need the checks alone
+
     wanted = int(effective_n_jobs(n_jobs))
     if wanted == 1:  # no need to count cores, which takes longer than to predict a rating
         return 1

@@ -17,6 +17,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from marginmf._utils.ids import as_objects
+from marginmf._utils.parameters import check_whole
 from marginmf._utils.types import Array, Float64Array, FloatArray
 from marginmf.backends import get_backend
 from marginmf.backends.rows import Side
@@ -25,7 +26,6 @@ from marginmf.ratings.data import Ratings, restricted
 from marginmf.ratings.fitting.new_rows import NewRows
 from marginmf.ratings.fitting.objective import RowObjective, first_thresholds
 from marginmf.ratings.ids import IdIndex, as_ids, known_codes
-from marginmf.ratings.lists.recommend import check_length
 from marginmf.ratings.lists.relevance import Relevance, as_stages, item_scores
 from marginmf.ratings.tables import make_frame
 from marginmf.solvers import LBFGS, Stopping, minimise
@@ -58,7 +58,7 @@ class Contributions:
 
 def explain(model: Any, user: Any, item: Any, n: int) -> Any:
     """Return the frame of `RatingsEstimator.explain`."""
-    check_length(n)
+    check_whole("n", n)
     parts = contributions(model, user, item)
     values = parts.contributions
     # Equal contributions stay in the order of their items.

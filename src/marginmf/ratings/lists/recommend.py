@@ -1,13 +1,12 @@
 """Lists: the items that users would like best, and neighbours in the space of factors."""
 
 from collections.abc import Callable
-from numbers import Integral
 from typing import Any, Literal
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from marginmf._utils.parameters import check_option, n_threads
+from marginmf._utils.parameters import check_option, check_whole, n_threads
 from marginmf._utils.types import Array, Float64Array, FloatArray, IntArray
 from marginmf.backends import Backend
 from marginmf.backends.rows import Side
@@ -36,7 +35,7 @@ class Request:
         leave_out: Any,
         unknown: UnknownUsers,
     ) -> None:
-        check_length(n)
+        check_whole("n", n)
         ids = model.users_.ids if users is None else as_ids(users, model.users_)
         codes = model.users_.encode(ids)
         check_option("unknown", unknown, ("fallback", "raise", "skip"))
@@ -102,12 +101,6 @@ def recommend(model: Any, request: Request, by: RankedBy, level: float | None, l
     return make_frame({**columns, "rating": answer("median", distribution, model.levels_)}, like)
 
 
-def check_length(n: Any) -> None:
-    """Raise ValueError unless n can be the length of a list."""
-    if not isinstance(n, Integral) or isinstance(n, bool) or n < 1:
-        raise ValueError(f"n={n!r} must be a whole number >= 1.")
-
-
 class SimilarByFactors:
     """The lists of similar users and items that a model with factors has."""
 
@@ -160,7 +153,7 @@ def _similar(model: Any, values: Any, n: int, side: Side) -> Any:
 
 def similar_by(scores: ItemScores, values: Any, n: int, index: IdIndex, n_jobs: int | None) -> Any:
     """Return the frame of `similar_items` by the scores of some ids with all others."""
-    check_length(n)
+    check_whole("n", n)
     ids = as_ids(values, index)
     codes = known_codes(ids, index, f"{index.what}s")
 
