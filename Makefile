@@ -19,7 +19,7 @@ demo: $(INSTALLED) ## compare the main methods on MovieLens 100K
 	$(BIN)/marginmf demo
 
 test: $(INSTALLED) ## run the tests
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
 # The kernels' tests with the lowest and the newest Numba that are allowed, each in an environment of
 # its own, with the plain loops, and for a processor of which nothing is known.

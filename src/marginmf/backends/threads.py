@@ -35,7 +35,7 @@ def run(task: Callable[..., Any], bounds: IntArray, n_threads: int, *args: Any) 
     The caller does its share, so that short work wakes as few threads as it can, and work inside
     work cannot wait for itself.
     """
-    if n_threads == 1 and len(bounds) == 2:
+    if len(bounds) == 2:
         # Solvers come here for every small vector operation: no lists, no pools.
         start, stop = int(bounds[0]), int(bounds[1])
         if start < stop:

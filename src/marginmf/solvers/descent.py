@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from scipy.linalg import solve_triangular
+from scipy.linalg.lapack import dtrtrs
 
 from marginmf._utils.saved import saved
 from marginmf._utils.types import Float64Array
@@ -361,8 +361,7 @@ class _LimitedMemory(Directions):
 
     def _clear(self) -> None:
         self.pairs: list[tuple[Vector, Vector]] = []  # a step, and the gradient's fall over it
-        # Inner products: minus steps with falls (the upper triangle is used), falls with falls, and
-        # both, steps first, with the gradient here.
+        # Inner products: minus steps with falls (the upper triangle), falls, all with the gradient.
         self.steps_falls: Float64Array = np.empty((0, 0))
         self.falls_falls: Float64Array = np.empty((0, 0))
         self.with_gradient: Float64Array = np.empty(0)
@@ -371,12 +370,14 @@ class _LimitedMemory(Directions):
         self.is_curved = bool(self.pairs)
         if not self.pairs:
             return downhill(self.pool, gradient)
-        by_step, by_fall = np.split(self.with_gradient, 2)
+        by_step, by_fall = self.with_gradient.reshape(2, -1)
         products = self.steps_falls.diagonal()
         scale = products[-1] / self.falls_falls[-1, -1]
-        of_falls = solve_triangular(self.steps_falls, by_step)
+        # LAPACK itself, column by column: in small fits, checks around it would take longer.
+        lower = self.steps_falls.T
+        of_falls = dtrtrs(lower, by_step, lower=1, trans=1)[0]
         right = products * of_falls + scale * (self.falls_falls @ of_falls + by_fall)
-        of_steps = solve_triangular(self.steps_falls, right, trans="T")
+        of_steps = dtrtrs(lower, right, lower=1)[0]
         steps, falls = zip(*self.pairs, strict=True)
         scales = np.concatenate((-of_steps, -scale * of_falls, [-scale]))
         direction = self.pool.combine(scales.tolist(), (*steps, *falls, gradient))
@@ -409,11 +410,8 @@ class _LimitedMemory(Directions):
             n = len(self.pairs)
             before = self.with_gradient.reshape(2, n)
             with_steps, with_falls = found.reshape(2, n + 1)[:, :n] - before
-            # Each gets one more row and one more column.
-            self.steps_falls = np.pad(self.steps_falls, (0, 1))
-            self.steps_falls[:, n] = [*with_steps, product]
-            self.falls_falls = np.pad(self.falls_falls, (0, 1))
-            self.falls_falls[:, n] = self.falls_falls[n] = [*-with_falls, squared]
+            self.steps_falls = _bordered(self.steps_falls, [*with_steps, product])
+            self.falls_falls = _bordered(self.falls_falls, [*-with_falls, squared])
         self.pairs, self.with_gradient = pairs, found
 
     def forget(self) -> bool:
@@ -442,3 +440,11 @@ class _LimitedMemory(Directions):
         self.steps_falls = np.reshape(numbers["steps and falls"], (n, n))
         self.falls_falls = np.reshape(numbers["falls and falls"], (n, n))
         self.with_gradient = np.array(numbers["with gradient"], np.float64)
+
+
+def _bordered(matrix: Float64Array, edge: list[float]) -> Float64Array:
+    """Return the matrix with one more column, and the same numbers as one more row."""
+    larger = np.empty((len(edge), len(edge)))
+    larger[:-1, :-1] = matrix
+    larger[:, -1] = larger[-1] = edge
+    return larger
