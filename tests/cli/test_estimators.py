@@ -35,7 +35,8 @@ def test_options_that_were_not_given_leave_the_defaults() -> None:
 
 
 def test_options_reach_their_parameters() -> None:
-    given = ModelOptions(7, "6,10", 9, ["loss=logistic", "tol=0.1"], seed=3, threads=2)
+    settings = ["loss=logistic", "tol=0.1"]
+    given = ModelOptions(factors=7, reg="6,10", max_iter=9, settings=settings, seed=3, threads=2)
     model = make_model("hmf", given, progress=True)
     assert (model.n_factors, model.reg, model.max_iter) == (7, [6, 10], 9)
     assert (model.loss, model.tol, model.random_state, model.n_jobs) == ("logistic", 0.1, 3, 2)
@@ -97,7 +98,9 @@ def test_a_name_says_what_a_method_learns_from() -> None:
 
 def test_options_reach_label_methods() -> None:
     rule = DecisionOptions("per-label", "macro-f1", top1=True)
-    given = LabelModelOptions(["n_factors=4", "mlchmf.cv=4"], "none", seed=7, threads=1)
+    given = LabelModelOptions(
+        settings=["n_factors=4", "mlchmf.cv=4"], scale="none", seed=7, threads=1
+    )
     models = make_label_models(["grople", "mlchmf"], given, rule)
     grople, mlchmf = models.values()
     assert (grople.n_factors, grople.random_state, grople.decision) == (4, 7, "per_label")

@@ -59,7 +59,7 @@ def test_the_path_is_drawn(run, ratings_file: Path) -> None:
 
 def test_the_command_repeats_the_options() -> None:
     data = DataOptions(file="my films.csv", user_column="who", duplicates="last")
-    model = ModelOptions(7, None, 9, ["loss=logistic"], 3, 2)
+    model = ModelOptions(factors=7, max_iter=9, settings=["loss=logistic"], seed=3, threads=2)
     assert shlex.split(fit_command(data, model, "hmf", [6, 10.5])) == [
         *["marginmf", "fit", "my films.csv", "--model", "hmf", "--reg", "6,10.5", "--user", "who"],
         *["--duplicates", "last", "--factors", "7", "--max-iter", "9", "--set", "loss=logistic"],

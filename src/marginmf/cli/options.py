@@ -137,7 +137,7 @@ class DataOptions(ColumnOptions):
 PARAMETERS = {"factors": "n_factors", "reg": "reg", "max_iter": "max_iter"}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ModelOptions:
     """The parameters of a method; those that were not given keep the method's defaults."""
 
@@ -199,7 +199,7 @@ class LabelDataOptions(LabelColumns):
     ]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class LabelModelOptions:
     """The parameters of label methods; those that were not given keep the methods' defaults."""
 
