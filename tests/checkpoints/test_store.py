@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import marginmf
@@ -389,3 +390,17 @@ def test_fingerprints_do_not_depend_on_the_process():
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     expected = [plain([smooth_hinge, LBFGS()]), digest(np.array(["a", 1], object))]
     assert json.loads(run.stdout) == expected
+
+
+def test_a_fit_with_more_data_is_another_fit(path, interrupt_after):
+    features = {"user": np.arange(40), "age": np.arange(40) % 7}
+    with pytest.raises(KeyboardInterrupt):
+        MMMF(**FEW, callbacks=[interrupt_after(3)]).fit(
+            PAIRS, RATINGS, user_features=pd.DataFrame(features), checkpoint=path
+        )
+    with pytest.raises(ValueError, match=r"other data .*user"):
+        MMMF(**FEW).fit(PAIRS, RATINGS, checkpoint=path)
+
+
+def test_functions_differ_by_their_defaults():
+    assert plain(lambda z, k=2: k * z) != plain(lambda z, k=3: k * z)

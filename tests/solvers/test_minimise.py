@@ -297,3 +297,9 @@ def test_lbfgs_holds_few_vectors_at_once(memory: int, most: int) -> None:
     result = minimise(LBFGS(memory), objective, start, TO_THE_END, vectors=vectors)
     assert result.n_evaluations > result.n_iter + 5  # line searches with several trials
     assert vectors.peak <= most
+
+
+@pytest.mark.parametrize("memory", [0, -1, 2.5])
+def test_lbfgs_remembers_at_least_one_step(memory):
+    with pytest.raises(ValueError, match=rf"memory={memory} must be a whole number >= 1"):
+        minimise(LBFGS(memory), lambda x: (0.5 * x @ x, x), np.ones(3))

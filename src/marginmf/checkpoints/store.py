@@ -144,14 +144,14 @@ class CheckpointStore:
                 self.folder.rmdir()
         except OSError as error:
             warnings.warn(
-                f"The fit has succeeded, but its checkpoint {self.folder} could not be removed "
+                f"The checkpoint {self.folder} is no longer needed, but could not be removed "
                 f"({error.strerror}): remove it by hand.",
                 stacklevel=5,
             )
 
     def _path(self, name: str) -> Path:
         # Names are for people; the code makes them differ where the words do not.
-        words = re.sub(r"[^A-Za-z0-9.]+", "-", name)[:60].strip("-.")
+        words = re.sub(r"[^A-Za-z0-9.]+", "-", name)[:60].strip("-.") or "run"
         return self.folder / f"{words}-{hashlib.sha256(name.encode()).hexdigest()[:8]}.safetensors"
 
 
@@ -294,7 +294,7 @@ def difference(stored: Mapping[str, Any], now: Mapping[str, Any]) -> str | None:
     if names:
         changes = [f"{n} was {before.get(n)!r:.60} and is {after[n]!r:.60}" for n in names]
         found.append(f"other parameters ({', '.join(changes)})")
-    parts = [name for name, code in now["data"].items() if stored["data"].get(name) != code]
+    parts = [n for n in now["data"] | stored["data"] if stored["data"].get(n) != now["data"].get(n)]
     if parts:
         found.append(f"other data ({', '.join(parts)})")
     return " and ".join(found) or None
@@ -328,7 +328,8 @@ def plain(value: Any) -> Any:
         constants = [item for item in code.co_consts if isinstance(item, int | float | str)]
         closure = [cell.cell_contents for cell in value.__closure__ or ()]
         described["name"] = _full_name(value)
-        described["code"] = plain([code.co_code.hex(), code.co_names, constants, closure])
+        defaults = [value.__defaults__, value.__kwdefaults__]
+        described["code"] = plain([code.co_code.hex(), code.co_names, constants, closure, defaults])
     elif hasattr(value, "__name__"):
         described["name"] = value.__name__
     else:  # random generators, which have nothing here, are stored by themselves

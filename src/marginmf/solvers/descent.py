@@ -16,6 +16,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from scipy.linalg.lapack import dtrtrs
 
+from marginmf._utils.parameters import check_whole
 from marginmf._utils.saved import saved
 from marginmf._utils.types import Float64Array
 from marginmf.solvers.run import Counted, Objective, State
@@ -335,13 +336,12 @@ class LBFGS(Descent):
     """
 
     _saved: ClassVar[dict[str, Any]] = {"memory": int}
-
     memory: int = 5
     line_search = StrongWolfe(curvature=0.9)
 
     def directions(self, pool: BufferPool) -> Directions:
         """Return a fresh chooser of directions."""
-        return _LimitedMemory(pool, self.memory)
+        return _LimitedMemory(pool, check_whole("memory", self.memory))
 
 
 class _LimitedMemory(Directions):
@@ -373,7 +373,7 @@ class _LimitedMemory(Directions):
         by_step, by_fall = self.with_gradient.reshape(2, -1)
         products = self.steps_falls.diagonal()
         scale = products[-1] / self.falls_falls[-1, -1]
-        # LAPACK itself, column by column: in small fits, checks around it would take longer.
+        # LAPACK itself: in small fits, checks around it would take longer.
         lower = self.steps_falls.T
         of_falls = dtrtrs(lower, by_step, lower=1, trans=1)[0]
         right = products * of_falls + scale * (self.falls_falls @ of_falls + by_fall)
