@@ -56,7 +56,7 @@ def test_the_search_counts_what_the_rule_would_reach(measure, top1, scores, pres
 @given(scores=SCORES, present=PRESENT)
 @patient
 def test_the_best_common_threshold_is_no_worse_than_any_candidate(measure, scores, present) -> None:
-    candidates = candidate_thresholds(scores, present)
+    candidates = candidate_thresholds([(scores, present)])
     search = ThresholdSearch(SHAPE[1], False, candidates)
     search.add(scores, present)
     _, value = search.best("global", measure)
@@ -145,7 +145,7 @@ def test_without_rows_the_threshold_is_zero() -> None:
 
 
 def test_no_scores_of_present_labels_leave_zero_as_the_only_candidate() -> None:
-    assert candidate_thresholds(np.ones((2, 2)), np.zeros((2, 2), bool)).tolist() == [0.0]
+    assert candidate_thresholds([(np.ones((2, 2)), np.zeros((2, 2), bool))]).tolist() == [0.0]
 
 
 @given(
@@ -192,7 +192,7 @@ def test_infinite_scores_are_above_all_candidates_or_none() -> None:
 def test_the_even_candidates_begin_at_the_middle_absent_score_or_the_least_present(
     scores, present
 ) -> None:
-    candidates = candidate_thresholds(scores, present)
+    candidates = candidate_thresholds([(scores, present)])
     if present.any():
         middle = np.median(scores[~present]) if not present.all() else 0.0
         least = np.nextafter(scores[present].min(), -9)

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.cluster import KMeans
+from sklearn.datasets import make_multilabel_classification
 from sklearn.model_selection import KFold
 
 from marginmf.labels import GroPLE
@@ -491,3 +492,13 @@ def test_an_error_in_one_of_the_threads_is_told() -> None:
 def test_an_impossible_number_of_threads_is_refused() -> None:
     with pytest.raises(ValueError, match="n_jobs='two' must be a whole number"):
         GroPLE(n_jobs="two").fit(*data(13))
+
+
+def test_the_draws_of_a_generator_do_not_depend_on_the_number_of_jobs() -> None:
+    X, Y = make_multilabel_classification(400, n_classes=40, n_labels=4, random_state=0)
+    thresholds = [
+        GroPLE(5, n_groups=8, n_jobs=n, random_state=np.random.default_rng(0)).fit(X, Y).thresholds_
+        for n in (1, 2, 4)
+    ]
+    np.testing.assert_array_equal(thresholds[0], thresholds[1])
+    np.testing.assert_array_equal(thresholds[0], thresholds[2])

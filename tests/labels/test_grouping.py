@@ -14,6 +14,7 @@ from marginmf.labels.grople import (
     affinities,
     check_grouping,
     distinct_labels,
+    given_groups,
     group_labels,
 )
 from marginmf.labels.order import canonical_order
@@ -199,7 +200,7 @@ def test_an_unknown_grouping_is_a_sentence(wrong, said: str) -> None:
 
 
 def test_given_groups_are_one_for_each_label() -> None:
-    Y, owners = topics(13)
-    np.testing.assert_array_equal(group_labels(gram(Y), 3, owners + 4, None), owners + 4)
+    _, owners = topics(13)
+    np.testing.assert_array_equal(given_groups(owners + 4, 13), owners + 4)
     with pytest.raises(ValueError, match="the groups of 2 labels, but there are 13"):
-        group_labels(gram(Y), 3, [0, 1], None)
+        given_groups([0, 1], 13)

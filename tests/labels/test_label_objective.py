@@ -116,7 +116,7 @@ def test_scores_of_few_rows_are_held_however_many_labels_there_are() -> None:
     X, Y = np.ones((200, 1)), csr_array((200, n_labels))
     objective = LabelObjective(X, Y, 1.0, 2, smooth_hinge)
     assert list(objective._blocks(0, 40)) == [(0, 16), (16, 32), (32, 40)]
-    point = np.full(objective.n_parameters, 0.1)
+    point = objective.join(np.full((2, 2), 0.1), np.full((2, n_labels), 0.1))
     tracemalloc.start()
     objective(point)
     objective.n_errors(point)

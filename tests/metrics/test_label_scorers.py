@@ -87,3 +87,8 @@ def test_an_unknown_name_gets_the_nearest_known_one(name, nearest):
 def test_a_name_like_no_other_gets_the_list():
     with pytest.raises(ValueError, match=r"no label metric 'xyz'; the known .* coverage\.$"):
         label_scorer("xyz")
+
+
+def test_seconds_are_no_score() -> None:
+    with pytest.raises(ValueError, match="seconds is measured by comparisons"):
+        label_scorer("seconds")

@@ -178,7 +178,7 @@ def test_what_the_lists_show() -> None:
         (lambda: lists.recall([["a"]], []), "1 lists but the relevant items of 0 users"),
         (lambda: lists.recall([["a", "a"]], [["a"]]), "'a' is twice in one list"),
         (lambda: lists.coverage([["a", "b"]], 1), "the lists hold 2 different items"),
-        (lambda: lists.novelty([["a"]], {"b": 1.0}), "'a' is in a list, but shares has none"),
+        (lambda: lists.novelty([["a"]], {"b": 1.0}), "'a' is in a list, but has no entry"),
         (lambda: lists.novelty([["a"]], {"a": 2.0}), "numbers from 0 to 1"),
         (lambda: lists.novelty([["a"]], {"a": 0.0}), "No user has any of the items"),
         (lambda: lists.popularity([[]], {"a": 1.0}), "Every list is empty"),

@@ -107,3 +107,8 @@ def test_calibration_error_by_hand():
 def test_what_cannot_be_measured_gets_a_sentence(metric, true, distribution, sentence):
     with pytest.raises(ValueError, match=sentence):
         metric(true, distribution, LEVELS)
+
+
+def test_probabilities_are_not_negative():
+    with pytest.raises(ValueError, match="in row 1 are not all >= 0"):
+        metrics.log_loss([1, 2], [[0.5, 0.5], [1.5, -0.5]], [1, 2])

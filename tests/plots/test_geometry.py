@@ -108,3 +108,8 @@ def test_what_cannot_be_drawn_is_a_sentence() -> None:
         user_map(np.eye(2), [1], [1, 0])
     with pytest.raises(ValueError, match="3 prototypes for 2 levels: pass levels="):
         user_map(np.eye(2), [1, 3], [1, 0], prototypes=[0, 1, 2])
+
+
+def test_every_rating_is_one_of_the_levels():
+    with pytest.raises(ValueError, match="The rating 4 is not one of the levels"):
+        user_map([[0.1, 0.0], [1.4, 0.5]], [1, 4], [1.0, 0.2], levels=[1, 2, 3])

@@ -7,7 +7,7 @@ import pytest
 from matplotlib.colors import to_hex
 from sklearn.datasets import make_multilabel_classification
 
-from marginmf.labels import GroPLE
+from marginmf.labels import PLST, GroPLE
 from marginmf.labels.tree import EmbeddingTree, Node
 from marginmf.plots import embedding_tree, group_sparsity
 from marginmf.plots.style import COLOURS, new_figure
@@ -96,3 +96,9 @@ def test_a_single_embedding_can_be_drawn_into_given_axes() -> None:
 def test_a_model_without_a_tree_is_an_error() -> None:
     with pytest.raises(ValueError, match="SimpleNamespace has no tree of embeddings to draw"):
         embedding_tree(SimpleNamespace())
+
+
+def test_factors_without_groups_are_not_drawn() -> None:
+    X, Y = make_multilabel_classification(60, n_classes=5, random_state=0)
+    with pytest.raises(ValueError, match="PLST has no factors of labels to draw, or no groups"):
+        group_sparsity(PLST().fit(X, Y))

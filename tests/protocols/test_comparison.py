@@ -444,3 +444,33 @@ def test_splits_and_results_can_go_to_processes_and_come_back(lists) -> None:
 
 def pickled(value):
     return pickle.loads(pickle.dumps(value))
+
+
+@pytest.mark.parametrize("protocol", [[], WeakGeneralisation(n_splits=0)])
+def test_a_protocol_without_splits_is_refused(protocol) -> None:
+    with pytest.raises(ValueError, match="The protocol has no splits"):
+        compare(synthetic((1, 2, 3)), ["bias"], protocol)
+
+
+def test_a_damaged_line_of_a_checkpoint_is_named_and_nothing_is_lost(tmp_path: Path) -> None:
+    file = tmp_path / "c.jsonl"
+    data, models = synthetic((1, 2, 3)), ["bias"]
+    compare(data, models, HoldOut(n_splits=3), checkpoint=file)
+    first, second, *rest = file.read_text().splitlines(keepends=True)
+    file.write_text("".join([first, second[:20] + "\n", *rest]))
+    before = file.read_bytes()
+    with pytest.raises(ValueError, match="line 2: the checkpoint is damaged"):
+        compare(data, models, HoldOut(n_splits=3), checkpoint=file)
+    assert file.read_bytes() == before
+    file.write_bytes(b"\xff\xfe\x80")
+    with pytest.raises(ValueError, match="is not the checkpoint of a comparison"):
+        compare(data, models, HoldOut(n_splits=3), checkpoint=file)
+
+
+def test_json_has_null_where_a_figure_is_not_a_number() -> None:
+    found = Comparison("ratings", ["mae", "fre"], {"a": {}, "b": {}})
+    for name in ("a", "b"):
+        found.add(name, {"mae": 1.0, "fre": float("nan")})
+        found.add(name, {"mae": 2.0, "fre": 0.5})
+    text = json.dumps(found.as_dict(), allow_nan=False)
+    assert json.loads(text)["models"]["a"]["fre"]["mean"] is None

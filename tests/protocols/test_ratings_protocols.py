@@ -113,3 +113,11 @@ def test_a_level_that_training_misses_is_on_the_scale_all_the_same():
 def test_evaluate_wants_one_rating_for_each_pair():
     with pytest.raises(ValueError, match="There are 2500 pairs but 2499 ratings"):
         evaluate(BiasOnly(), PAIRS, RATINGS[:-1], HoldOut())
+
+
+def test_messages_name_what_was_asked_for():
+    pairs = np.column_stack([np.repeat(np.arange(10), 25), np.tile(np.arange(25), 10)])
+    with pytest.raises(ValueError, match="0 users with at least 31 ratings"):
+        next(StrongGeneralisation(n_train_users=0.5, held_out=30).split(pairs))
+    with pytest.raises(ValueError, match="held_out=0 must be a whole number >= 1"):
+        next(WeakGeneralisation(held_out=0).split(pairs))

@@ -3,7 +3,6 @@
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass
-from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -18,7 +17,7 @@ from sklearn.base import (
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from marginmf._utils.indicators import counts
-from marginmf._utils.parameters import check_choice, n_threads, unfitted
+from marginmf._utils.parameters import check_choice, check_number, n_threads, unfitted
 from marginmf._utils.saved import Length, Methods, Names, Optional, Sized, floats
 from marginmf._utils.types import Array, BoolArray, Float64Array, FloatArray, IntArray
 from marginmf.checkpoints import CheckpointLike, open_checkpoint
@@ -219,7 +218,7 @@ class LabelsEstimator(OrderedFit, Savable, ClassifierMixin, BaseEstimator):
         self.thresholds_[counts(Y, axis=0) == 0] = np.inf
 
     def _choose_thresholds(self, X: Any, Y: csr_array) -> tuple[Float64Array, float]:
-        """Return thresholds, and the measure that they reach on rows held out in turn."""
+        """Return thresholds, and the measure on held-out rows under the best common threshold."""
         only_zero = np.zeros(1) if self.decision == "sign" else None
         threads = n_threads(getattr(self, "n_jobs", None))
         search = ThresholdSearch(Y.shape[1], self.top1_if_empty, only_zero, threads)
@@ -262,8 +261,7 @@ class LabelsEstimator(OrderedFit, Savable, ClassifierMixin, BaseEstimator):
         check_choice(self, "tune_for", MEASURES)
         if not isinstance(self.top1_if_empty, bool | np.bool_):
             raise ValueError(f"top1_if_empty={self.top1_if_empty!r} must be True or False.")
-        if not isinstance(self.cv, Integral) or self.cv < 2:
-            raise ValueError(f"cv={self.cv!r} must be a whole number >= 2: how many folds.")
+        check_number(self, "cv", int, 2)
         self._check()
 
     def _features(self, X: Any) -> Any:

@@ -66,8 +66,8 @@ class DecisionRule:
         return above
 
 
-def candidate_thresholds(scores: FloatArray, present: BoolArray) -> Float64Array:
-    """Return thresholds worth trying, given scores and which labels are there.
+def candidate_thresholds(batches: Sequence[tuple[FloatArray, BoolArray]]) -> Float64Array:
+    """Return thresholds worth trying, given batches of scores and which labels are there.
 
     Between two scores of labels that are there a higher threshold only removes wrong labels, so
     what matters lies at quantiles of these scores.  An even grid is added, down to the middle of
@@ -75,15 +75,10 @@ def candidate_thresholds(scores: FloatArray, present: BoolArray) -> Float64Array
     the middle of the gap is wanted.
 
     >>> scores = np.array([[-0.9, 0.1], [0.5, -1.0]])
-    >>> candidates = candidate_thresholds(scores, scores > 0)
+    >>> candidates = candidate_thresholds([(scores, scores > 0)])
     >>> bool((candidates < 0).any()), bool((scores[scores > 0] > candidates.min()).all())
     (True, True)
     """
-    return _candidates([(scores, present)])
-
-
-def _candidates(batches: Sequence[tuple[FloatArray, BoolArray]]) -> Float64Array:
-    """Return the same of several batches, which need not be put together for it."""
     right = np.concatenate([*(scores[present] for scores, present in batches), np.zeros(0)])
     if right.size == 0:
         return np.zeros(1)
@@ -154,7 +149,7 @@ class ThresholdSearch:
 
     def _count_kept(self) -> None:
         """Choose the candidates, and count what was kept until then."""
-        self._begin(_candidates(self._kept))
+        self._begin(candidate_thresholds(self._kept))
         for batch in self._kept:
             self._count(*batch)
         self._kept = []
@@ -164,7 +159,7 @@ class ThresholdSearch:
             *(scores, present, self.top1_if_empty, self.candidates),
             *(self._cells, self._scale, self.n_threads),
         )
-        # By how many candidates a score is above, to: by candidates that it is above.
+        # A score above j candidates is above the first j: counts by j become counts by candidate.
         predicted, right = (np.cumsum(each[:, :0:-1], axis=1)[:, ::-1].T for each in counts)
         self._predicted += predicted
         self._right += right

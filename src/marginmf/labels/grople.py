@@ -16,7 +16,6 @@ from sklearn.cluster import SpectralClustering
 from sklearn.exceptions import ConvergenceWarning
 
 from marginmf._utils import saved as _demands
-from marginmf._utils.indicators import counts
 from marginmf._utils.parameters import check_callbacks, check_n_jobs, check_number, n_threads
 from marginmf._utils.random import as_generator
 from marginmf._utils.saved import HISTORY
@@ -144,10 +143,13 @@ class GroPLE(LabelSpaceTransformer):
         if not tuned or self._n_threads() == 1:
             super()._learn(X, Y, tuned)
             return
+        # A copy for the folds, made before the final fit draws from a generator that they share.
+        tuner = clone(self)
+        tuner._checkpoint = self._checkpoint
         # All rows in one thread, the folds of them in the others.
         with ThreadPoolExecutor(1) as pool:
             whole = pool.submit(self._fit_in_order, X, Y)
-            thresholds, _ = self._choose_thresholds(X, Y)
+            thresholds, _ = tuner._choose_thresholds(X, Y)
             whole.result()
         self._set_thresholds(thresholds, Y)
 
@@ -185,7 +187,7 @@ class GroPLE(LabelSpaceTransformer):
         self.label_groups_ = groups
         self.label_factors_ = np.empty_like(labels.point.factors)
         self.label_factors_[:, by_group] = labels.point.factors
-        self.label_means_ = counts(Y, axis=0) / Y.shape[0]
+        self.label_means_ = gram.means
         self.history_ = [labels.history, features.history]
         self.n_iter_ = max(labels.n_iter, features.n_iter)
         self.stop_reason_ = [str(labels.reason), str(features.reason)]
@@ -249,8 +251,6 @@ def group_labels(gram: LabelGram, n_groups: int, grouping: Any, random_state: An
     Groups of a clustering are numbered from the largest to the smallest, and among equals by their
     first label; labels that no row tells apart are in one group.
     """
-    if not is_clusterer(grouping) and not isinstance(grouping, str):
-        return given_groups(grouping, len(gram.counts))
     firsts, index = distinct_labels(gram)
     distinct = gram.take(firsts)
     if isinstance(grouping, str):

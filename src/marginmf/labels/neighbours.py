@@ -64,9 +64,9 @@ class Neighbours:
 
         By default each stored instance's own neighbours, itself left out.
         """
-        stored, alone = self.stored_, X is None
-        queries = stored if alone else X.astype(stored.dtype, copy=False)
-        n = min(self.n_neighbors, stored.shape[0] - alone)
+        stored, leave_self_out = self.stored_, X is None
+        queries = stored if leave_self_out else X.astype(stored.dtype, copy=False)
+        n = min(self.n_neighbors, stored.shape[0] - leave_self_out)
         if n <= 0 or queries.shape[0] == 0:
             return np.empty((queries.shape[0], max(n, 0)), np.intp)
         if not issparse(stored):
@@ -77,7 +77,7 @@ class Neighbours:
 
         def nearest(distances: FloatArray, start: int) -> IntArray:
             rows = np.arange(len(distances))
-            if alone:
+            if leave_self_out:
                 distances[rows, start + rows] = np.inf
             return _smallest(distances, n, norms[start + rows])
 
@@ -179,7 +179,9 @@ class MLkNN(LabelsEstimator):
         check_number(self, "n_neighbors", int, 1)
         check_number(self, "smoothing", float, 0)
         if self.smoothing == 0:
-            raise ValueError("smoothing=0 must be above 0: nothing seen is not impossible.")
+            raise ValueError(
+                "smoothing=0 must be above 0: else what training never showed would be impossible."
+            )
 
     def _fit(self, X: Any, Y: csr_array) -> None:
         n_neighbors = min(self.n_neighbors, Y.shape[0] - 1)

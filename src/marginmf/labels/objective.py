@@ -75,11 +75,6 @@ class LabelObjective:
         self._rows = max(FEWEST_ROWS, BLOCK // n_labels)
         self._parts = _bounds(X.shape[0], max(n_labels, self._rows))
 
-    @property
-    def n_parameters(self) -> int:
-        """How many numbers a point has."""
-        return sum(rows * columns for rows, columns in self._shapes)
-
     def join(self, U: FloatArray, V: FloatArray) -> FloatArray:
         """Return one parameter vector."""
         return np.concatenate([np.ravel(U), np.ravel(V)]).astype(self.dtype)

@@ -269,47 +269,49 @@ class _Grower:
         undivided = [whole]
         while undivided:
             halves = self._side_by_side(self._divide_branch, undivided)
-            parts = [part for both in halves for part in both]
-            level = self._learn_nodes(parts, len(nodes))
+            branches = [branch for both in halves for branch in both]
+            level = self._learn_nodes(branches, len(nodes))
             nodes += level
             undivided = [
-                part._replace(
+                branch._replace(
                     parent=node.index,
-                    rows=np.setdiff1d(part.rows, node.kept, assume_unique=True),
+                    rows=np.setdiff1d(branch.rows, node.kept, assume_unique=True),
                     learned=node.residue == node.size,
                 )
-                for part, node in zip(parts, level, strict=True)
-                if part.depth < growth.max_depth and node.residue >= growth.min_samples
+                for branch, node in zip(branches, level, strict=True)
+                if branch.depth < growth.max_depth and node.residue >= growth.min_samples
             ]
         return nodes
 
-    def _learn_nodes(self, parts: Sequence[Branch], first: int) -> list[Node]:
-        """Return a node for each part, numbered from the first index on."""
-        n_threads = max(1, self.n_threads // max(1, len(parts)))
+    def _learn_nodes(self, branches: Sequence[Branch], first: int) -> list[Node]:
+        """Return a node for each branch, numbered from the first index on."""
+        n_threads = max(1, self.n_threads // max(1, len(branches)))
 
         def learn(k: int) -> Node:
-            return self.learn_node(parts[k], first + k, n_threads, f"node {first + k}")
+            return self.learn_node(branches[k], first + k, n_threads, f"node {first + k}")
 
-        return self._side_by_side(learn, range(len(parts)))
+        return self._side_by_side(learn, range(len(branches)))
 
-    def _divide_branch(self, part: Branch) -> list[Branch]:
-        """Return the one or two parts of a part that are large enough to learn from."""
-        seed = int(np.random.default_rng([self.seed, part.position, 0]).integers(2**31))
-        clusters = divide(take_rows(self.X, part.rows), self.growth.splitter, seed)
-        if len(clusters) == 1 and part.learned:
+    def _divide_branch(self, branch: Branch) -> list[Branch]:
+        """Divide a branch in two; return the halves that are large enough to learn from."""
+        seed = int(np.random.default_rng([self.seed, branch.position, 0]).integers(2**31))
+        clusters = divide(take_rows(self.X, branch.rows), self.growth.splitter, seed)
+        if len(clusters) == 1 and branch.learned:
             return []  # once more would not help
         children = [
-            Branch(2 * part.position + side, part.depth + 1, part.parent, part.rows[cluster])
+            Branch(
+                2 * branch.position + side, branch.depth + 1, branch.parent, branch.rows[cluster]
+            )
             for side, cluster in enumerate(clusters)
         ]
         return [child for child in children if len(child.rows) >= self.growth.min_samples]
 
-    def learn_node(self, part: Branch, index: int, n_threads: int, name: str) -> Node:
+    def learn_node(self, branch: Branch, index: int, n_threads: int, name: str) -> Node:
         """Learn an embedding of some instances, and find those that it gets right."""
-        growth, rng = self.growth, np.random.default_rng([self.seed, part.position, 1])
-        features, X = used_features(take_rows(self.X, part.rows))
+        growth, rng = self.growth, np.random.default_rng([self.seed, branch.position, 1])
+        features, X = used_features(take_rows(self.X, branch.rows))
         objective = LabelObjective(
-            X, take_rows(self.Y, part.rows), growth.reg, growth.n_factors, growth.loss, n_threads
+            X, take_rows(self.Y, branch.rows), growth.reg, growth.n_factors, growth.loss, n_threads
         )
         first_U = START_SCALE * rng.standard_normal((len(features) + 1, growth.n_factors))
         first_V = START_SCALE * rng.standard_normal((growth.n_factors, int(self.kinds.max()) + 1))
@@ -327,10 +329,10 @@ class _Grower:
         U, V = objective.split(result.point)
         return Node(
             index=index,
-            depth=part.depth,
-            parent=part.parent,
-            size=len(part.rows),
-            kept=part.rows[objective.n_errors(result.point) <= most_errors],
+            depth=branch.depth,
+            parent=branch.parent,
+            size=len(branch.rows),
+            kept=branch.rows[objective.n_errors(result.point) <= most_errors],
             objective=result.objective,
             n_iter=result.n_iter,
             features=features,

@@ -13,7 +13,6 @@ from marginmf._utils.saved import ListOf, Optional, floats, saved
 from marginmf._utils.types import Float64Array, FloatArray
 from marginmf.labels.algebra.matrices import fill_columns
 from marginmf.labels.base import RULE, LabelsEstimator
-from marginmf.labels.order import Fold
 
 
 @saved
@@ -22,8 +21,8 @@ class DecisionTuned(LabelsEstimator):
     """A classifier with thresholds, and parameters if wanted, chosen on rows held out in turn.
 
     Every candidate is fitted once on each fold; its best thresholds follow from the scores of the
-    rows held out, and the candidate that reaches most with its own thresholds is fitted to all
-    rows.  So parameters and thresholds are chosen together, for the price of one
+    rows held out, and the candidate that reaches most with its best common threshold is fitted to
+    all rows.  So parameters and thresholds are chosen together, for the price of one
     cross-validation.
 
     Parameters
@@ -43,9 +42,9 @@ class DecisionTuned(LabelsEstimator):
     best_params_ : dict
         The candidate that was chosen.
     cv_values_ : list of float
-        What every candidate reached, in the order of ``ParameterGrid(param_grid)``: the measure
-        (for Hamming loss, minus the number of wrong labels) or, for a vector of classes, the share
-        of them that is right.
+        What every candidate reached with its best common threshold, in the order of
+        ``ParameterGrid(param_grid)``: the measure (for Hamming loss, minus the number of wrong
+        labels) or, for a vector of classes, the share of them that is right.
 
     Examples
     --------
@@ -106,7 +105,7 @@ class DecisionTuned(LabelsEstimator):
     def _evaluate(
         self, number: int, params: Mapping[str, Any], X: Any, Y: csr_array
     ) -> tuple[Float64Array, float]:
-        """Return a candidate's best thresholds, and what it reaches with them."""
+        """Return a candidate's thresholds, and what it reaches with the best common one."""
         trial: DecisionTuned = clone(self)
         trial._checkpoint = self._checkpoint.scope(f"candidate {number + 1}")
         trial.set_params(estimator=trial.estimator.set_params(**params), param_grid=None)
@@ -282,16 +281,6 @@ class Scaled(LabelsEstimator):
     def _fit(self, X: Any, Y: csr_array, tuned: bool = False) -> None:
         inside = clone(self.estimator)
         self.estimator_ = self._learn_inside(inside, self._learn_scale(X), Y, tuned)
-
-    def _fit_each(self, X: Any, Y: csr_array, folds: list[Fold]) -> Iterator[LabelsEstimator]:
-        # One scale for all folds, so that the estimator inside may share work among them.
-        rule = {name: getattr(self, name) for name in RULE}
-        inner = clone(self.estimator).set_params(**rule)
-        inner._checkpoint = self._checkpoint
-        for inside in inner._fit_each(self._learn_scale(X), Y, folds):
-            model: Scaled = clone(self)
-            model.offset_, model.factor_, model.estimator_ = self.offset_, self.factor_, inside
-            yield model
 
     def _scores(self, X: Any) -> FloatArray:
         return self.estimator_._label_scores(scale_features(X, self.offset_, self.factor_))

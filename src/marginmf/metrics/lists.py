@@ -230,7 +230,7 @@ def _counts_and_shares(
     listed = _listed(lists, k)
     for item in listed:
         if item not in shares:
-            raise ValueError(f"The item {shown(item)} is in a list, but shares has none of it.")
+            raise ValueError(f"The item {shown(item)} is in a list, but has no entry in shares.")
     counts = np.array([listed[item] for item in shares], np.int64)
     values = np.array(list(shares.values()), np.float64)
     if not ((values >= 0) & (values <= 1)).all():

@@ -152,6 +152,9 @@ def _checked_levels(true: Any, distribution: Any, levels: Any) -> tuple[IntArray
     if not sums_to_one.all():
         row = int(np.argmin(sums_to_one))
         raise ValueError(f"The probabilities in row {row} do not add up to one: {p[row]}.")
+    if (p < 0).any():
+        row = int(np.argmax((p < 0).any(axis=1)))
+        raise ValueError(f"The probabilities in row {row} are not all >= 0: {p[row]}.")
     codes = np.minimum(np.searchsorted(scale, y), len(scale) - 1)
     strange = scale[codes] != y
     if strange.any():

@@ -107,6 +107,10 @@ LABEL_METRICS: Mapping[str, Metric] = {
 }
 
 
+#: At which ranks precision and nDCG of label scores are measured.
+CUTOFFS = (1, 3, 5)
+
+
 def _at_k(name: str, k: int) -> Metric:
     heading = {"precision": "precision", "ndcg": "nDCG"}[name]
     function = partial(getattr(labels, f"{name}_at_k"), k=k)
@@ -115,7 +119,7 @@ def _at_k(name: str, k: int) -> Metric:
 
 #: The metrics of label scores by name; `metric` knows precision and nDCG at any other k too.
 RANKING_METRICS: Mapping[str, Metric] = {
-    **{f"{name}_at_{k}": _at_k(name, k) for name in ("precision", "ndcg") for k in (1, 3, 5)},
+    **{f"{name}_at_{k}": _at_k(name, k) for name in ("precision", "ndcg") for k in CUTOFFS},
     "coverage": Metric("coverage", "coverage", False, 2, "labels", labels.coverage),
 }
 
@@ -213,7 +217,7 @@ def ratings_report(true: Any, predicted: Any, levels: Any = None) -> dict[str, f
 
 
 def labels_report(
-    Y: Any, predicted: Any, scores: Any = None, k: int | Iterable[int] = (1, 3, 5)
+    Y: Any, predicted: Any, scores: Any = None, k: int | Iterable[int] = CUTOFFS
 ) -> dict[str, float]:
     """Return every metric of label sets by name; those of scores too where they are given.
 
@@ -270,7 +274,10 @@ def label_scorer(name: str) -> "LabelScorer":
     >>> cross_val_score(DummyClassifier(), X, Y, cv=2, scoring=label_scorer("accuracy"))
     array([1.  , 0.75])
     """
-    return LabelScorer(metric(str(name), "labels"))
+    found = metric(str(name), "labels")
+    if found.function is None:
+        raise ValueError(f"{name} is measured by comparisons; it cannot score an estimator.")
+    return LabelScorer(found)
 
 
 @dataclass(frozen=True)

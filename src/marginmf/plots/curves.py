@@ -102,7 +102,7 @@ def curves(
 def _draw_band(
     ax: "Axes", x: Numbers, means: Numbers, reach: Numbers, colour: str, positive: bool = False
 ) -> None:
-    """Shade the spread; on an axis without zero, its lower edge stays above that."""
+    """Shade the spread; on a logarithmic axis (positive), its lower edge stays above zero."""
     middle, half = np.asarray(means, float), np.asarray(reach, float)
     low = middle - half
     if positive:

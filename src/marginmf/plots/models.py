@@ -137,6 +137,8 @@ def user_map(
     if stars.shape != (len(points),):
         raise ValueError(f"There are {len(points)} items but {stars.size} ratings of them.")
     scale = np.unique(stars if levels is None else np.asarray(levels, np.float64))
+    if not (known := np.isin(stars, scale)).all():
+        raise ValueError(f"The rating {stars[~known][0]:g} is not one of the levels.")
     colours = level_colours(len(scale))
     cuts, centres = _offsets(thresholds), _offsets(prototypes)
     if prototypes is not None and len(centres) != len(scale):
@@ -291,9 +293,10 @@ def group_sparsity(model: Any, ax: "Axes | None" = None, title: str | None = Non
     ('labels, by group', 2)
     """
     factors = getattr(model, "label_factors_", None)
-    if factors is None:
+    if factors is None or not hasattr(model, "label_groups_"):
         raise ValueError(
-            f"{type(model).__name__} has no factors of labels to draw: fit a GroPLE first."
+            f"{type(model).__name__} has no factors of labels to draw, or no groups of them: fit a "
+            "GroPLE first."
         )
     groups = np.asarray(model.label_groups_)
     order = np.argsort(groups, kind="stable")

@@ -97,7 +97,7 @@ def level_colours(n: int) -> list[tuple[float, ...]]:
 
 
 def legend_below(ax: "Axes", columns: int = 2, title: str | None = None) -> None:
-    """Name what is drawn below the Axes: curves may be anywhere inside."""
+    """Put the legend below the Axes, because curves may be anywhere inside."""
     position: Any = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.14), "ncols": columns}
     legend = ax.legend(frameon=False, fontsize=TICK_SIZE, labelcolor=INK, title=title, **position)
     legend.get_title().set(fontsize=TICK_SIZE, color=INK)

@@ -339,7 +339,10 @@ class Comparison:
             "tested": {
                 "metric": first.name,
                 "against": self._against(first),
-                "models": self._tested_values(),
+                "models": {
+                    method: {key: _number(value) for key, value in tested.items()}
+                    for method, tested in self._tested_values().items()
+                },
             },
         }
 
@@ -349,7 +352,7 @@ class Comparison:
             name: {
                 "mean": _number(self.mean(method, name)),
                 "splits": [_number(value) for value in values],
-                **self._spread(method, name),
+                **{key: _number(value) for key, value in self._spread(method, name).items()},
             }
             for name, values in self.values[method].items()
         }
@@ -382,6 +385,6 @@ class Comparison:
         return found
 
 
-def _number(value: float) -> float | None:
+def _number(value: float | None) -> float | None:
     """Return None for NaN, which JSON does not have."""
-    return None if np.isnan(value) else value
+    return None if value is None or np.isnan(value) else value

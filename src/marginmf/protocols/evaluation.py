@@ -41,7 +41,7 @@ IN_WORDS = {
     "data": "data",
 }
 
-#: Called with how many fits are done, of how many if that is known, and what comes next.
+#: Called with how many fits are done, of how many if that is known, and the next (or last) fit.
 OnProgress = Callable[[int, int | None, str], None]
 
 
@@ -131,7 +131,7 @@ def compare(
         for any number, but seconds are only fair with one, which is the default.
     progress : bool or callable
         True shows a bar on standard error; a function is called with the number of fits that are
-        done, their total and the name of the next one.
+        done, their total and the name of the next one (with several jobs, the one just done).
     checkpoint : path, optional
         A file that keeps every finished fit's figures.  A second call goes on where the first one
         was interrupted, and may add models; a file of another comparison is refused.
@@ -159,7 +159,8 @@ def compare(
     values: dict[str, Any] = {name: {} for name in named}
     shown = SHOWN[kind].split() if metrics is None else metrics
     comparison = Comparison(kind, shown, values, baseline=baseline, rule=lists)
-    return _fill(comparison, table, named, protocol or HoldOut(), n_jobs, progress, checkpoint)
+    protocol = HoldOut() if protocol is None else protocol
+    return _fill(comparison, table, named, protocol, n_jobs, progress, checkpoint)
 
 
 def compare_labels(
@@ -203,14 +204,17 @@ def compare_labels(
     comparison = Comparison("labels", shown, {name: {} for name in named}, baseline=baseline)
     ranked = [name for name in comparison.metrics if name not in {*LABEL_METRICS, "seconds"}]
     table = AllSamples(data, ranked)
-    splitter = protocol or IterativeStratifiedKFold()
-    return _fill(comparison, table, named, splitter, n_jobs, progress, checkpoint)
+    protocol = IterativeStratifiedKFold() if protocol is None else protocol
+    return _fill(comparison, table, named, protocol, n_jobs, progress, checkpoint)
 
 
 def _named_models(models: Any, methods: Mapping[str, type[Any]]) -> dict[str, Any]:
     """Return models by name: a mapping as it is, names as methods with their defaults."""
     if isinstance(models, str) or not models:
-        raise ValueError("There are no models to compare: give a mapping of names to estimators.")
+        raise ValueError(
+            "There are no models to compare: give a list of names or "
+            "estimators, or a mapping of names to estimators."
+        )
     if isinstance(models, Mapping):
         return dict(models)
     named: dict[str, Any] = {}
@@ -282,6 +286,8 @@ def _fill(
             if side_by_side:
                 announce(len(found), f"{name}, split {number + 1}")
         announce(len(found), "")
+    if not sizes:
+        raise ValueError("The protocol has no splits: give one at least.")
     for (_, name), result in sorted(found.items(), key=lambda item: item[0][0]):
         comparison.add(name, result.values, result.lists)
     comparison.test_size = float(np.mean(sizes))
@@ -377,14 +383,18 @@ def _refusal(path: Path, what: str) -> ValueError:
 
 def _read_lines(path: Path) -> list[dict[str, Any]]:
     """Return the lines of a checkpoint, less one at the end that was not finished."""
-    texts = path.read_text(encoding="utf-8").splitlines()
+    texts = path.read_text(encoding="utf-8", errors="replace").splitlines()
     lines: list[Any] = []
     for number, text in enumerate(texts, start=1):
         try:
             lines.append(json.loads(text))
         except ValueError:
-            if number < len(texts) or number == 1:
-                break
+            if 1 < number < len(texts):
+                raise ValueError(
+                    f"{path}, line {number}: the checkpoint is damaged.\n"
+                    "Delete this line to repeat its fit, or give checkpoint= another path."
+                ) from None
+            break
     if texts and (not lines or not isinstance(lines[0], dict) or "comparison" not in lines[0]):
         raise ValueError(
             f"{path} is not the checkpoint of a comparison.\nGive checkpoint= another path."

@@ -18,7 +18,7 @@ from marginmf.backends.rows import SIDES
 from marginmf.datasets import LabelsTable, RatingsTable
 from marginmf.datasets.table import as_pairs
 from marginmf.metrics import labels_report, ratings_report
-from marginmf.metrics.table import label_scores
+from marginmf.metrics.table import CUTOFFS, label_scores
 from marginmf.protocols.lists import ListRule, ListScores, judge_lists
 from marginmf.protocols.splitters import n_rows
 from marginmf.ratings.data import Ratings
@@ -29,8 +29,6 @@ from marginmf.ratings.tables import as_values, frame_columns, is_frame, split_pa
 
 #: With fewer ratings there is nothing to hold out; as many rows are enough to compile kernels.
 FEWEST = 20
-#: At which ranks precision and nDCG of label scores are measured.
-CUTOFFS = (1, 3, 5)
 
 #: A splitter, or (train, test) row numbers themselves.
 Protocol = Any
@@ -124,8 +122,8 @@ class LabelsSplit:
         fitted, seconds = _timed_fit(model, *self.train)
         X, Y = self.test
         predicted, scores = fitted.predict(X), None
-        ranks = any(hasattr(fitted, one) for one in ("decision_function", "predict_proba"))
-        if self.ranked or ranks:
+        has_scores = any(hasattr(fitted, one) for one in ("decision_function", "predict_proba"))
+        if self.ranked or has_scores:
             scores = label_scores(fitted, X, self.ranked or "coverage")
         values = labels_report(Y, predicted, scores, self.cutoffs)
         return SplitResult({**values, "seconds": seconds}, None, fitted, predicted)
@@ -282,7 +280,9 @@ class AllSamples:
         X, Y = (part.tocsr() if sparse.issparse(part) else np.asarray(part) for part in data)
         n_samples, n_labels = as_indicator(Y, "Y").shape
         if X.ndim != 2 or X.shape[0] != n_samples:
-            raise ValueError(f"X has the shape {X.shape} but Y {Y.shape}: a row for each sample.")
+            raise ValueError(
+                f"X has the shape {X.shape} but Y {Y.shape}: both need a row for each sample."
+            )
         named = {int(name.rpartition("_")[2]) for name in ranked if "_at_" in name}
         self.cutoffs = sorted(named | {k for k in CUTOFFS if k <= n_labels})
         self.X, self.Y, self.ranked = X, Y, ranked[0] if ranked else None

@@ -129,7 +129,8 @@ class StrongGeneralisation:
         """Yield (train, fold_in, test) row numbers."""
         rng, users = as_generator(self.random_state), _user_codes(pairs)
         sizes = np.bincount(users)
-        eligible = np.flatnonzero(sizes >= max(self.min_ratings, self.held_out + 1))
+        fewest = max(self.min_ratings, self.held_out + 1)
+        eligible = np.flatnonzero(sizes >= fewest)
         n_train = self.n_train_users
         if isinstance(n_train, float):
             n_train = round(n_train * len(eligible))
@@ -137,7 +138,7 @@ class StrongGeneralisation:
             raise ValueError(
                 f"n_train_users={self.n_train_users!r} leaves {n_train} users to train on and "
                 f"{len(eligible) - n_train} to test on, of {len(eligible)} users with at least "
-                f"{self.min_ratings} ratings: both must be positive."
+                f"{fewest} ratings: both must be positive."
             )
         for _ in range(self.n_splits):
             is_trained = np.zeros(len(sizes), bool)
@@ -252,6 +253,7 @@ def _user_codes(pairs: Any) -> IntArray:
 
 def _random_rows_of_each(users: IntArray, n: int, rng: np.random.Generator) -> IntArray:
     """Return ``n`` random rows of every user who has more than that, in ascending order."""
+    n = check_whole("held_out", n)
     order = np.lexsort((rng.random(len(users)), users))
     starts = np.flatnonzero(np.diff(users[order], prepend=-1))
     sizes = np.diff(starts, append=len(users))

@@ -325,10 +325,10 @@ class ClassifierChains(OneEach):
             return _follow(X, self.estimators_[number])
         links = self.link_coef_[number]
         scores = affine(X, self.coef_[number].T, self.intercept_[number])
-        said = np.zeros_like(scores)
+        predicted = np.zeros_like(scores)
         for k in range(scores.shape[1]):
-            scores[:, k] += said[:, :k] @ links[k, :k]
-            said[:, k] = scores[:, k] > 0
+            scores[:, k] += predicted[:, :k] @ links[k, :k]
+            predicted[:, k] = scores[:, k] > 0
         return scores
 
 

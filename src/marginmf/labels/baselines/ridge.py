@@ -66,14 +66,14 @@ class Ridge:
         """Return the weights of the features (rows) for the centred targets ``Y M``, or Y."""
         n, width = self.X.shape
         if width <= min(n, LARGEST):
-            return self._wide(self._cross(Y, M))
+            return self._solve_by_features(self._cross(Y, M))
         X, (means, squares) = self._ready
         # Where products of rows drown the penalty in their rounding, iterations in the units of
         # each feature do not.
         drowned = self.reg < DROWNED * float(self.moments[1].sum())
         if n <= LARGEST and not (self.reg and drowned):
             targets: Float64Array = Y.toarray() if M is None else Y @ M
-            duals = self._long(targets - targets.mean(axis=0))
+            duals = self._solve_by_rows(targets - targets.mean(axis=0))
             return X.T @ duals - np.outer(means, duals.sum(axis=0))
         normal = ImplicitNormal(X.astype(np.float64, copy=False), means, squares)
         # Without a penalty, steps in other units would not lead to the smallest weights.
@@ -101,13 +101,13 @@ class Ridge:
         return prepare_products(X, self.moments)
 
     @cached_property
-    def _wide(self) -> Solve:
+    def _solve_by_features(self) -> Solve:
         """The inverse of ``X^T X + reg I``."""
         matrix = form_normal(*self._ready, np.float64).matrix
         return _inverse(matrix.astype(np.float64, copy=False), self.reg)
 
     @cached_property
-    def _long(self) -> Solve:
+    def _solve_by_rows(self) -> Solve:
         """The inverse of ``X X^T + reg I``."""
         X, (means, _) = self._ready
         if not issparse(X):
