@@ -62,7 +62,7 @@ class RealLoss:
     positive: bool = False
 
 
-# --- two levels (thesis, section 2.2.1) -------------------------------------------------------
+# --- two levels (Kumar's thesis, section 2.2.1) -----------------------------------------------
 
 
 def _zero_one(z: Any) -> Any:
@@ -125,7 +125,7 @@ TWO_LEVEL: Mapping[str, TwoLevelLoss] = {
 }
 
 
-# --- real values (thesis, section 2.2.3, with Itakura-Saito as corrected) ---------------------
+# --- real values (Kumar's thesis, section 2.2.3, with Itakura-Saito as corrected) -------------
 
 
 def _squared(y: Any, x: Any) -> Any:
@@ -203,7 +203,7 @@ def two_level_loss(loss: "str | TwoLevelLoss") -> TwoLevelLoss:
     if not found.convex:
         raise ValueError(
             f"loss={found.name!r} cannot be minimised: it is not convex, and flat almost "
-            f"everywhere. Choose one of {_convex_names()}."
+            f"everywhere. Choose one of {_choices(TWO_LEVEL)}."
         )
     return found
 
@@ -219,10 +219,10 @@ def _find(loss: "str | Loss", table: Mapping[str, Loss], kind: type[Loss]) -> Lo
     if isinstance(loss, str) and loss in table:
         return table[loss]
     raise ValueError(
-        f"loss={loss!r} is not known. Choose one of {', '.join(map(repr, table))}, "
-        f"or pass a {kind.__name__}."
+        f"loss={loss!r} is not known. Choose one of {_choices(table)}, or pass a {kind.__name__}."
     )
 
 
-def _convex_names() -> str:
-    return ", ".join(repr(name) for name, loss in TWO_LEVEL.items() if loss.convex)
+def _choices(table: Mapping[str, Any]) -> str:
+    """Return the names of the losses that can be minimised."""
+    return ", ".join(repr(name) for name, loss in table.items() if getattr(loss, "convex", True))

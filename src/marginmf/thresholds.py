@@ -23,7 +23,7 @@ REACH = {"all": np.inf, "immediate": 1.0}
 
 
 def threshold_sign(level: Any, r: Any, reach: Any) -> Any:
-    """Return +1 if the score should be below threshold ``r``, -1 if above, 0 if no matter.
+    """Return +1 if the score should be below threshold ``r``, -1 if above, 0 if it does not count.
 
     The distance from the level to threshold ``r``, in thresholds, is ``|r - level + 1/2|``.
 
@@ -49,7 +49,7 @@ class ThresholdLoss:
     """A sum of two-level losses over the thresholds within reach of the level.
 
     >>> loss = ThresholdLoss(smooth_hinge, REACH["all"])
-    >>> thetas = np.array([[-0.61, -0.18, 0.51, 1.21]])    # the worked example of chapter 3
+    >>> thetas = np.array([[-0.61, -0.18, 0.51, 1.21]])    # Kumar's thesis, chapter 3
     >>> round(float(loss.value(np.array([0.37]), np.array([3]), thetas)[0]), 2)
     0.75
     """

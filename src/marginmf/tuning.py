@@ -26,9 +26,10 @@ REACH = 30.0
 STRIDES = (4, 2)
 #: About how many candidates are tried: for progress bars.
 USUAL_LENGTH = 6
-#: This many candidates in a row that are clearly worse than the best one, which is an error larger
-#: by this share, end a walk; and so does a single one whose error is larger by the other share.
+#: A walk ends after PATIENCE candidates in a row whose error exceeds the best by the share CLEARLY,
+#: or after a single one that exceeds it by HOPELESSLY.
 PATIENCE, CLEARLY, HOPELESSLY = 2, 0.02, 0.04
+#: Avoids a division by zero where the best error is zero.
 TINY = 1e-300
 
 

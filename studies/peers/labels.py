@@ -41,9 +41,9 @@ def add_arguments(parser: ArgumentParser) -> None:
 def main(args: Namespace) -> None:
     if args.quick:
         args.sections, args.repeats = ["bibtex"], 1
-    cells = []
+    wanted, cells = comparison.choose_methods([*LABELS, MLCHMF], args), []
     for methods, data, split in (one for name in args.sections for one in SECTIONS[name]):
-        chosen = comparison.choose_methods(methods, args) if methods is LABELS else methods
+        chosen = [method for method in methods if method in wanted]
         task = Task("labels", data, split, order="file")
         cells += interleave(chosen, [task], args.threads, args.repeats)
     rows, machine = comparison.compare(args, "labels", cells)

@@ -26,9 +26,8 @@ from studies.peers import comparison
 from studies.peers.bench import Record, Task, newest_records
 from studies.peers.comparison import LEARNING, Row, format_number
 from studies.peers.methods import Method, ours, peer
-from studies.peers.problems import INNER_SPLIT, LIST_LENGTH, LIST_SPLIT
+from studies.peers.problems import INNER_SPLIT, LIST_LENGTH, LIST_SPLIT, TITLES
 
-TITLES = {"ml-100k": "MovieLens 100K", "ml-1m": "MovieLens 1M"}
 SEED = 1
 #: The columns; methods are chosen and sorted by the first.
 MEASURES = ("ndcg", "precision", "recall", "map", "mrr", "coverage")

@@ -27,6 +27,7 @@ from marginmf.protocols import StrongGeneralisation, WeakGeneralisation
 from studies.peers.adapters.common import LIKED, Codes
 from studies.peers.bench import Arrays, MakeProblem, Problem
 
+TITLES = {"ml-100k": "MovieLens 100K", "ml-1m": "MovieLens 1M"}
 SPLITS = ("weak", "80/20")
 #: The five folds that come with MovieLens 100K; the seed is the number of the fold.
 PUBLISHED_FOLDS = "u1-u5"

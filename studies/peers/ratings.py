@@ -12,15 +12,14 @@ from typing import Any, NamedTuple
 
 from marginmf.metrics import metric
 from marginmf.plots.style import COLOURS, INK, PALE_INK, label_axes, make_logarithmic
-from studies.harness.drawing import draw_panels
+from studies.harness.drawing import draw_panels, save_svg
 from studies.harness.markdown import publish
 from studies.peers import comparison
 from studies.peers.bench import Task, interleave
 from studies.peers.comparison import LEARNING, Column, Row, error_column, times_column
 from studies.peers.methods import RATINGS
-from studies.peers.problems import ORDERS, SPLITS
+from studies.peers.problems import ORDERS, SPLITS, TITLES
 
-NAMES = {"ml-100k": "MovieLens 100K", "ml-1m": "MovieLens 1M"}
 NOTE = """\
 Integer predictions are those of a method's own rule, or the nearest star; of a distribution, the
 median for the MAE and the mode for the zero-one error.  Real-valued predictions of methods that
@@ -155,16 +154,16 @@ def describe_verdict(rows: list[Row]) -> str:
 def draw_pictures(rows: list[Row], args: Namespace) -> None:
     for error in ERRORS:
         panels = {
-            f"{NAMES.get(data, data)}, {split}": shown
+            f"{TITLES.get(data, data)}, {split}": shown
             for data, split in dict.fromkeys((row.data, row.split) for row in rows)
             if (shown := find_points(rows, data, split, error))
         }
         if panels:
             figure = pareto_picture(panels, metric(error).heading)
-            for suffix in ("svg", "png"):
-                file = args.out / f"pareto-{error.replace('_', '-')}.{suffix}"
-                figure.savefig(file)
-                print(f"\n{file}")
+            file = args.out / f"pareto-{error.replace('_', '-')}.svg"
+            save_svg(figure, file)
+            figure.savefig(file.with_suffix(".png"))
+            print(f"\n{file} and .png")
 
 
 def pareto_picture(panels: Mapping[str, Sequence[Point]], error: str, columns: int = 2) -> Any:

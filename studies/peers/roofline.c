@@ -1,4 +1,4 @@
-/* What the processor can do: plain loops, compiled on demand by benchmarks.roofline_loops. */
+/* What the processor can do: plain loops, compiled on demand by studies.peers.roofline. */
 
 #include <stdint.h>
 

@@ -50,7 +50,8 @@ def peak_bytes() -> int:
     Not `getrusage` where Linux says it better: that starts with the memory of the parent.
     """
     own = _high_water_mark(Path("/proc/self")) or (
-        resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+        # On macOS it is in bytes.
+        resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1024 ** (sys.platform != "darwin"))
     )
     return own + sum(_high_water_mark(Path(f"/proc/{process}")) for process in descendants())
 

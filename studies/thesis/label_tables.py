@@ -387,10 +387,8 @@ class LabelCriticalDifference(LabelExhibit):
         again = nemenyi_critical_difference(printed.n_methods, printed.n_datasets)
         ranks, ours, n_datasets = {}, {}, 0
         for measure in table.published.measures:
-            title, scores = (
-                metric(measure).heading,
-                table.published.scores(measure, printed.left_out),
-            )
+            title = metric(measure).heading
+            scores = table.published.scores(measure, printed.left_out)
             ranks[title] = run_friedman(measure, scores).average_ranks
             if test := run_friedman(measure, table.scores(store, scale, measure)):
                 ours[title], n_datasets = test.average_ranks, test.n_datasets

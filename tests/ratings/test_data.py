@@ -17,7 +17,7 @@ from scipy import sparse
 from marginmf._utils.ids import as_id_column
 from marginmf.backends.cpu.gradients import RatingBlocks
 from marginmf.backends.rows import Rows
-from marginmf.ratings import Ratings
+from marginmf.ratings import BiasOnly, Ratings
 from marginmf.ratings.data import observed, restricted
 from marginmf.ratings.fitting.new_rows import updated
 from marginmf.ratings.ids import IdIndex
@@ -461,3 +461,25 @@ def test_blocks_of_columns_hold_each_entry_once(pairs, n_blocks):
     joined = [list(chain(*parts)) for parts in zip(*blocks, strict=True)]
     assert joined == contents(rows)
     np.testing.assert_array_equal(np.diff(dealt.row_ends), np.diff(rows.indptr))
+
+
+def test_the_mean_of_repeats_is_that_of_the_numbers_themselves() -> None:
+    rng = np.random.default_rng(0)
+    pairs = np.tile(np.argwhere(np.ones((30, 10))), (3, 1))
+    exact = rng.uniform(0, 10, len(pairs))
+    data = Ratings.of(pairs, exact, n_levels=5, duplicates="mean")
+    nearest = np.abs(data.values[:, None] - data.levels).argmin(axis=1)
+    np.testing.assert_array_equal(data.codes, nearest)
+
+
+def test_the_number_of_levels_is_whole() -> None:
+    with pytest.raises(ValueError, match=r"n_levels=2\.5 must be a whole number >= 2"):
+        Ratings.of(PAIRS, STARS, n_levels=2.5)
+
+
+def test_a_warning_points_at_the_line_that_called_us() -> None:
+    pairs = [(f"u{k % 5}", k // 5) for k in range(30)]
+    model = BiasOnly().fit(pairs, [1 + k % 5 for k in range(30)])
+    with pytest.warns(UserWarning, match="None of the users given is known") as caught:
+        model.predict([(3, 1)])
+    assert caught[0].filename == __file__

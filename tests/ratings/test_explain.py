@@ -145,3 +145,12 @@ def test_bad_input_gets_a_sentence(model, data):
         MMMF(n_factors=4, reg=0.0, max_iter=3, random_state=0).fit(*data).explain(3, 7)
     with pytest.raises(NotFittedError):
         MMMF().explain(3, 7)
+
+
+def test_ratings_that_are_no_levels_are_shown_as_they_are(data):
+    pairs, levels = data
+    exact = levels + np.random.default_rng(0).uniform(-0.4, 0.4, len(levels))
+    model = ALS(**PARAMS).fit(pairs, exact)
+    own = dict(zip(pairs[pairs[:, 0] == 4, 1].tolist(), exact[pairs[:, 0] == 4], strict=True))
+    table = model.explain(4, 9, n=3)
+    assert table["rating"].tolist() == pytest.approx([own[item] for item in table["item"]])

@@ -196,3 +196,13 @@ def test_a_solver_of_ones_own_can_pause(data):
 
     search = HalvingSearch(MMMF(3, solver=Own()), {"reg": REGS}, random_state=0, refit=False)
     assert search.fit(data).best_params_["reg"] in REGS
+
+
+def test_ratings_that_are_no_levels_are_searched_like_fitted(data):
+    rng = np.random.default_rng(0)
+    pairs = np.argwhere(rng.random((200, 220)) < 0.8)
+    exact = rng.normal(size=len(pairs))
+    search = HalvingSearch(ALS(2, max_iter=5, random_state=0), {"reg": [1.0, 30.0]}, random_state=0)
+    found = search.fit(pairs, exact)
+    assert found.best_params_ == {"reg": 30.0}
+    assert all(one.error > 0.7 for one in found.results_)  # of the numbers, not of their bins

@@ -10,7 +10,7 @@ from contracts import synthetic
 from marginmf.backends import get_backend
 from marginmf.backends.specs import TwoLevel
 from marginmf.losses import TWO_LEVEL
-from marginmf.ratings import ALS, HMF, MMMF, PMF, PMMMF, BiasOnly, Ratings
+from marginmf.ratings import ALS, HMF, MMMF, PMF, PMMMF, BiasOnly, MarginEnsemble, Ratings
 from marginmf.ratings.fitting.objective import (
     LARGEST_BLOCK,
     SMALLEST_BLOCK,
@@ -355,3 +355,13 @@ def test_blocks_and_threads_do_not_matter(n_threads):
     np.testing.assert_array_equal(found[last], minimise_rows(objective.take(last), start[last]))
     norms = [np.linalg.norm(objective(points)[1], axis=1) for points in (found, start)]
     assert (norms[0] <= 1.1e-5 * norms[1]).all()
+
+
+@pytest.mark.parametrize("model", [MMMF(**SETTINGS), MarginEnsemble(["mmmf"], n_estimators=2)])
+def test_users_then_items_and_then_lists(model):
+    # The original model, which learns what users have, does not know the new items.
+    folded = model.fit(PAIRS[IS_TRAINED], RATINGS[IS_TRAINED]).fold_in(*NEW)
+    users = np.unique(NEW[0][:, 0])[:4]
+    pairs = np.column_stack([users, np.full(4, 999)])
+    listed = folded.update_items(pairs, [1, 3, 4, 5]).recommend(users, n=5)
+    assert len(listed) == 20

@@ -406,3 +406,21 @@ def test_faulty_pairs_get_a_sentence(data):
         EASE().fit([("a", "x"), ("a", "x")], [1, 2])
     with pytest.raises(ValueError, match="holds its own ratings"):
         EASE().fit(Ratings.of(*data), [1])
+
+
+@pytest.mark.parametrize("kind", [sparse.coo_array, sparse.csr_array, sparse.csc_array])
+def test_entries_of_a_matrix_that_occur_twice_are_one(kind):
+    rng = np.random.default_rng(0)
+    rows, columns = np.nonzero(rng.random((30, 20)) < 0.3)
+    coo = sparse.coo_array((np.ones(len(rows)), (rows, columns)), (30, 20))
+    plain = kind(coo)
+    twice = kind(coo)
+    if kind is sparse.coo_array:
+        twice = kind((np.ones(2 * len(rows)), (np.tile(rows, 2), np.tile(columns, 2))), (30, 20))
+    else:
+        twice.data, twice.indices = np.repeat(plain.data, 2), np.repeat(plain.indices, 2)
+        twice.indptr = 2 * plain.indptr
+    n_entries = twice.nnz
+    a, b = EASE().fit(plain), EASE().fit(twice)
+    assert a.recommend([0, 1], n=3)["item"].tolist() == b.recommend([0, 1], n=3)["item"].tolist()
+    assert twice.nnz == n_entries  # the caller's matrix is left as it was

@@ -125,7 +125,7 @@ def test_without_pandas_the_next_library_is_used(monkeypatch, hidden, kind):
 @pytest.mark.parametrize("like", [pl.Series([1]), pa.array([1])])
 def test_ids_of_several_types_that_a_library_cannot_hold_get_a_sentence(like):
     columns = {"item": np.array(["x", 1], object)}
-    with pytest.raises(ValueError, match=r"cannot hold these ids in one column \(.*Ask with"):
+    with pytest.raises(ValueError, match=r"cannot hold these ids in one column \(.*Give the ids"):
         make_frame(columns, like)
     assert make_frame(columns)["item"].tolist() == ["x", 1]
 

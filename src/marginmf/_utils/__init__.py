@@ -1,1 +1,1 @@
-"""What all chapters share: types, ids, indicators, parameters, random numbers, files."""
+"""What all packages share: types, ids, indicators, parameters, random numbers, files."""

@@ -8,13 +8,13 @@ import numpy as np
 from marginmf._utils.types import Array
 
 
-def as_id_column(values: Any, what: str = "id") -> Array:
+def as_id_column(values: Any, what: str) -> Array:
     """Return ids as an int64 array if they are whole numbers, else as an array of objects.
 
     Whole numbers beyond int64 stay what they are, and so do booleans in a list: True is not the
     id 1.  A missing id (None or NaN) is a ValueError that names its row.
 
-    >>> as_id_column([3, 1]).dtype, as_id_column(["007", 7]).tolist()
+    >>> as_id_column([3, 1], "user").dtype, as_id_column(["007", 7], "user").tolist()
     (dtype('int64'), ['007', 7])
     """
     column = values if isinstance(values, np.ndarray) else as_objects(values)

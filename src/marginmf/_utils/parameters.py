@@ -21,8 +21,9 @@ def check_number(
     value = getattr(estimator, name)
     number = isinstance(value, Integral if kind is int else Real) and not isinstance(value, bool)
     if not (number and least <= value <= most):
-        wanted = "a whole number" if kind is int else "a number"
-        bound = f" >= {least:g}" if np.isfinite(least) else ""
+        finite = "finite " if number and abs(value) == np.inf else ""
+        wanted = "a whole number" if kind is int else f"a {finite}number"
+        bound = "" if least <= -MOST else " > 0" if 0 < least < 1e-300 else f" >= {least:g}"
         raise ValueError(f"{name}={value!r} must be {wanted}{bound}.")
 
 

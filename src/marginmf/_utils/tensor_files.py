@@ -85,13 +85,13 @@ def write_tensor_file(
         header = write_json(entries).encode()
     except UnicodeEncodeError as error:
         raise ValueError(
-            f"A parameter or attribute of the model holds the text {error.object[error.start]!r}, "
-            "which is not Unicode, and a model file cannot hold it."
+            f"A parameter or attribute holds the text {error.object[error.start]!r}, which is not "
+            "Unicode and cannot be written."
         ) from None
     header += b" " * (-len(header) % 8)
     if len(header) > MAX_HEADER:
         raise ValueError(
-            f"The model has {len(header):,} bytes beside its arrays, and a model file can hold "
+            f"There are {len(header):,} bytes beside the arrays, and a file can hold "
             f"{MAX_HEADER:,}: long lists should be arrays."
         )
     length = len(header).to_bytes(8, "little")

@@ -1,4 +1,4 @@
-"""What label methods need of a processor: plain functions over arrays, compiled inside.
+"""What label methods need of a backend: plain functions over arrays, compiled inside.
 
 ``n_threads`` shares out rows; it does not change a result.  The compiled functions are in
 `marginmf.backends.cpu`, whose modules are imported when one is first needed.
@@ -78,7 +78,7 @@ def upper_gram(
     positions = csr_array((np.arange(X.nnz, dtype=X.indices.dtype), X.indices, X.indptr), X.shape)
     columns = positions.tocsc()
     buffer = np.empty((min(n_rows, width), width))
-    for first in range(0, width, max(1, n_rows)):
+    for first in range(0, width, n_rows):
         rows = slice(first, min(first + n_rows, width))
         product = buffer[: rows.stop - first]
         by_column = columns.indptr[first : rows.stop + 1]

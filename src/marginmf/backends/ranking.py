@@ -59,7 +59,7 @@ def expected_ratings(
     _, n_rows, n_columns = scores.shape
     expected, ties = np.empty((2, n_rows, n_columns), np.float32)
     arguments = (scores, offsets, bounds, weights, user_terms, item_terms, steps)
-    ranking.expected_ratings(0, n_rows, *arguments, expected, ties)
+    ranking.expected_ratings(*arguments, expected, ties)
     return expected, ties
 
 
@@ -80,4 +80,4 @@ def top_n(
     """
     from marginmf.backends.cpu import ranking
 
-    ranking.top_n(0, len(scores), scores, ties, indptr, excluded, first, *best)
+    ranking.top_n(scores, ties, indptr, excluded, first, *best)

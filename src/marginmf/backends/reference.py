@@ -247,7 +247,7 @@ def row_losses(rows: Rows, spec: Spec, scores: FloatArray, thresholds: FloatArra
             losses = anchored.value(scores, rows.codes, anchors)
             weights, _ = anchored.derivatives(scores, rows.codes, anchors)
         case _:
-            raise TypeError(f"{spec!r} is not a question that this backend knows.")
+            raise TypeError(f"{type(spec).__name__} is not a spec that this backend supports.")
     totals = np.bincount(rows.rows, losses, rows.n_rows).astype(np.float64)
     return RowLosses(totals, weights.astype(scores.dtype), by_threshold, means)
 

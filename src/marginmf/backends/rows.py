@@ -1,13 +1,16 @@
 """`Rows`: ratings as one side sees them, without the ids; and what else is known of both sides."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Literal, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from marginmf._utils.types import Float64Array, FloatArray, IntArray
+from marginmf.backends.threads import row_parts
 
 #: Entries that are worked on at a time where that takes wide temporary arrays.
 BLOCK = 1 << 18
@@ -107,14 +110,10 @@ class Rows:
         """The ratings themselves, in the order of the entries."""
         return self.levels[self.codes]
 
-    @property
-    def _n_parts(self) -> int:
-        """In how many parts to work where that takes wide temporary arrays."""
-        return 1 + len(self) // BLOCK
-
-    def _of_rows(self, part: slice) -> slice:
-        """Return where the entries of neighbouring rows are."""
-        return slice(int(self.indptr[part.start]), int(self.indptr[part.stop]))
+    def parts(self) -> Iterator[tuple[slice, slice]]:
+        """Yield neighbouring rows and where their entries are, about `BLOCK` entries at a time."""
+        for first, last in pairwise(row_parts(self.indptr, 1 + len(self) // BLOCK).tolist()):
+            yield slice(first, last), slice(int(self.indptr[first]), int(self.indptr[last]))
 
     @cached_property
     def rows(self) -> IntArray:

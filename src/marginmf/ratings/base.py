@@ -359,11 +359,15 @@ class RatingsPredictor(Savable, BaseEstimator, ABC):
         del folded._new_rows
         return folded
 
-    def _joined(self, folded: Self, side: Side, data: Ratings) -> Self:
+    def _joined(
+        self, folded: Self, side: Side, data: Ratings, frequencies: LevelFrequencies | None = None
+    ) -> Self:
         """Return a model of all the data, with the rows of another where that has them."""
         joined = copy(self)
-        joined._set_data(data, self._frequencies.changed(self.ratings_, data))
+        joined._set_data(data, frequencies or self._frequencies.changed(self.ratings_, data))
         join_arrays(joined, self, folded, side)
+        if side == "item" and self._origin is not None and self._frequencies.placed == "user":
+            self.fit_exposure()  # the original model does not know the items that come now
         if side == "item" and self._exposure is not None:
             joined._exposure = self._exposure.updated(data, self.items_, folded.items_)
         return joined
@@ -389,7 +393,7 @@ class RatingsPredictor(Savable, BaseEstimator, ABC):
             what, ids = ("user", user_ids) if users[row] < 0 else ("item", item_ids)
             raise ValueError(
                 f"{int((~known).sum())} of {len(known)} pairs have a user or an item that training "
-                f"did not see; the first is {what} {shown(list(ids)[row])} in row {row}."
+                f"did not see; the first is {what} {shown(ids[row])} in row {row}."
             )
         return users, items, known
 

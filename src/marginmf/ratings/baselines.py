@@ -17,13 +17,18 @@ from marginmf.ratings.base import RatingsPredictor, method
 from marginmf.ratings.data import Ratings
 from marginmf.ratings.estimator import Numbers, RealValued, above_midpoints
 from marginmf.ratings.factoriser import LOW_RANK, Factoriser, ratings_solver
-from marginmf.ratings.fitting.fallback import GRADIENT_TOL, BiasProblem, biases_given, mean_rating
+from marginmf.ratings.fitting.fallback import (
+    GRADIENT_TOL,
+    BiasProblem,
+    LevelFrequencies,
+    biases_given,
+    mean_rating,
+)
 from marginmf.ratings.fitting.objective import FactorObjective, Parameters
 from marginmf.ratings.lists.relevance import Columns, MarginBlock
 from marginmf.solvers import Counted, Monitor, Solver, State, Stopping, StopReason, Vectors
 from marginmf.solvers.vectors import norm
 
-# The weight of ridge regressions is half of reg: the squared loss has no 1/2, but the penalty has.
 #: Steps of conjugate gradients in each half of an iteration of ALS.  With three, the
 #: objective on MovieLens 1M (100 factors, reg 10) is within a thousandth of that of exact halves
 #: from the seventh iteration on.  A far weaker reg with many factors would need more of them.
@@ -167,9 +172,11 @@ class LeastSquares(Factoriser, Numbers):
         self.offsets_ = self.offsets_._folded(side, data)
         super()._fold_in(side, data)
 
-    def _joined(self, folded: Self, side: Side, data: Ratings) -> Self:
-        joined = super()._joined(folded, side, data)
-        joined.offsets_ = self.offsets_._joined(folded.offsets_, side, data)
+    def _joined(
+        self, folded: Self, side: Side, data: Ratings, frequencies: LevelFrequencies | None = None
+    ) -> Self:
+        joined = super()._joined(folded, side, data, frequencies)
+        joined.offsets_ = self.offsets_._joined(folded.offsets_, side, data, joined._frequencies)
         return joined
 
     def _specs(self, data: Ratings) -> list[Spec]:
@@ -194,6 +201,7 @@ class LeastSquares(Factoriser, Numbers):
         backend, spec = self._arithmetic(), Real(spec.loss, spec.targets.astype(given.dtype))
         if means is not None:
             spec = beyond(backend, rows, spec, means, given)
+        # Half of reg: the squared loss has no 1/2, but the penalty has.
         solved = backend.solve_rows(rows, spec, given, reg / 2)
         return solved if means is None else solved + means, np.empty((rows.n_rows, 0))
 

@@ -1,10 +1,8 @@
 """`Ratings`: the one container of observed ratings that every ratings method works on."""
 
-import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -24,8 +22,8 @@ from marginmf._utils.saved import (
     saved,
 )
 from marginmf._utils.types import Array, BoolArray, Float64Array, IntArray
+from marginmf._utils.warning import warn
 from marginmf.backends.rows import SIDES, Rows, Side
-from marginmf.backends.threads import row_parts
 from marginmf.ratings import tables
 from marginmf.ratings.features import Features, FeatureTable
 from marginmf.ratings.ids import IdIndex, id_column
@@ -296,13 +294,13 @@ class Ratings(Rows):
         n = self.n_users if side == "user" else self.n_items
         counts = np.zeros(n * self.n_levels, np.int64)
         # Many rows at a time, but not all: the numbers of their cells are wide.
-        for first, last in pairwise(row_parts(self.indptr, self._n_parts)):
-            entries = self._of_rows(slice(first, last))
+        for part, entries in self.parts():
+            first, last = part.start, part.stop
             owner = self.indices[entries].astype(np.int64)
             if side == "user":
                 owner = np.repeat(np.arange(first, last), np.diff(self.indptr[first : last + 1]))
             cells = owner * self.n_levels + self.codes[entries]
-            low = int(cells.min(initial=0)) if side == "item" else int(first) * self.n_levels
+            low = int(cells.min(initial=0)) if side == "item" else first * self.n_levels
             found = np.bincount(cells - low)
             counts[low : low + len(found)] += found
         return counts.reshape(n, self.n_levels)
@@ -321,19 +319,17 @@ def _with_features(data: Ratings, side: Side, source: Any) -> Ratings:
             f"None of the {len(index)} {side}s that have ratings is among those with features: "
             f"ids are like {shown(index.ids[0])} there and like {shown(described.ids[0])} here."
         )
-    warn_of_missing_features(missing, side, stacklevel=6)
+    warn_of_missing_features(missing, side)
     data = restricted(data, side, index.union(described))
     return data.described(side, Features.of(table, data.index(side)))
 
 
-def warn_of_missing_features(missing: BoolArray, side: Side, stacklevel: int) -> None:
+def warn_of_missing_features(missing: BoolArray, side: Side) -> None:
     """Warn of users or items, if any, that have no features where others have."""
     if missing.any():
-        warnings.warn(
+        warn(
             f"{int(missing.sum())} of {len(missing)} {side}s have no features: they are learned "
             "from their ratings alone.",
-            UserWarning,
-            stacklevel=stacklevel,
         )
 
 
@@ -381,8 +377,8 @@ def _without_duplicates(
         return last, codes[last], None if exact is None else exact[last]
     first = np.zeros(len(distinct), np.int64)
     first[group[::-1]] = np.arange(len(codes))[::-1]
-    codes = tables.nearest_codes(np.bincount(group, weights=scale[codes]) / counts, scale)
-    return first, codes, None if exact is None else np.bincount(group, exact) / counts
+    means = np.bincount(group, scale[codes] if exact is None else exact) / counts
+    return first, tables.nearest_codes(means, scale), None if exact is None else means
 
 
 def restricted(data: Ratings, side: Side, ids: IdIndex) -> Ratings:

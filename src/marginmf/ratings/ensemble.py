@@ -21,6 +21,7 @@ from marginmf.ratings.data import Ratings
 from marginmf.ratings.estimator import RatingsEstimator
 from marginmf.ratings.factoriser import Factoriser
 from marginmf.ratings.fitting.calibration import Calibrator
+from marginmf.ratings.fitting.fallback import LevelFrequencies
 from marginmf.ratings.fitting.priors import IMPLICIT, Implicit
 from marginmf.ratings.fitting.validation import ValidationSplit
 from marginmf.ratings.lists.relevance import Columns, MarginBlock, as_stages
@@ -261,10 +262,13 @@ class MarginEnsemble(RatingsEstimator):
         ]
         self._share_ratings()
 
-    def _joined(self, folded: Self, side: Side, data: Ratings) -> Self:
-        joined = super()._joined(folded, side, data)
+    def _joined(
+        self, folded: Self, side: Side, data: Ratings, frequencies: LevelFrequencies | None = None
+    ) -> Self:
+        joined = super()._joined(folded, side, data, frequencies)
+        shared = side, data, joined._frequencies
         joined.members_ = [
-            [ours._joined(theirs, side, data) for ours, theirs in zip(*kinds, strict=True)]
+            [ours._joined(theirs, *shared) for ours, theirs in zip(*kinds, strict=True)]
             for kinds in zip(self.members_, folded.members_, strict=True)
         ]
         joined._share_ratings()

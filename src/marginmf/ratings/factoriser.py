@@ -167,7 +167,7 @@ class Factoriser(RatingsEstimator):
             n_parts += validation.n_calibrations(len(data))
         with progress_bar(type(self).__name__, n_stages * n_parts, bool(self.verbose)) as report:
             regs = self._chosen_regs(data, rngs, report) if auto else self.given_regs(n_stages)
-            self.reg_: Any = _shown(training, regs)
+            self.reg_: Any = _unwrap_single(training, regs)
             if self.calibrate or self.early_stopping:
                 solutions, self._calibrator = self._validated(training, regs, rngs, report)
             else:
@@ -189,7 +189,7 @@ class Factoriser(RatingsEstimator):
         paths = validation.choose_regs(
             trials, rngs, partial(self._candidate_regs, data), self._selection_metric, report
         )
-        self.reg_path_: Any = _shown(trials[0].training, paths)
+        self.reg_path_: Any = _unwrap_single(trials[0].training, paths)
         return [path.best for path in paths]
 
     def _validated(
@@ -255,12 +255,13 @@ class Factoriser(RatingsEstimator):
 
     def _record(self, training: Training, solutions: Sequence[Solution]) -> None:
         results = [solution.result for solution in solutions]
-        self.history_: Any = _shown(training, [result.history for result in results])
-        self.n_iter_: Any = _shown(training, [result.n_iter for result in results])
+        shown = partial(_unwrap_single, training)
+        self.history_: Any = shown([result.history for result in results])
+        self.n_iter_: Any = shown([result.n_iter for result in results])
         self.n_evaluations_ = sum(result.n_evaluations for result in results)
-        self.stop_reason_: Any = _shown(training, [str(result.reason) for result in results])
+        self.stop_reason_: Any = shown([str(result.reason) for result in results])
         if self.early_stopping:
-            self.validation_errors_: Any = _shown(training, [result.errors for result in results])
+            self.validation_errors_: Any = shown([result.errors for result in results])
 
     def _fold_in(self, side: Side, data: Ratings) -> None:
         known, given, specs = self.user_factors_, self.item_factors_, self._specs
@@ -370,6 +371,6 @@ def ratings_solver(solver: str | Solver) -> Solver:
     return LBFGS(memory=1) if solver == "lbfgs" else get_solver(solver)
 
 
-def _shown(training: Training, values: list[Any]) -> Any:
+def _unwrap_single(training: Training, values: list[Any]) -> Any:
     """Return the values of all stages, or the only one's."""
     return values if training.stages[0].name else values[0]

@@ -4,7 +4,6 @@ A number belongs to the two knots around it, a cell of categories to each of the
 "any": all are memberships with weights.
 """
 
-import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -17,6 +16,7 @@ from scipy import sparse
 from marginmf._utils.ids import is_missing
 from marginmf._utils.saved import saved
 from marginmf._utils.types import Array, Float64Array, FloatArray, IntArray
+from marginmf._utils.warning import warn
 from marginmf.ratings.tables import listed
 
 #: Numbers get this many knots at most, at the quantiles of the column.
@@ -159,11 +159,9 @@ class Encoder:
         unknown = Counter(one for part in parts for one in part.unknown)
         if unknown and not quiet:
             named = ", ".join(repr(one) for one, _ in unknown.most_common(3))
-            warnings.warn(
+            warn(
                 f"Features of {table.what}s have categories that were not known in training, and "
                 f"which are ignored ({len(unknown)}): {named}{', ...' * (len(unknown) > 3)}.",
-                UserWarning,
-                stacklevel=2,
             )
         everyone = np.arange(len(table))
         parts.append(_Weights(everyone, np.zeros_like(everyone), np.ones(len(table))))
@@ -196,11 +194,9 @@ class Encoder:
             )
         extra = [name for name in table.columns if name not in known | self.left_out.keys()]
         if extra and not quiet:
-            warnings.warn(
+            warn(
                 f"The features of {table.what}s have columns that they had not in training, and "
                 f"which are ignored: {listed(extra)}.",
-                UserWarning,
-                stacklevel=3,
             )
 
 
@@ -227,7 +223,8 @@ def fitted_column(name: str, cells: Array) -> FeatureColumn | str:
     kept = sorted(one for one, n_ids in counts.items() if n_ids >= FEWEST_IDS)
     if len(counts) == 1 and len(found) == (len(cells) if several else n):
         return "every value is the same"
-    shared = {row for row, one in zip(rows.tolist(), found, strict=True) if one in set(kept)}
+    known = set(kept)
+    shared = {row for row, one in zip(rows.tolist(), found, strict=True) if one in known}
     if len(shared) <= HARDLY_SHARED * n:
         return "every value differs" if not kept else "nearly every value differs"
     return FeatureColumn(name, kind, tuple(kept))
@@ -263,15 +260,17 @@ def _knot_weights(numbers: Float64Array, knots: Float64Array) -> _Weights:
 
 def as_numbers(cells: Array, name: str) -> Float64Array:
     """Return cells as numbers, NaN where missing, or say which one is not a number."""
+    if cells.dtype != object:
+        return cells.astype(np.float64)
     numbers = np.full(len(cells), np.nan)
-    for row, cell in enumerate(cells) if cells.dtype == object else ():
+    for row, cell in enumerate(cells):
         try:
             numbers[row] = np.nan if cell is None else float(cell)
         except (TypeError, ValueError, OverflowError):
             raise ValueError(
                 f"The column {name!r} holds numbers, but {cell!r:.60} in row {row} is none."
             ) from None
-    return numbers if cells.dtype == object else cells.astype(np.float64)
+    return numbers
 
 
 def n_missing(cells: Array) -> int:

@@ -1,6 +1,5 @@
 """Side information of users and items: tables of features, and features in the order of codes."""
 
-import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from scipy import sparse
 from marginmf._utils.ids import as_id_column, as_objects, is_missing, shown
 from marginmf._utils.saved import Stored, saved
 from marginmf._utils.types import Array, IntArray
+from marginmf._utils.warning import warn
 from marginmf.ratings import feature_columns
 from marginmf.ratings.feature_columns import Encoder, FeatureColumn
 from marginmf.ratings.ids import IdIndex
@@ -88,11 +88,9 @@ class FeatureTable:
         counts = {key: feature_columns.n_missing(cells) for key, cells in table.columns.items()}
         some = [f"{key!r} ({n})" for key, n in counts.items() if 0 < n < len(table)]
         if some:
-            warnings.warn(
+            warn(
                 f"Features of {what}s have cells that are missing, and say nothing: "
                 f"{', '.join(some)}.",
-                UserWarning,
-                stacklevel=2,
             )
         return table
 
@@ -115,9 +113,7 @@ class FeatureTable:
                 "numbers that vary, or categories that several ids have."
             )
         if left_out:
-            warnings.warn(
-                f"Left out of the features of {self.what}s: {reasons}.", UserWarning, stacklevel=4
-            )
+            warn(f"Left out of the features of {self.what}s: {reasons}.")
         return Encoder(columns, left_out)
 
 

@@ -116,8 +116,8 @@ class HalvingSearch(BaseEstimator):
 
     def fit(self, pairs: Any, ratings: Any = None) -> Self:
         """Search, and fit the best to all ratings, given as to the ``fit`` of the factorisers."""
-        data = observed(Ratings.of(pairs, ratings))
         self._check()
+        data = observed(self.estimator._read(pairs, ratings))
         rng = as_generator(self.random_state)
         seed = int(rng.integers(2**31))
         candidates = self._candidates(seed)
@@ -265,7 +265,7 @@ class HalvingCandidate:
             rngs = np.random.default_rng(self.seed).spawn(n_stages)
             solutions = training.train(self.model.given_regs(n_stages), rngs, report)
             predicted = levels[self.model._decode(trial.margins(solutions))]
-            errors.append(metric(levels[trial.split.codes], predicted))
+            errors.append(metric(self.data.values[trial.split.entries], predicted))
         return float(np.mean(errors))
 
     @property

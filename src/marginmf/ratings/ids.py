@@ -4,7 +4,6 @@ Whole numbers are kept as an int64 array and looked up by arithmetic, everything
 objects in a dictionary.
 """
 
-import warnings
 from collections.abc import Hashable, Iterable
 from typing import Any, TypeGuard
 
@@ -13,6 +12,7 @@ import numpy as np
 from marginmf._utils.ids import as_id_column, as_objects, shown
 from marginmf._utils.saved import SAVED
 from marginmf._utils.types import Array, IntArray
+from marginmf._utils.warning import warn
 from marginmf.backends.rows import BLOCK
 from marginmf.ratings.tables import column_of
 
@@ -48,7 +48,7 @@ class IdIndex:
         if _is_whole(column):
             self.ids = _distinct(column)
         else:
-            self.ids = as_objects(_in_order(dict.fromkeys(column.tolist())))
+            self.ids = as_objects(_sort_ids(dict.fromkeys(column.tolist())))
         self._prepare()
 
     def _prepare(self) -> None:
@@ -93,10 +93,9 @@ class IdIndex:
         found = (known.get(value, UNKNOWN) for value in column.tolist())
         codes = np.fromiter(found, np.int32, len(column))
         if not quiet and len(codes) and column.dtype != self.ids.dtype and (codes < 0).all():
-            warnings.warn(
+            warn(
                 f"None of the {self.what}s given is known, and their ids are of another type: "
                 f"{shown(column[0])} now, {shown(self.ids[0])} in training.",
-                stacklevel=4,
             )
         return codes
 
@@ -153,7 +152,7 @@ def _blocks(column: IntArray) -> list[IntArray]:
     return [column[first : first + BLOCK] for first in range(0, max(len(column), 1), BLOCK)]
 
 
-def _in_order(values: Iterable[Any]) -> list[Any]:
+def _sort_ids(values: Iterable[Any]) -> list[Any]:
     """Sort by type, then by value or, where values cannot be compared, by how they are written."""
     try:
         return sorted(values, key=lambda value: (type(value).__qualname__, value))

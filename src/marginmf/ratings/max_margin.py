@@ -3,7 +3,6 @@
 They differ in what they ask of a user's scores, and in what makes margins of those.
 """
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
@@ -15,6 +14,7 @@ import numpy as np
 from marginmf._utils.parameters import MOST, check_choice, check_number
 from marginmf._utils.saved import ListOf, Optional, floats
 from marginmf._utils.types import Float64Array, FloatArray, IntArray
+from marginmf._utils.warning import warn
 from marginmf.backends import get_backend
 from marginmf.backends.rows import Rows
 from marginmf.backends.specs import Anchored, Proximal, Spec, Thresholds, TwoLevel
@@ -26,6 +26,7 @@ from marginmf.ratings.fitting.calibration import first_below
 from marginmf.ratings.fitting.objective import Parameters
 from marginmf.ratings.fitting.priors import ENOUGH_RATINGS
 from marginmf.ratings.fitting.stages import Solution, Stage, Training
+from marginmf.ratings.tables import FOR_MANY_LEVELS
 from marginmf.solvers import Solver, get_solver
 from marginmf.thresholds import REACH, ProximalLoss, ThresholdLoss
 
@@ -34,9 +35,6 @@ MANY_LEVELS = 20
 #: How strongly the thresholds of new users are drawn to those that users have on average: a
 #: handful of ratings says little of four thresholds.  With `ENOUGH_RATINGS` they no longer are.
 THRESHOLD_STRENGTH = 2.0
-FOR_MANY_LEVELS = (
-    "Bin them with Ratings.of(..., n_levels=10), or estimate a number with ALS, PMF or BiasOnly."
-)
 
 
 @dataclass(eq=False, repr=False)
@@ -76,11 +74,9 @@ class MarginFactoriser(Factoriser):
 
     def _fit(self, data: Ratings) -> None:
         if data.n_levels > MANY_LEVELS:
-            warnings.warn(
+            warn(
                 f"The ratings have {data.n_levels} levels: {type(self).__name__} learns "
                 f"{data.n_levels - 1} {self._learned_for_levels}. {FOR_MANY_LEVELS}",
-                UserWarning,
-                stacklevel=4,
             )
         super()._fit(data)
 

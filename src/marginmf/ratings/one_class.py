@@ -22,7 +22,7 @@ from marginmf.backends.threads import one_blas_thread
 from marginmf.losses import smooth_hinge
 from marginmf.ratings.data import Ratings
 from marginmf.ratings.fitting.objective import RowObjective, solve_rows
-from marginmf.ratings.fitting.stages import START_SCALE
+from marginmf.ratings.fitting.stages import random_factors
 from marginmf.ratings.lists.recommend import SimilarByFactors
 from marginmf.ratings.lists.relevance import block_product
 from marginmf.ratings.lists.search import ItemScores
@@ -193,10 +193,8 @@ class OneClassMMMF(SimilarByFactors, PositiveOnly):
         threads = n_threads(self.n_jobs)
         objective = OneClassObjective(taken, rank, self.reg, self.weight, threads)
         rng = as_generator(self.random_state)
-        start = [
-            (START_SCALE * rng.standard_normal((n, rank))).astype(np.float32)
-            for n in (taken.n_users, taken.n_items)
-        ]
+        sizes = taken.n_users, taken.n_items
+        start = [random_factors(rng, n, rank, np.float32) for n in sizes]
         stopping = Stopping(max_iter=self.max_iter, tol=self.tol)
         result = minimise(
             LBFGS(), objective, objective.join(*start), stopping, vectors=objective.backend

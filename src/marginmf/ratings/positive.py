@@ -227,7 +227,8 @@ class PositiveOnly(Savable, BaseEstimator, ABC):
         elif sparse.issparse(pairs):
             if pairs.format != "bsr" and pairs.ndim == 2:
                 # Where an entry stands again, SciPy means the sum: one user's plays of one item.
-                pairs = pairs.tocsr()
+                pairs = pairs.tocsr(copy=True)
+                pairs.sum_duplicates()
             values = tables.as_values(pairs.data.reshape(-1))
         elif ratings is not None:
             values = tables.as_values(ratings)

@@ -11,11 +11,16 @@ import narwhals as nw
 import numpy as np
 
 from marginmf._utils.ids import as_objects
+from marginmf._utils.parameters import check_whole
 from marginmf._utils.types import Array, Float64Array, FloatArray, IntArray
 from marginmf.backends.rows import BLOCK
 
-#: Libraries of frames, the first one installed is used where the question names none.
+#: Libraries of frames, the first one installed is used for callers who gave none of them.
 LIBRARIES = ("pandas", "polars", "pyarrow")
+#: What to do with ratings of very many values.
+FOR_MANY_LEVELS = (
+    "Bin them with Ratings.of(..., n_levels=10), or estimate a number with ALS, PMF or BiasOnly."
+)
 #: The type of levels' codes.
 CODE = np.int16
 #: As many levels as codes can tell apart; what they cost in memory is another matter.
@@ -42,7 +47,7 @@ def frame_columns(frame: Any, *names: str) -> list[Array]:
     if missing:
         raise ValueError(
             f"The frame has no column {missing[0]!r}; its columns are {listed(table.columns)}. "
-            "Rename them, or say which is which with user=, item= and rating=."
+            "Rename the column, or name the columns in Ratings.of(frame, user=, item=, rating=)."
         )
     return [table.get_column(name).to_numpy() for name in names]
 
@@ -52,6 +57,11 @@ def column_of(values: Any, name: str) -> Array | None:
     table = nw.from_native(values, eager_only=True, allow_series=True, pass_through=True)
     if isinstance(table, nw.DataFrame):
         names = table.columns
+        if len(names) != 1 and name not in names:
+            raise ValueError(
+                f"The frame has no column {name!r}; its columns are {listed(names)}. Give that "
+                "column alone."
+            )
         return frame_columns(values, names[0] if len(names) == 1 else name)[0]
     if isinstance(table, nw.Series):
         return table.to_numpy()
@@ -145,7 +155,7 @@ def as_values(values: Any) -> FloatArray:
     if values.dtype.kind in "cmM":
         raise ValueError(f"Ratings must be real numbers, but their type is {values.dtype}.")
     if values.dtype in (np.float32, np.float64):
-        return _finite(values)  # no copy: there may be many of them
+        return _check_finite(values)  # no copy: there may be many of them
     try:
         numbers: FloatArray = values.astype(np.float64)
     except (TypeError, ValueError, OverflowError):
@@ -153,10 +163,10 @@ def as_values(values: Any) -> FloatArray:
         raise ValueError(
             f"The rating in row {row} is {values[row]!r}, which is not a number."
         ) from None
-    return _finite(numbers)
+    return _check_finite(numbers)
 
 
-def _finite(numbers: FloatArray) -> FloatArray:
+def _check_finite(numbers: FloatArray) -> FloatArray:
     """Return numbers as they are if all are finite, or say which one is not."""
     faulty = ~np.isfinite(numbers)
     if faulty.any():
@@ -191,12 +201,12 @@ class Coded(NamedTuple):
 
 def coded(values: FloatArray, levels: Any = None, n_levels: int | None = None) -> Coded:
     """Return the scale, by default the values that occur, and every rating's index on it."""
-    if n_levels is not None and (isinstance(n_levels, bool) or n_levels < 2):
-        raise ValueError(f"n_levels={n_levels!r} must be a whole number >= 2.")
-    found, codes = _found(values)
+    if n_levels is not None:
+        n_levels = check_whole("n_levels", n_levels, 2)
+    found, codes = _code_values(values)
     if n_levels is not None:
         if levels is not None:
-            scale = _checked(levels)
+            scale = _check_levels(levels)
             return Coded(scale, nearest_codes(values, scale), values.astype(np.float64))
         if found is None or len(found) > n_levels:
             return _binned(values.astype(np.float64), n_levels)
@@ -204,8 +214,7 @@ def coded(values: FloatArray, levels: Any = None, n_levels: int | None = None) -
         n_distinct = len(np.unique(values))
         raise ValueError(
             f"The ratings have {n_distinct} distinct values: that is a measurement, not a scale of "
-            "levels. Bin them with Ratings.of(..., n_levels=10), or use a method that estimates a "
-            "number, such as ALS, PMF or BiasOnly."
+            f"levels. {FOR_MANY_LEVELS}"
         )
     if levels is None:
         if len(found) == 1:
@@ -213,7 +222,7 @@ def coded(values: FloatArray, levels: Any = None, n_levels: int | None = None) -
                 f"Every rating is {found[0]:g}: with one level there is nothing to tell apart."
             )
         return Coded(found, codes)
-    scale = _checked(levels)
+    scale = _check_levels(levels)
     strange = found[~np.isin(found, scale)]
     if len(strange):
         row = int(np.argmax(values == strange[0]))
@@ -224,7 +233,7 @@ def coded(values: FloatArray, levels: Any = None, n_levels: int | None = None) -
     return Coded(scale, np.searchsorted(scale, found).astype(CODE)[codes])
 
 
-def _found(values: FloatArray) -> tuple[Float64Array | None, IntArray]:
+def _code_values(values: FloatArray) -> tuple[Float64Array | None, IntArray]:
     """Return the values that occur, if codes can tell them apart, and the code of each rating."""
     found: Float64Array = np.unique(values[:BLOCK].astype(np.float64))
     codes = np.empty(len(values), CODE)
@@ -245,7 +254,7 @@ def _found(values: FloatArray) -> tuple[Float64Array | None, IntArray]:
     return found, codes
 
 
-def _checked(levels: Any) -> Float64Array:
+def _check_levels(levels: Any) -> Float64Array:
     scale: Float64Array = np.unique(np.asarray(levels, np.float64))
     if len(scale) < 2 or not np.isfinite(scale).all():
         raise ValueError(f"levels={levels!r} must hold at least two finite numbers.")
@@ -274,13 +283,13 @@ def _binned(values: Float64Array, n_levels: int) -> Coded:
 
 
 def levels_of(values: FloatArray) -> Float64Array:
-    """Return the values that occur or, if that is one alone, the upper one of two levels."""
+    """Return the distinct values; a single value becomes the upper of two levels."""
     found: Float64Array = np.unique(values).astype(np.float64)
     return np.array([found[0] - 1, found[0]]) if len(found) == 1 else found
 
 
 def lowest_liked(levels: Float64Array, mean: float) -> float:
-    """Return the lowest level above the mean rating, or the highest level if that is none."""
+    """Return the lowest level above the mean rating, or the highest level if none is above it."""
     above = levels[levels > mean]
     return float(above[0] if len(above) else levels[-1])
 
@@ -305,7 +314,7 @@ def make_frame(columns: Mapping[str, Array], like: Any = None) -> Any:
     except (TypeError, ValueError) as error:
         raise ValueError(
             f"{library.__name__} cannot hold these ids in one column "
-            f"({str(error).partition(chr(10))[0]}). Ask with a series of pandas."
+            f"({str(error).partition(chr(10))[0]}). Give the ids as a pandas Series."
         ) from error
 
 

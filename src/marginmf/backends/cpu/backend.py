@@ -28,9 +28,6 @@ from marginmf.backends.specs import (
 from marginmf.backends.threads import even_bounds, one_blas_thread, row_bounds, run
 from marginmf.solvers.vectors import NumpyVectors
 
-# Factors of columns that stay in the nearest cache, with their gradients.
-_NUMBERS_AT_A_TIME = 3_000
-
 # How many factors the inner loops take in one pass over a row's entries, most first, and how many
 # factors a pass costs as much as.
 _STEPS, _PASS = (32, 16, 8, 4), 8
@@ -169,7 +166,7 @@ class CpuBackend(NumpyVectors):
     ) -> RowLosses:
         """Return the loss of every row at given scores, and its derivatives."""
         if not isinstance(spec, Proximal):
-            # Nothing that is done often: training has the scores' losses in between.
+            # Rarely called: training computes these losses inside the gradient kernels.
             return row_losses(rows, spec, scores, thresholds)
         losses, weights, means = self._proximal(
             spec, rows.indptr[None], rows.indptr, scores, rows.codes, rows.n_levels
@@ -301,7 +298,7 @@ class CpuBackend(NumpyVectors):
             case Real(loss, _):
                 kernel = for_loss(gradients.make_real_gradient, loss)
             case _:
-                raise TypeError(f"{spec!r} is not a question that this backend knows.")
+                raise TypeError(f"{type(spec).__name__} is not a spec that this backend supports.")
         opening = (blocks.edges, U.dtype.type(reg), squares)
         arguments = (labels, cut, thresholds, float(reach), losses, by_threshold)
         self._over_blocks(kernel, blocks, opening, U, V, by_U, by_V, *arguments)
@@ -320,7 +317,7 @@ class CpuBackend(NumpyVectors):
         *args: Any,
     ) -> None:
         n_factors = U.shape[1]
-        at_a_time = max(_NUMBERS_AT_A_TIME // n_factors, 8)
+        at_a_time = max(linear_algebra.NUMBERS_AT_A_TIME // n_factors, 8)
 
         def work(block: int, band: int, progress: IntArray) -> int:
             # A few rows more: threads that write close to each other wait for each other.

@@ -20,7 +20,6 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -42,23 +41,23 @@ from marginmf.backends.threads import row_parts, run
 # Numbers between two blocks' progress: threads that write close to each other wait for each other.
 STRIDE = 8
 
-# How often to look before giving the time to somebody else.
-_LOOKS = 4_000
+# Polls before a waiting kernel returns, so that its thread can yield.
+_POLLS = 4_000
 
 
 @inline
-def _is_ready(progress, block, band):
+def _wait_for_band(progress, block, band):
     """Wait until the block before is done with a band; return whether it is."""
     if block == 0:
         return True
-    for _ in range(_LOOKS):  # noqa: SIM110
+    for _ in range(_POLLS):  # noqa: SIM110
         if load_acquire(progress, (block - 1) * STRIDE) > band:
             return True
     return False
 
 
 @inline
-def _is_done(progress, block, band):
+def _mark_done(progress, block, band):
     store_release(progress, block * STRIDE, band + 1)
 
 
@@ -98,7 +97,7 @@ def _make_gradient(kind: int, key: int) -> Any:
         if band == 0:
             _open_block(block, edges, reg, V, by_V, squares)
         for b in range(band, bands.shape[0] - 1):
-            if not _is_ready(progress, block, b):
+            if not _wait_for_band(progress, block, b):
                 return b
             for i in range(bands[b], bands[b + 1]):
                 if block == 0:
@@ -118,7 +117,7 @@ def _make_gradient(kind: int, key: int) -> Any:
                         losses[i] += real_row(key, x, own, weights)
                     scatter_row(i, first, n, indices, weights, U, V, by_U, by_V)
                     first += n
-            _is_done(progress, block, b)
+            _mark_done(progress, block, b)
         return bands.shape[0] - 1
 
     return gradient
@@ -138,12 +137,12 @@ def _make_kernels(key: int) -> Any:
         """Add what given derivatives by the scores give to both sides' gradients."""
         _ = key
         for b in range(band, bands.shape[0] - 1):
-            if not _is_ready(progress, block, b):
+            if not _wait_for_band(progress, block, b):
                 return b
             for i in range(bands[b], bands[b + 1]):
                 first, end = indptr[block, i], indptr[block, i + 1]
                 scatter_row(i, first, end - first, indices, weights[first:end], U, V, by_U, by_V)
-            _is_done(progress, block, b)
+            _mark_done(progress, block, b)
         return bands.shape[0] - 1
 
     @kernel
@@ -224,7 +223,7 @@ class RatingBlocks:
         edges = _edges(rows, n_columns, n_blocks)
         counts = np.zeros((n_blocks, rows.n_rows + 1), np.int64)
         block_of = _block_of(edges)
-        for part, entries in _parts(rows):
+        for part, entries in rows.parts():
             blocks, n_rows = block_of[rows.indices[entries]], part.stop - part.start
             row = np.repeat(np.arange(n_rows), np.diff(rows.indptr)[part])
             found = np.bincount(blocks.astype(np.int64) * n_rows + row, minlength=n_blocks * n_rows)
@@ -239,7 +238,7 @@ class RatingBlocks:
         if len(self.indptr) == 1:
             return values
         dealt, block_of = np.empty_like(values), _block_of(self.edges)
-        for part, entries in _parts(rows):
+        for part, entries in rows.parts():
             blocks = block_of[rows.indices[entries]]
             for block in range(len(self.indptr)):
                 there = slice(self.indptr[block, part.start], self.indptr[block, part.stop])
@@ -261,16 +260,16 @@ class RatingBlocks:
 
 
 def over_blocks(
-    kernel: Callable[..., int], blocks: RatingBlocks, n_threads: int, n_factors: int
+    work: Callable[..., int], blocks: RatingBlocks, n_threads: int, n_factors: int
 ) -> None:
-    """Call ``kernel(block, band, progress)`` for every block, several at a time."""
+    """Call ``work(block, band, progress)`` for every block, several at a time."""
     n_blocks, n_bands = len(blocks.indptr), len(blocks.bands) - 1
     progress = np.zeros(n_blocks * STRIDE, np.int64)
 
     def task(block: int, _: int) -> None:
         band = 0
         try:
-            while (band := kernel(block, band, progress)) < n_bands:
+            while (band := work(block, band, progress)) < n_bands:
                 time.sleep(0)
         finally:
             # After an error nobody must wait for us: the result is of no use anyway.
@@ -297,9 +296,3 @@ def _edges(rows: Rows, n_columns: int, n_blocks: int) -> IntArray:
 def _block_of(edges: IntArray) -> IntArray:
     """Return the block of every column."""
     return np.repeat(np.arange(len(edges) - 1, dtype=np.uint8), np.diff(edges))
-
-
-def _parts(rows: Rows) -> list[tuple[slice, slice]]:
-    """Return neighbouring rows, and where their entries are, a bounded number at a time."""
-    bounds = pairwise(row_parts(rows.indptr, rows._n_parts))
-    return [(part, rows._of_rows(part)) for part in (slice(int(a), int(b)) for a, b in bounds)]

@@ -19,7 +19,7 @@ from marginmf.backends.threads import row_bounds, run
 
 # Factors of columns that are read twice, for scores and for the way back, and that stay in the
 # nearest cache in between.
-_NUMBERS_AT_A_TIME = 3_000
+NUMBERS_AT_A_TIME = 3_000
 
 # Rows whose least-squares problems are solved in one call.
 _SOLVE_BLOCK = 64
@@ -85,9 +85,9 @@ def _make_kernels(key: int) -> Any:
         """
         _ = key
         n_factors, kind = rows.shape[1], rows.dtype.type
-        at_a_time = max(_NUMBERS_AT_A_TIME // n_factors, 8)
+        at_a_time = max(NUMBERS_AT_A_TIME // n_factors, 8)
         scores, weights = np.empty(at_a_time, rows.dtype), np.empty(at_a_time, rows.dtype)
-        # Matrices of one row, because that is what the passes take.
+        # Matrices of one row: score_row and scatter_row take matrices.
         direction = np.empty((1, n_factors), rows.dtype)
         product = np.empty((1, n_factors), rows.dtype)
         nothing = product[:0]

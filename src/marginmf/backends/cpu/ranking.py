@@ -43,14 +43,14 @@ def _sigmoid(x):
 
 @_kernel
 def expected_ratings(
-    start, stop, scores, offsets, bounds, weights, user_terms, item_terms, steps, expected, ties
+    scores, offsets, bounds, weights, user_terms, item_terms, steps, expected, ties
 ):
     """Fill ``expected`` and ``ties``; see `marginmf.backends.ranking`."""
     n_steps, n_margins = weights.shape
     n_columns = scores.shape[2]
     clipped = np.empty((n_margins, _TILE), np.float32)
     sums, chances = np.empty(_TILE, np.float32), np.empty((2, _TILE), np.float32)
-    for i in range(start, stop):
+    for i in range(scores.shape[1]):
         for first in range(0, n_columns, _TILE):
             columns = slice(first, min(first + _TILE, n_columns))
             value, tie = expected[i, columns], ties[i, columns]
@@ -144,7 +144,7 @@ def _sink(scores, ties, columns, size):
 
 
 @_kernel
-def top_n(start, stop, scores, ties, indptr, excluded, first, best, best_scores, best_ties):
+def top_n(scores, ties, indptr, excluded, first, best, best_scores, best_ties):
     """Improve every row of ``best``; see `marginmf.backends.ranking`.
 
     The best so far are a heap with the worst of them at its root.  Columns are compared with it
@@ -152,7 +152,7 @@ def top_n(start, stop, scores, ties, indptr, excluded, first, best, best_scores,
     """
     n_columns, n = scores.shape[1], best.shape[1]
     row = np.empty(n_columns, scores.dtype)
-    for i in range(start, stop):
+    for i in range(len(scores)):
         tie, heap, heap_scores, heap_ties = ties[i], best[i], best_scores[i], best_ties[i]
         row[:] = scores[i]
         left_out = excluded[indptr[i] : indptr[i + 1]]
@@ -176,7 +176,7 @@ def top_n(start, stop, scores, ties, indptr, excluded, first, best, best_scores,
                 continue
             for j in range(begin, begin + len(glance)):
                 score = row[j]
-                # Not so for numbers that are none, either.
+                # Written so that NaN is skipped too.
                 if not score > -np.inf:
                     continue
                 if size < n:

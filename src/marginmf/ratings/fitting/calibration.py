@@ -22,12 +22,12 @@ from marginmf.ratings.fitting.fallback import LevelFrequencies
 RIDGE = 10.0
 #: Features that vary less than this share of the one that varies most are not magnified further.
 HARDLY = 0.02
-#: This share of the features' values, on either side, is not told apart.
+#: Features are clipped at this quantile and at one minus it.
 RARE = 0.001
 #: With more levels than this, a level looks at its own margin and at the means of those below and
 #: above it, not at every margin: there would be too many weights.
 MANY_LEVELS = 16
-#: No level is ever impossible.
+#: Added to the probability of every level, so that none is zero.
 LEAST = 1e-4
 #: About what the probabilities of one pair take, in multiplications: mostly exponentials.
 PAIR_WORK = 100

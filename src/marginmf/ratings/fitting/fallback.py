@@ -120,10 +120,10 @@ class LevelFrequencies:
         # Of the side that was given, the counts are of training; the new rows are not in them.
         given: Side = "item" if self.placed == "user" else "user"
         ids = before.index(given), after.index(given)
-        kept: Any = {f"by_{given}": _moved(self.counts(given), *ids, new.counts(given))}
+        kept: Any = {f"by_{given}": _merge_rows(self.counts(given), *ids, new.counts(given))}
         ours, theirs = self.biases(given), new.biases(given)
         if ours is not None and theirs is not None:
-            kept[f"{given}_biases"] = _moved(ours, *ids, theirs)
+            kept[f"{given}_biases"] = _merge_rows(ours, *ids, theirs)
         return replace(self, **kept).for_new_rows(self.placed, after)
 
 
@@ -134,8 +134,8 @@ def _log_odds(counts: Float64Array) -> Float64Array:
     return np.log(above) - np.log(below)
 
 
-def _moved(values: Any, before: IdIndex, after: IdIndex, others: Any) -> Any:
-    """Return values where their ids are in another vocabulary, and others' there."""
+def _merge_rows(values: Any, before: IdIndex, after: IdIndex, others: Any) -> Any:
+    """Return ``others``, in the order of ``after``, with ``values`` for the ids of ``before``."""
     moved = others.copy()
     moved[after.encode(before.ids)] = values
     return moved

@@ -54,9 +54,9 @@ class NewRows:
             self._kept.clear()
             blocks = self._weights(penalties, float(reg))
             if len(factors) * len(self.new.index(self.side)) > KEPT:
-                return _applied(blocks, factors)
+                return _apply_weights(blocks, factors)
             self._kept[key] = list(blocks)
-        return _applied(self._kept[key], factors)
+        return _apply_weights(self._kept[key], factors)
 
     def _weights(self, penalties: Penalties, reg: float) -> Iterator[dict[str, Float64Array]]:
         known, new = (Prior.of(one, self.side, penalties) for one in (self.known, self.new))
@@ -79,7 +79,7 @@ class NewRows:
             yield found
 
 
-def _applied(
+def _apply_weights(
     blocks: Iterable[dict[str, Float64Array]], factors: FloatArray
 ) -> dict[str, FloatArray]:
     """Return parts of the means of new rows from the weights of known rows in them."""
@@ -93,7 +93,7 @@ def _applied(
 
 
 def fold_in(model: Any, side: Side, pairs: Any, ratings: Any, features: Any) -> Any:
-    """Return a model for new users (or items), which knows whom to ask what its margins mean."""
+    """Return a model for new users (or items); it keeps the original, which calibrates it."""
     data = _read(model, side, pairs, ratings, features)
     new = model._folded(side, data)
     if model._calibrator is None or (side == "user" and model._exposure is None):
@@ -197,7 +197,7 @@ def _described(data: Ratings, side: Side, features: Any, known: Ratings) -> Rati
             own = own.joined(index, index, Features.of(table, index, like.encoder), index)
         data = data.described(each, own)
         if each == side:
-            warn_of_missing_features(np.diff(own.matrix.indptr) == 0, side, stacklevel=6)
+            warn_of_missing_features(np.diff(own.matrix.indptr) == 0, side)
     return data
 
 

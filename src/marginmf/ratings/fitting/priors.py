@@ -32,10 +32,11 @@ IMPLICIT: tuple[Any, ...] = (None, "items", "users", "both")
 TIED = {"raters": 1.0, "features": 5.0}
 #: Of the singular values that make coordinates: how many iterations, and the strongest damping.
 POWER_ITERATIONS, LEAST_DAMPING = 8, 0.01
-#: Of regressions on features: how exact, or where a solver's steps depend on them, and how many
-#: steps at most.
+#: Regressions on features: the relative tolerance, the one where a solver's steps depend on the
+#: result, and the most steps.
 TOLERANCE, EXACT, MOST_STEPS = 1e-6, 1e-12, 300
-#: What speaks against what the ratings of rows with the same side information say.
+#: The weight of the prior, in ratings: the ridge strength where raters are predicted from side
+#: information, and how many ratings the expected raters of a new row count for.
 FEW_RATINGS = 10.0
 #: With this many ratings, a new row is taken as it is.
 ENOUGH_RATINGS = 20
@@ -61,7 +62,7 @@ class Penalties(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Prior:
-    """What is known of one side's rows: features, where each source's end, counts of ratings."""
+    """What is known of one side's rows: features, each source's last column, counts of ratings."""
 
     matrix: csr_array
     blocks: dict[str, int]
@@ -111,11 +112,14 @@ class Prior:
         """Return `shares` of unrated rows times what raters add to rated ones."""
         if "features" not in self.blocks:
             # Not a matrix product: the threads of BLAS would change the rounding.
-            return np.einsum("i,ip->p", self.counts / max(int(self.counts.sum()), 1), parts)
+            return np.einsum("i,ip->p", self._shares_by_count(), parts)
         own, weights = self.block("features"), np.sqrt(self.counts)[:, None]
         scaled = csr_array(self.matrix[:, own].astype(np.float64) * (weights / FEW_RATINGS**0.5))
         solved = scaled.T @ ridge_residuals(scaled, weights * parts, EXACT)
         return self.matrix[unrated][:, own] @ (solved / FEW_RATINGS**0.5)
+
+    def _shares_by_count(self) -> Float64Array:
+        return self.counts / max(int(self.counts.sum()), 1)
 
     def shares(self, rows: csr_array) -> FloatArray:
         """Return how much each rated row (columns) speaks for the raters of others (rows).
@@ -124,8 +128,7 @@ class Prior:
         without side information, by the number of ratings.
         """
         if "features" not in self.blocks:
-            shares = self.counts / max(int(self.counts.sum()), 1)
-            return np.tile(shares, (rows.shape[0], 1)).astype(np.float32)
+            return np.tile(self._shares_by_count(), (rows.shape[0], 1)).astype(np.float32)
         own, weights = self.block("features"), np.sqrt(self.counts)
         known = csr_array(self.matrix[:, own] * weights[:, None])
         scales = np.full(known.shape[1], 1 / np.sqrt(FEW_RATINGS))

@@ -29,6 +29,11 @@ Work = TypeVar("Work")
 START_SCALE = 0.1
 
 
+def random_factors(rng: np.random.Generator, n: int, n_factors: int, dtype: Any) -> FloatArray:
+    """Return small random factors to start from."""
+    return (START_SCALE * rng.standard_normal((n, n_factors))).astype(dtype)
+
+
 @dataclass(frozen=True, eq=False)
 class Stage:
     """One factorisation of a method, on given ratings."""
@@ -92,10 +97,8 @@ class Training:
     def random_start(self, stage: int, rng: np.random.Generator) -> Parameters:
         """Return small random factors, and thresholds one apart; weights of features are zero."""
         n_factors, dtype = self.n_factors, self.dtype
-        users, items = (
-            (START_SCALE * rng.standard_normal((n, n_factors))).astype(dtype)
-            for n in (self.data.n_users, self.data.n_items)
-        )
+        sizes = self.data.n_users, self.data.n_items
+        users, items = (random_factors(rng, n, n_factors, dtype) for n in sizes)
         thresholds = first_thresholds(self.data, self.stages[stage].spec)
         if self.priors is None:
             return Parameters(users, items, thresholds)

@@ -42,7 +42,7 @@ PATH_TOL = 3e-3
 #: Paths begin at this share of the strength that leaves nothing but zeros: the best one is seldom
 #: above it, and the walk turns round where it is.
 PATH_BEGIN = 0.15
-#: Of the largest singular value, which that strength is.
+#: Power iterations for the largest singular value, which is that strength.
 POWER_ITERATIONS = 20
 #: How much stronger penalties are of use where factors are built from features.
 WITH_PRIORS = 3.0

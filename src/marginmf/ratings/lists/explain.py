@@ -197,6 +197,7 @@ def _ratings_of(data: Ratings, i: int) -> Ratings:
         indptr=np.array([0, entries.stop - entries.start]),
         indices=data.indices[entries],
         codes=data.codes[entries],
+        exact=None if data.exact is None else data.exact[entries],
     )
 
 

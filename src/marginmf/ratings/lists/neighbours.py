@@ -35,7 +35,7 @@ DISCOUNT = 0.7
 MOST_TABLED = 8000
 #: Items that are worked on at a time.
 ITEMS_AT_A_TIME = 256
-#: The strengths of the penalty among which one is chosen, and the one where nothing can be chosen.
+#: Candidate regularisation strengths, and the default where none can be chosen.
 STRENGTHS = (10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0)
 USUAL_STRENGTH = 300.0
 #: It is chosen on lists of this length (the first ten alone are few enough for chance to choose),

@@ -26,10 +26,10 @@ from marginmf.ratings.tables import lowest_liked
 #: Codes of items, or a range of them.
 Columns = IntArray | slice
 RankedBy = Literal["relevance", "expected", "chance"]
-#: So much of the range of scores blocks and pairs may differ: far more than rounding in float32.
+#: By what share of their range scores of blocks and of pairs may differ: far more than rounding.
 TOLERANCE = 2e-5
 #: How much of its popularity is added to the score of an item, for users who have any.  It ranks
-#: what the items that a user has say nothing of.
+#: items without any weight from those that the user has.
 BASE = 0.01
 
 
@@ -79,7 +79,7 @@ class Exposure:
         return cls(learn(data)(chosen), item_shares(data), chosen)
 
     def among(self, items: IntArray | None) -> "Exposure":
-        """Return the same for some items, which users may have others of; None is all of them."""
+        """Return the chances of some items only; users may have others too. None is all items."""
         if items is None:
             return self
         return Exposure(self.weights.among(items), self.shares[items], self.strength)
