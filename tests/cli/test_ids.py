@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -96,3 +98,16 @@ def test_a_file_of_ids_that_is_no_text_is_a_sentence(tmp_path) -> None:
     (tmp_path / "ids.bin").write_bytes(bytes(range(256)))
     with pytest.raises(ValueError, match="is not a text file"):
         read_ids(tmp_path / "ids.bin", "item")
+
+
+def test_ids_of_nineteen_digits_are_found() -> None:
+    ids = [1234567890123456789, -(2**63), 5]
+    assert find_ids(IdIndex(ids, "user"), [str(one) for one in ids]).tolist() == ids
+    with pytest.raises(ValueError, match="does not know the user '9223372036854775808'"):
+        find_ids(IdIndex(ids, "user"), [str(2**63)])
+
+
+def test_a_line_of_ids_ends_where_other_files_end_it(tmp_path: Path) -> None:
+    path = tmp_path / "users.txt"
+    path.write_bytes(b"A\x85b\ncaf\xe9\n")
+    assert read_ids(path, "user") == ["A\x85b", "caf\xe9"]

@@ -1,4 +1,6 @@
 import json
+import os
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -106,3 +108,15 @@ def test_probabilities_of_every_level(run, model_file: Path, pairs_file: Path) -
     assert sum(shares) == pytest.approx(1)
     assert min(shares) >= 0
     assert last == "stranger,999,,,,,,"
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_a_pipe_is_read_once(run, model_file: Path, tmp_path: Path) -> None:
+    pipe = tmp_path / "pairs"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=lambda: pipe.write_text("user,item\nu1,3\nu2,4\n"))
+    writer.start()
+    outcome = run("predict", model_file, pipe, "--unknown", "raise")
+    writer.join()
+    assert outcome.code == 0, outcome.err
+    assert len(outcome.out.splitlines()) == 3

@@ -121,3 +121,11 @@ def test_similar_in_a_table(run, model_file: Path) -> None:
     assert lines[0] == "item 3"
     assert lines[1].split() == ["rank", "similar", "similarity"]
     assert len(lines) == 5
+
+
+def test_the_file_of_users_is_not_written_over(run, model_file: Path, tmp_path: Path) -> None:
+    users = tmp_path / "users.csv"
+    users.write_text("u1\n")
+    outcome = run("recommend", model_file, "--users", users, "--out", users)
+    assert outcome.code == 2
+    assert users.read_text() == "u1\n"

@@ -123,3 +123,12 @@ def test_what_cannot_be_tried(run, ratings_file: Path, options: list[str], messa
 
 def test_values_are_json_or_text() -> None:
     assert parse_tries(["bias=true,false", "a=x, y"]) == {"bias": [True, False], "a": ["x", "y"]}
+
+
+def test_what_is_printed_is_what_was_chosen(run, ratings_file: Path) -> None:
+    tried = ["--try", "factors=2,3", "--set", "reg=[1,2,2,1]"]
+    outcome = run("tune", ratings_file, "--model", "hmf", *tried)
+    assert outcome.code == 0, outcome.err
+    assert "--reg 1,2,2,1" in outcome.out
+    outcome = run("tune", ratings_file, "--model", "mmmf", "--try", "reg=12345.6,12346.7")
+    assert "--reg 12345.6" in outcome.out or "--reg 12346.7" in outcome.out

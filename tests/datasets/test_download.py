@@ -72,7 +72,7 @@ def test_an_interruption_leaves_nothing_behind(
 
         yield update
 
-    monkeypatch.setattr("marginmf.progress.show_bar", interrupt)
+    monkeypatch.setattr("marginmf.datasets.download.show_bar", interrupt)
     with pytest.raises(interruption):
         fetch(loopback.serve("/file", BODY), tmp_path / "file")
     [[name]] = seen

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -249,3 +250,9 @@ def test_standard_output_may_be_a_pipe_also_for_parquet() -> None:
     code = "from marginmf.datasets import write_columns as w; w('-', {'a': [1]}, kind='parquet')"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
     assert parquet.read_table(io.BytesIO(run.stdout)).to_pydict() == {"a": [1]}
+
+
+def test_missing_values_of_pandas_are_empty_cells(tmp_path: Path) -> None:
+    column = pd.array([1, None], dtype="Int64").astype(object)
+    write_columns(tmp_path / "a.csv", {"a": np.asarray(column), "b": np.arange(2)})
+    assert (tmp_path / "a.csv").read_text() == "a,b\n1,0\n,1\n"

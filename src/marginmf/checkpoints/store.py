@@ -10,7 +10,6 @@ import os
 import re
 import sys
 import time
-import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from math import isfinite
@@ -25,6 +24,7 @@ from marginmf._utils.files import leftovers, try_lock
 from marginmf._utils.random import GeneratorState
 from marginmf._utils.tensor_files import as_bytes, read_header, read_tensors, write_tensor_file
 from marginmf._utils.types import Array
+from marginmf._utils.warning import warn
 from marginmf.solvers import NumpyVectors, Paused, Record, Result, State, StopReason, Vectors
 
 #: The fingerprint of a fit, an unfinished or a finished minimisation, or a random generator.
@@ -143,10 +143,9 @@ class CheckpointStore:
             with suppress(OSError):
                 self.folder.rmdir()
         except OSError as error:
-            warnings.warn(
+            warn(
                 f"The checkpoint {self.folder} is no longer needed, but could not be removed "
                 f"({error.strerror}): remove it by hand.",
-                stacklevel=5,
             )
 
     def _path(self, name: str) -> Path:

@@ -162,8 +162,11 @@ def pick_example(
     """
     import numpy as np
 
-    ids, users = np.unique(table.users[split.test_rows], return_inverse=True)
-    own = np.flatnonzero(users == most_varied(users, split.test_ratings, len(ids)))
+    from marginmf.ratings.ids import IdIndex
+
+    index = IdIndex(table.users[split.test_rows], "user")
+    users = index.encode(table.users[split.test_rows])
+    own = np.flatnonzero(users == most_varied(users, split.test_ratings, len(index)))
     codes = split.train.items.encode(table.items[split.test_rows[own]])
     counts = np.bincount(split.train.indices, minlength=split.train.n_items)
     popularity = np.where(codes >= 0, counts[codes], 0)

@@ -73,7 +73,9 @@ def fit(
     from_pairs = estimators.learns_from_pairs(estimator)
     if from_pairs:
         if checkpoint is not None:
-            raise ValueError(f"{type(estimator).__name__} keeps no checkpoints: leave that out.")
+            raise ValueError(
+                f"{type(estimator).__name__} keeps no checkpoints: leave --checkpoint out."
+            )
         source, ratings = inputs.read_pairs_checked(data, estimator.level, console.progress)
     else:
         source, ratings = inputs.read_ratings_checked(data, console.progress)
@@ -300,6 +302,8 @@ def fit_command(
 ) -> str:
     """Return the command that fits with the chosen strengths and all other options."""
     regs = ",".join(f"{reg:.4g}" for reg in chosen)
+    if model.reg is not None and model.reg != "auto":
+        regs = model.reg
     words = ["marginmf", "fit", data.file, "--model", name, "--reg", regs]
     rest = [*as_arguments(data), *as_arguments(replace(model, reg=None))]
     return shlex.join([*words, *rest, "--out", f"{name}.marginmf"])
@@ -313,7 +317,7 @@ def _with_params(model: options.ModelOptions, params: Mapping[str, Any]) -> opti
     settings = [f"{name}={_format_value(params[name])}" for name in rest]
     if "reg" in own:
         regs = own["reg"] if isinstance(own["reg"], list) else [own["reg"]]
-        own["reg"] = ",".join(f"{reg:.4g}" for reg in regs)
+        own["reg"] = ",".join(map(str, regs))
     return replace(model, **own, settings=[*(model.settings or ()), *settings])
 
 
@@ -370,7 +374,7 @@ def _report_search(
     console.out.print(table)
     console.print(f"{len(search.results_)} candidates took {search.n_evaluations_} gradients.")
     chosen = _with_params(model, best)
-    regs = parse_reg(chosen.reg or str(search.estimator.reg))
+    regs = parse_reg(chosen.reg) if chosen.reg else search.estimator.reg
     found = {
         "metric": "mean absolute error",
         "candidates": [outcome._asdict() for outcome in search.results_],

@@ -18,7 +18,7 @@ from marginmf._utils.types import Array
 from marginmf.cli.options import DataOptions, LabelColumns, LabelDataOptions
 from marginmf.datasets import DatasetUnavailable, RatingsTable
 from marginmf.datasets.files.columns import is_column_name
-from marginmf.datasets.files.source import Source
+from marginmf.datasets.files.source import Source, lines_of, missing_file
 from marginmf.datasets.labels.columns import Ignored
 from marginmf.ratings import Ratings
 from marginmf.ratings.features import FeatureTable
@@ -144,7 +144,7 @@ def read_source(
     if columns and known:
         raise ValueError(f"{name} is a dataset; --user, --item and --rating are for files.")
     if columns:
-        raise FileNotFoundError(_absent(name))
+        raise missing_file(Path(name))
     table = _load_named(name, datasets.load_ratings, progress)
     origin: Origin = "movielens" if name == DEMO else "dataset"
     return RatingsInput(table, origin, datasets.dataset_info(name).title if known else name)
@@ -279,7 +279,7 @@ def _read_labels(
     if Path(name).exists():
         return datasets.read_labels(name, **known | given)
     if given:
-        raise FileNotFoundError(_absent(name))
+        raise missing_file(Path(name))
     return _load_named(name, datasets.load_labels, progress)
 
 
@@ -294,17 +294,13 @@ def _without_repeats(table: RatingsTable, data: Ratings) -> RatingsTable:
 def _load_named(name: str, load: Callable[..., Table], progress: bool) -> Table:
     """Load the dataset of a name that no file has."""
     if "/" in name or "." in name:  # a file was meant
-        raise FileNotFoundError(_absent(name))
+        raise missing_file(Path(name))
     try:
         return load(name, progress=progress)
     except ValueError as error:
         if str(error).startswith("There is no "):
-            raise FileNotFoundError(f"{_absent(name)} {error}") from None
+            raise FileNotFoundError(f"{missing_file(Path(name))} {error}") from None
         raise
-
-
-def _absent(name: str) -> str:
-    return f"There is no file {name}; check the name and the folder (now in {Path.cwd()})."
 
 
 # Ids on the command line and in files are text; a model's own may be numbers or anything.
@@ -345,18 +341,11 @@ def read_ids(path: Path, what: str) -> list[str]:
 
     A first line such as ``user`` or ``movieId`` is a header.
     """
-    with Source(path, f"{what}s").open() as file:
-        data = file.read()
-    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        text = data.decode("utf-16", errors="replace")
-    elif b"\0" in data:
+    source = Source(path, f"{what}s")
+    if b"\0" in source.head and source.encoding != "utf-16":
         raise ValueError(f"{path} is not a text file; write one {what} id a line.")
-    else:
-        try:
-            text = data.decode("utf-8-sig")
-        except UnicodeDecodeError:
-            text = data.decode("latin-1")
-    lines = csv.reader(text.splitlines(), delimiter=NO_SEPARATOR)
+    text = source.read_decoded(lambda: list(lines_of(source.read_chunks())))
+    lines = csv.reader(text, delimiter=NO_SEPARATOR)
     found = [cells[0].strip() for cells in lines if cells and cells[0].strip()]
     ids = found[1:] if found and is_column_name(found[0], what) else found
     if not ids:
@@ -379,7 +368,9 @@ def _by_text(index: IdIndex, texts: Sequence[str]) -> dict[str, Any]:
 
 def _is_number(text: str) -> bool:
     digits = text.removeprefix("-")
-    return digits.isascii() and digits.isdigit() and len(digits) <= 18 and str(int(text)) == text
+    if not (digits.isascii() and digits.isdigit() and len(digits) <= 19):
+        return False
+    return str(int(text)) == text and -(2**63) <= int(text) < 2**63
 
 
 def _unknown(index: IdIndex, text: str) -> str:

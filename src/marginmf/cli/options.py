@@ -93,16 +93,13 @@ class ConsoleOptions:
 
 @dataclass(frozen=True)
 class ColumnOptions:
-    """Which columns of a file of ratings to read, and what to do with pairs that occur again."""
+    """Which columns of a file of ratings to read."""
 
     user_column: UserColumn = None
     item_column: ItemColumn = None
     rating_column: Annotated[
         str | None, Option("--rating", metavar="COLUMN", help="The column of ratings.")
     ] = None
-    duplicates: Annotated[
-        Literal["raise", "last", "mean"], Option(help="What to do with a pair that occurs again.")
-    ] = "raise"
 
     @property
     def columns(self) -> dict[str, str]:
@@ -126,6 +123,9 @@ class DataOptions(ColumnOptions):
     features: Annotated[
         bool, Option("--features", help="Use the features that the dataset comes with.")
     ] = False
+    duplicates: Annotated[
+        Literal["raise", "last", "mean"], Option(help="What to do with a pair that occurs again.")
+    ] = "raise"
 
     @property
     def feature_files(self) -> dict[str, Path]:

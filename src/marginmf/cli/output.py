@@ -19,10 +19,8 @@ from rich.text import Text
 
 from marginmf._utils.files import atomic_write
 from marginmf._utils.ids import as_id_column
-from marginmf._utils.types import Array
+from marginmf.datasets.table import Columns
 
-#: Columns of one length, by name.
-Columns = dict[str, Array]
 PICTURES = (".png", ".svg", ".pdf")
 #: Lists of more owners than this are printed as CSV: nobody reads that many tables.
 MOST_TABLES = 20

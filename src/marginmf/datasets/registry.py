@@ -77,7 +77,9 @@ class RatingsFacts(_Facts):
 
     def _other_difference(self, found: Any, title: str) -> str | None:
         if self.levels is not None and found.levels != self.levels:
-            return f"It has the ratings {found.levels} where {title} has {self.levels}."
+            many = f"more than {MOST_LEVELS} levels"
+            there = many if found.levels is None else f"the ratings {found.levels}"
+            return f"It has {there} where {title} has {self.levels}."
         low, high = self.bounds or (-math.inf, math.inf)
         outside = [one for one in found.bounds or () if not low <= one <= high]
         if not outside:
@@ -273,11 +275,12 @@ def unknown_name(name: str, kind: DatasetKind | None = None, also: tuple[str, ..
         return f"There is no {NOUNS[kind]} {name!r}: it has {other.kind}; load it with {load}."
     known = dataset_names(kind)
     close = get_close_matches(name, {*known, *also}, n=3, cutoff=0.6)
-    listing = f"he names of all {len(known)} are shown by: marginmf datasets list"
+    absent = f"There is no {NOUNS[kind]} {name!r}"
+    listing = f"names of all {len(known)} are shown by: marginmf datasets list"
     if close:
-        return f"There is no {NOUNS[kind]} {name!r}; did you mean {_join(close, 'or')}? T{listing}"
+        return f"{absent}; did you mean {_join(close, 'or')}? The {listing}"
     folder = f" the data folder has {_join(list(also), 'and')};" if also else ""
-    return f"There is no {NOUNS[kind]} {name!r};{folder} t{listing}"
+    return f"{absent};{folder} the {listing}"
 
 
 def _join(names: list[str], word: str) -> str:

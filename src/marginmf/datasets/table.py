@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from marginmf._utils.files import atomic_write
 from marginmf._utils.ids import as_id_column
+from marginmf.datasets.files.source import first_reason
 
 IdArray = npt.NDArray[Any]
 #: Columns of one length by their names.
@@ -139,7 +140,7 @@ def _n_distinct(ids: IdArray) -> int:
 
 
 def check_rows(rows: Any, n_rows: int, what: str) -> npt.NDArray[np.int64]:
-    """Return the indices of rows of a table, or raise ValueError if they are none."""
+    """Return the indices of rows of a table, or raise ValueError if they are not valid."""
     chosen = np.asarray(rows)
     if chosen.ndim != 1 or (chosen.size and chosen.dtype.kind not in "iu"):
         raise ValueError(f"{what} must be a list of whole numbers, the indices of rows.")
@@ -200,7 +201,7 @@ def read_npz(path: Path, name: str) -> RatingsTable:
     except (FileNotFoundError, NotADirectoryError):
         raise
     except Exception as error:  # a damaged file can fail anywhere in zipfile, zlib or NumPy
-        reason = str(error) or type(error).__name__
+        reason = first_reason(error)
         raise ValueError(f"{path} is not a ratings file, or is damaged ({reason}).") from error
 
 
@@ -223,5 +224,5 @@ def _storable(ids: IdArray) -> IdArray:
 
 
 def _as_text(ids: IdArray) -> IdArray:
-    """Return ids that were kept as bytes, as ASCII may be, as the texts that they are."""
+    """Return ids as text where they were stored as bytes."""
     return np.char.decode(ids, "latin-1") if ids.dtype.kind == "S" else ids

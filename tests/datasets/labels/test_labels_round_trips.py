@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 from label_files import NAMED, as_arff, as_extreme, as_npz, as_svmlight, as_xml, as_zip, dense
 from made_files import write
 from scipy import sparse
+from scipy.io import savemat
 
 from marginmf.datasets import LabelsTable, read_labels
+from marginmf.datasets.labels.arrays import write_labels_npz
 
 # Blanks around names are dropped in delimited text, and "?" is a missing value in ARFF.
 NAMES = st.text(string.ascii_letters + string.digits + "._-:= '\"\\%{},é*[", min_size=1).map(
@@ -122,3 +124,34 @@ def test_svmlight_reads_back_whole(table: LabelsTable) -> None:
         np.testing.assert_array_equal(dense(occurring.Y), kept)
         path = write(Path(folder), as_extreme(table), "made.txt")
         assert_same(table, read_labels(path), names=False)
+
+
+@pytest.mark.parametrize("by_column", [False, True])
+def test_features_of_a_mat_file_are_turned_the_same_way_without_labels(
+    by_column: bool, tmp_path: Path
+) -> None:
+    X, Y = np.arange(40.0 * 3).reshape(40, 3), np.arange(80).reshape(40, 2) % 2
+    arrays = {"data": X.T, "target": Y.T} if by_column else {"data": X, "target": Y}
+    savemat(tmp_path / "m.mat", arrays)
+    for table in (read_labels(tmp_path / "m.mat"), read_labels(tmp_path / "m.mat", labels=[])):
+        np.testing.assert_array_equal(table.X, X)
+    assert table.n_labels == 0
+
+
+def test_an_npz_file_remembers_where_the_table_is_from(tmp_path: Path) -> None:
+    table = LabelsTable("t", np.ones((2, 1)), np.eye(2, dtype=int), source="downloaded from X")
+    write_labels_npz(table, tmp_path / "t.npz")
+    assert read_labels(tmp_path / "t.npz").source == "downloaded from X"
+
+
+def test_numbers_of_numpy_are_numbers(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("0.5,1,0\n0.25,0,1\n")
+    assert read_labels(tmp_path / "a.csv", labels=np.int64(2)).n_labels == 2
+    (tmp_path / "a.svm").write_text("0,1 1:0.5\n1 2:1.5\n")
+    assert read_labels(tmp_path / "a.svm", n_features=np.int64(9)).n_features == 9
+
+
+def test_a_label_that_is_stored_twice_is_refused() -> None:
+    Y = sparse.csr_array((np.array([1, 1]), np.array([0, 0]), np.array([0, 2])), shape=(1, 1))
+    with pytest.raises(ValueError, match="are 0 or 1, but one of them is 2"):
+        LabelsTable("t", np.ones((1, 1)), Y)

@@ -215,8 +215,8 @@ def test_an_odd_choice_of_labels_is_refused(tmp_path: Path, labels: Any) -> None
 
 
 COLUMNAR_FAULTS: dict[str, tuple[Any, str]] = {
-    "text": ({"a": ["x"], "l": [1]}, "what stands in the column 'a' is string, not numbers; corr"),
-    "nested": ({"a": [[1]], "l": [1]}, "what stands in the column 'a' is list<.*, not numbers"),
+    "text": ({"a": ["x"], "l": [1]}, "the data in the column 'a' is string, not numbers; corr"),
+    "nested": ({"a": [[1]], "l": [1]}, "the data in the column 'a' is list<.*, not numbers"),
     "null": ({"a": [1, None], "l": [1, 0]}, "row 2: a value in the column 'a' is missing"),
     "null label": ({"a": [1, 2], "l": [1, None]}, "row 2: .* 'l' is missing; labels are 0 or 1"),
     "nan": ({"a": [1.0, float("nan")], "l": [1, 0]}, "row 2: nan in the column 'a' is not a fin"),

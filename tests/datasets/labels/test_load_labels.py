@@ -61,9 +61,7 @@ def test_a_name_is_no_path(folder: Path, name: str) -> None:
 
 def test_without_a_folder_the_error_says_how_to_name_one(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.delenv("MARGINMF_DATA", raising=False)
-    with pytest.raises(
-        ValueError, match=r"own are read from labels/x\.npz of a folder MARGINMF_DATA"
-    ):
+    with pytest.raises(ValueError, match=r"own are read from labels/x\.npz in \$MARGINMF_DATA"):
         load_labels("x")
     with pytest.raises(DatasetUnavailable, match=r"There is no folder .*nowhere to load 'x' from"):
         load_labels("x", data_dir=tmp_path / "nowhere")

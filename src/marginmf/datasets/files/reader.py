@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from marginmf._utils.ids import as_objects
+from marginmf._utils.parameters import check_whole
 from marginmf._utils.types import Array
 from marginmf.datasets.files.columns import Wanted
 from marginmf.datasets.files.convert import Encoded, IdBatch, Int64Array
@@ -113,7 +114,7 @@ def read_pairs(
 
 
 def iterate_pairs(
-    path: AnyPath,
+    path: AnyPath | Source,
     *,
     user: str | int | None = None,
     item: str | int | None = None,
@@ -147,10 +148,9 @@ def iterate_pairs(
     ...     [pairs.tolist() for pairs in iterate_pairs(path, chunk=2)]
     [[[1, 50], [2, 50]], [[3, 7]]]
     """
-    if isinstance(chunk, bool) or not isinstance(chunk, int | np.integer) or chunk < 1:
-        raise ValueError(f"chunk= is how many pairs at a time, 1 or more, not {chunk!r}.")
-    source = Source(path, "pairs")
-    return _pair_chunks(source, recognise(source), Wanted(user, item, rated=False), int(chunk))
+    size = check_whole("chunk", chunk)
+    source = path if isinstance(path, Source) else Source(path, "pairs")
+    return _pair_chunks(source, recognise(source), Wanted(user, item, rated=False), size)
 
 
 def read_features(path: AnyPath) -> Columns:

@@ -16,7 +16,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from marginmf._utils.ids import as_objects
+from marginmf._utils.ids import as_objects, is_missing
 from marginmf._utils.types import Array, Float64Array, IntArray
 from marginmf.datasets.files import convert
 from marginmf.datasets.files.columns import (
@@ -366,7 +366,7 @@ def _plain_values(column: Array) -> list[Any]:
     values = column.tolist()
     if column.dtype == object:
         values = [value.item() if isinstance(value, np.generic) else value for value in values]
-        values = [None if value != value else value for value in values]  # NaN alone
+        values = [None if is_missing(value) else value for value in values]
     return values
 
 

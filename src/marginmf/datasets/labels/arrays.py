@@ -81,7 +81,8 @@ def _make_table(
     refuse_duplicates(enumerate(labels, 1), "its names", "labels")
     splits: dict[str, Any] = {part: arrays.get(part) for part in SPLITS}
     named = features if "feature_names" in arrays else None
-    return LabelsTable(name, X, Y, named, labels, source=f"read from {where}", **splits)
+    about = str(arrays.get("source", f"read from {where}"))
+    return LabelsTable(name, X, Y, named, labels, source=about, **splits)
 
 
 def taken_apart(letter: str, matrix: Any) -> dict[str, Array]:
@@ -134,7 +135,10 @@ def read_mat(source: Source, needs_labels: bool = True) -> LabelsTable:
     prefixes = [prefix for prefix in ("train_", "test_") if f"{prefix}data" in matrices] or [""]
     pairs = [_read_pair(matrices, prefix, where, needs_labels) for prefix in prefixes]
     about = f"read from {where}"
-    tables = [LabelsTable(source.path.stem, *pair, source=about) for pair in _orient(pairs, where)]
+    tables = [
+        LabelsTable(source.path.stem, X, Y if needs_labels else Y[:, :0], source=about)
+        for X, Y in _orient(pairs, where)
+    ]
     return stack_parts(*tables)
 
 
@@ -143,8 +147,10 @@ def _read_pair(matrices: Mapping[str, Any], prefix: str, where: str, needs_label
     if not all_finite(X):
         raise ValueError(f"{where}: the features are not all finite numbers; correct them.")
     X = X if sparse.issparse(X) else np.asarray(X, dtype=np.float64)
-    if not needs_labels:
-        return X, sparse.csr_array((X.shape[0], 0))
+    if not needs_labels:  # the labels are not read, but their shape tells how to turn the features
+        shapes = (matrices[prefix + name].shape for name in LABELS if prefix + name in matrices)
+        fitting = (shape for shape in shapes if {*shape} & {*X.shape})
+        return X, sparse.csr_array(next(fitting, (X.shape[0], 0)))
     Y = _find_matrix(matrices, prefix, LABELS, "labels", where)
     Y = Y.toarray() if sparse.issparse(Y) else np.asarray(Y)
     if Y.dtype.kind not in "fiub":

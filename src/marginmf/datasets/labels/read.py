@@ -4,6 +4,8 @@ import re
 from collections.abc import Sequence
 from os import PathLike
 
+import numpy as np
+
 from marginmf.datasets.files.formats import JSON_LINES, ending, recognise
 from marginmf.datasets.files.source import Source
 from marginmf.datasets.labels.archives import open_archive, read_archive
@@ -114,6 +116,8 @@ def read_labels(
     >>> table.feature_names, table.label_names
     (('tempo', 'loud'), ('calm', 'sad'))
     """
+    labels = int(labels) if isinstance(labels, np.integer) else labels
+    n_features = int(n_features) if isinstance(n_features, np.integer) else n_features
     source = Source(path, "labels")
     file_format = _find_format(source)
     given = {"labels": None if no_labels(labels) else labels, "xml": xml, "zero_based": zero_based}
@@ -124,9 +128,9 @@ def read_labels(
     match file_format:
         case "npz":
             table = read_labels_npz(source, source.path.stem, needs_labels)
-            return drop_features(table, left_out.required)
+            return drop_features(table, left_out.required, source.where)
         case "mat":
-            return drop_features(read_mat(source, needs_labels), left_out.required)
+            return drop_features(read_mat(source, needs_labels), left_out.required, source.where)
         case "archive":
             return read_archive(source, labels, xml, left_out)
         case "arff":

@@ -69,7 +69,8 @@ def read_svmlight(
     table = LabelsTable(source.path.name, X, Y, feature_names, label_names, source=about)
     # What no row names is 0, so a number that is not there can be left out as well.
     known = set(feature_names or ())
-    return drop_features(table, [one for one in ignored if one in known or not IS_INDEX(one)])
+    there = [one for one in ignored if one in known or not IS_INDEX(one)]
+    return drop_features(table, there, source.where)
 
 
 class SvmlightRows(NamedTuple):

@@ -149,11 +149,10 @@ def stack_parts(train: LabelsTable, test: LabelsTable | None = None) -> LabelsTa
     )
 
 
-def drop_features(table: LabelsTable, ignored: Sequence[str]) -> LabelsTable:
+def drop_features(table: LabelsTable, ignored: Sequence[str], where: str) -> LabelsTable:
     """Leave features out of a table whose labels stand apart from them."""
     if not ignored:
         return table
-    where = table.source.removeprefix("read from ")
     names = table.feature_names
     if names is None:
         raise ValueError(f"{where}: its features have no names; leave ignore= out.")
@@ -180,12 +179,12 @@ def _features(X: Any) -> Any:
 
 
 def _indicators(Y: Any) -> Any:
-    Y = sparse.csr_array(Y if sparse.issparse(Y) else np.atleast_2d(np.asarray(Y)))
+    Y = sparse.csr_array(Y if sparse.issparse(Y) else np.atleast_2d(np.asarray(Y)), copy=True)
+    Y.sum_duplicates()
     wrong = Y.data[~np.isin(Y.data, (0, 1))]
     if len(wrong):
         raise ValueError(f"The labels of a LabelsTable are 0 or 1, but one of them is {wrong[0]}.")
     Y = _compact(Y.astype(np.int64))
-    Y.sum_duplicates()
     Y.eliminate_zeros()
     return Y
 

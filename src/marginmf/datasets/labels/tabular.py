@@ -222,7 +222,7 @@ def read_columnar(source: Source, labels: LabelsChoice | None, ignore: Ignored) 
             kind = file.schema.field(k).type
             kind = kind.value_type if types.is_dictionary(kind) else kind
             if not any(is_kind(kind) for is_kind in numeric):
-                raise columns.refuse(columns.where, k, "what stands", f"is {kind}, not numbers")
+                raise columns.refuse(columns.where, k, "the data", f"is {kind}, not numbers")
         blocks = file.blocks(columns.read, max(1, BLOCK_VALUES // len(columns.names)))
         return columns.make_table(source, _convert_blocks(blocks, columns), "row")
 
