@@ -44,7 +44,6 @@ level.  CPU seconds are those to prepare and fit on one thread, the median over 
 range; errors are means over n splits.  "Implicit" means that a method knows who rated what in
 training; "attributes" are genres, and except in ml-latest-small age, gender and occupation."""
 
-
 # The best of a few settings on a random 80/20 split of MovieLens 100K.
 SVDPP = {"n_factors": 50, "n_epochs": 40, "lr_all": 0.01, "reg_all": 0.1, "cache_ratings": True}
 # The settings of its documentation for MovieLens; then the best of a few on other random splits.
@@ -58,7 +57,6 @@ ATTRIBUTES = {**MYFM, "attributes": True}
 PROBIT = "RelationalOrderedProbit"
 ENSEMBLE = "MarginEnsemble"
 IMPLICIT = {"calibrated": True, "implicit": "both"}
-
 
 METHODS = (
     ours("MarginEnsemble()", ENSEMBLE, calibrated=True),
@@ -90,7 +88,6 @@ SLOW = {
     ("Surprise SVD++, tuned", "ml-1m"): "about 16 minutes a fit, by its times on MovieLens 100K; "
     "not run"
 }
-
 
 #: Figures of papers with their digits: RMSE and MAE on MovieLens 100K, u1, then on 1M, 90/10.
 PUBLISHED = (

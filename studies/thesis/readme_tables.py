@@ -48,7 +48,7 @@ def _describe_verdicts(store: Store) -> str:
     counts = Counter(block.outcome for block in first if isinstance(block, Verdict))
     words = ", ".join(f"{count} {outcome}" for outcome, count in counts.most_common())
     n_cells = len(cells_of(every, "full"))
-    what = f"All {len(every)} tables and figures of the thesis"
+    what = f"{len(every)} tables and figures of the thesis"
     return f"{what}, from {n_cells:,} measurements: {words}."
 
 

@@ -45,7 +45,7 @@ def demo(
     threads: Threads = None,
     console: ConsoleOptions,
 ) -> None:
-    """Fit every method to MovieLens 100K, compare their errors, and draw a picture.
+    """Fit seven methods to MovieLens 100K, compare their errors, and draw a picture.
 
     MovieLens is downloaded the first time; without a network, made-up ratings take its place.
     Name a FILE of lines with user, item and rating to use your own.
