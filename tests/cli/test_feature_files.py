@@ -122,10 +122,10 @@ def test_what_is_read_is_not_written_to(run, ratings_file: Path, items_file: Pat
 
 def test_tune_repeats_the_options_of_features() -> None:
     data = DataOptions(file="r.csv", items_file=Path("i.csv"), users_file=Path("u.csv"))
-    command = fit_command(data, ModelOptions(), "mmmf", [1.0])
+    command = fit_command(data, ModelOptions(reg="1"), "mmmf")
     assert "--users u.csv --items i.csv" in command
     assert "--features" in fit_command(
-        DataOptions(file="ml-100k", features=True), ModelOptions(), "mmmf", [1.0]
+        DataOptions(file="ml-100k", features=True), ModelOptions(reg="1"), "mmmf"
     )
 
 

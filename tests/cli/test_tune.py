@@ -59,8 +59,9 @@ def test_the_path_is_drawn(run, ratings_file: Path) -> None:
 
 def test_the_command_repeats_the_options() -> None:
     data = DataOptions(file="my films.csv", user_column="who", duplicates="last")
-    model = ModelOptions(factors=7, max_iter=9, settings=["loss=logistic"], seed=3, threads=2)
-    assert shlex.split(fit_command(data, model, "hmf", [6, 10.5])) == [
+    settings = ["loss=logistic"]
+    model = ModelOptions(factors=7, reg="6,10.5", max_iter=9, settings=settings, seed=3, threads=2)
+    assert shlex.split(fit_command(data, model, "hmf")) == [
         *["marginmf", "fit", "my films.csv", "--model", "hmf", "--reg", "6,10.5", "--user", "who"],
         *["--duplicates", "last", "--factors", "7", "--max-iter", "9", "--set", "loss=logistic"],
         *["--seed", "3", "--threads", "2", "--out", "hmf.marginmf"],

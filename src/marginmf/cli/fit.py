@@ -245,14 +245,15 @@ def tune(
     tuned.fit(ratings)
     console.print(source.lines())
     if tries:
-        found, model, regs = _report_search(tuned, model, console)
+        found, model = _report_search(tuned, model, console)
     else:
         found, regs = _report_paths(tuned, console)
+        model = replace(model, reg=",".join(f"{reg:.4g}" for reg in regs))
     if picture is not None:
         axes = plots.regularisation_path(tuned, title=f"{name} on {source.title}")
         output.save_figure(axes.get_figure(), picture)
         console.print(f"The path is drawn in {picture}.")
-    then = fit_command(data, model, name, regs)
+    then = fit_command(data, model, name)
     drawn = None if picture is None else str(picture)
     result = {"data": source.summary(), "model": name, **found, "picture": drawn}
     console.print_json({**result, "command": then})
@@ -297,16 +298,12 @@ def parse_tries(texts: Sequence[str]) -> dict[str, list[Any]]:
     return grid
 
 
-def fit_command(
-    data: options.DataOptions, model: options.ModelOptions, name: str, chosen: Sequence[float]
-) -> str:
-    """Return the command that fits with the chosen strengths and all other options."""
-    regs = ",".join(f"{reg:.4g}" for reg in chosen)
-    if model.reg is not None and model.reg != "auto":
-        regs = model.reg
-    words = ["marginmf", "fit", data.file, "--model", name, "--reg", regs]
+def fit_command(data: options.DataOptions, model: options.ModelOptions, name: str) -> str:
+    """Return the command that fits with these options."""
+    strength = as_arguments(options.ModelOptions(reg=model.reg))
     rest = [*as_arguments(data), *as_arguments(replace(model, reg=None))]
-    return shlex.join([*words, *rest, "--out", f"{name}.marginmf"])
+    words = ["marginmf", "fit", data.file, "--model", name, *strength, *rest]
+    return shlex.join([*words, "--out", f"{name}.marginmf"])
 
 
 def _with_params(model: options.ModelOptions, params: Mapping[str, Any]) -> options.ModelOptions:
@@ -361,9 +358,8 @@ def _report_paths(
 
 def _report_search(
     search: "HalvingSearch", model: options.ModelOptions, console: options.ConsoleOptions
-) -> tuple[dict[str, Any], options.ModelOptions, list[float]]:
+) -> tuple[dict[str, Any], options.ModelOptions]:
     """Print a row for each candidate, the best first; return all of it, and the choice."""
-    from marginmf.cli.estimators import parse_reg
     from marginmf.cli.output import new_table
 
     best = search.best_params_
@@ -373,12 +369,13 @@ def _report_search(
         table.add_row(*values, str(outcome.n_iter), f"{outcome.error:.4f}")
     console.out.print(table)
     console.print(f"{len(search.results_)} candidates took {search.n_evaluations_} gradients.")
-    chosen = _with_params(model, best)
-    regs = parse_reg(chosen.reg) if chosen.reg else search.estimator.reg
+    # The strength may be a --set of the method, and not among what was tried.
+    given = {} if model.reg else {"reg": search.estimator.reg}
+    chosen = _with_params(model, {**given, **best})
     found = {
         "metric": "mean absolute error",
         "candidates": [outcome._asdict() for outcome in search.results_],
         "rungs": [rung._asdict() for rung in search.rungs_],
         "chosen": best,
     }
-    return found, chosen, regs if isinstance(regs, list) else [regs]
+    return found, chosen
