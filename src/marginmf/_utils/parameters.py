@@ -1,5 +1,7 @@
-"""Parameters of estimators: checks, suggestions, thread counts, unfitted copies."""
+"""What callers give: checks, suggestions, warnings, thread counts, unfitted copies."""
 
+import sys
+import warnings
 from collections.abc import Collection, Iterable, Sequence
 from copy import copy
 from difflib import get_close_matches
@@ -82,6 +84,14 @@ def suggestion(name: str, known: Iterable[str]) -> str:
     """
     close = get_close_matches(name.lower(), list(known), n=1)
     return f" Did you mean {close[0]}?" if close else ""
+
+
+def warn(message: str) -> None:
+    """Warn at the innermost line of the stack that is outside this package."""
+    level, frame = 1, sys._getframe()
+    while frame is not None and frame.f_globals.get("__name__", "").split(".")[0] == "marginmf":
+        level, frame = level + 1, frame.f_back  # type: ignore[assignment]
+    warnings.warn(message, UserWarning, stacklevel=level)
 
 
 def n_threads(n_jobs: int | None) -> int:

@@ -21,10 +21,10 @@ import numpy as np
 
 from marginmf import __version__
 from marginmf._utils.files import leftovers, try_lock
+from marginmf._utils.parameters import warn
 from marginmf._utils.random import GeneratorState
 from marginmf._utils.tensor_files import as_bytes, read_header, read_tensors, write_tensor_file
 from marginmf._utils.types import Array
-from marginmf._utils.warning import warn
 from marginmf.solvers import NumpyVectors, Paused, Record, Result, State, StopReason, Vectors
 
 #: The fingerprint of a fit, an unfinished or a finished minimisation, or a random generator.

@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from marginmf._utils.files import acquire_lock
-from marginmf._utils.warning import warn
+from marginmf._utils.parameters import warn
 from marginmf.datasets import cache, download
 from marginmf.datasets.cache import AnyPath, reason
 from marginmf.datasets.registry import (

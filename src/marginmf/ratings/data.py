@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from marginmf._utils.ids import shown
-from marginmf._utils.parameters import check_option
+from marginmf._utils.parameters import check_option, warn
 from marginmf._utils.saved import (
     Optional,
     Scale,
@@ -22,7 +22,6 @@ from marginmf._utils.saved import (
     saved,
 )
 from marginmf._utils.types import Array, BoolArray, Float64Array, IntArray
-from marginmf._utils.warning import warn
 from marginmf.backends.rows import SIDES, Rows, Side
 from marginmf.ratings import tables
 from marginmf.ratings.features import Features, FeatureTable

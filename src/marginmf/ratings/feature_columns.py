@@ -14,9 +14,9 @@ import numpy as np
 from scipy import sparse
 
 from marginmf._utils.ids import is_missing
+from marginmf._utils.parameters import warn
 from marginmf._utils.saved import saved
 from marginmf._utils.types import Array, Float64Array, FloatArray, IntArray
-from marginmf._utils.warning import warn
 from marginmf.ratings.tables import listed
 
 #: Numbers get this many knots at most, at the quantiles of the column.

@@ -12,9 +12,9 @@ import numpy as np
 from scipy import sparse
 
 from marginmf._utils.ids import as_id_column, as_objects, is_missing, shown
+from marginmf._utils.parameters import warn
 from marginmf._utils.saved import Stored, saved
 from marginmf._utils.types import Array, IntArray
-from marginmf._utils.warning import warn
 from marginmf.ratings import feature_columns
 from marginmf.ratings.feature_columns import Encoder, FeatureColumn
 from marginmf.ratings.ids import IdIndex

@@ -10,9 +10,9 @@ from typing import Any, TypeGuard
 import numpy as np
 
 from marginmf._utils.ids import as_id_column, as_objects, shown
+from marginmf._utils.parameters import warn
 from marginmf._utils.saved import SAVED
 from marginmf._utils.types import Array, IntArray
-from marginmf._utils.warning import warn
 from marginmf.backends.rows import BLOCK
 from marginmf.ratings.tables import column_of
 

@@ -11,10 +11,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from marginmf._utils.parameters import MOST, check_choice, check_number
+from marginmf._utils.parameters import MOST, check_choice, check_number, warn
 from marginmf._utils.saved import ListOf, Optional, floats
 from marginmf._utils.types import Float64Array, FloatArray, IntArray
-from marginmf._utils.warning import warn
 from marginmf.backends import get_backend
 from marginmf.backends.rows import Rows
 from marginmf.backends.specs import Anchored, Proximal, Spec, Thresholds, TwoLevel
