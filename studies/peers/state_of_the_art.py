@@ -31,7 +31,7 @@ SPLITS = {"ml-100k": PUBLISHED_FOLDS, "ml-1m": "90/10", "ml-latest-small": "90/1
 TITLES = {
     "ml-100k": "MovieLens 100K, published folds u1 to u5",
     "ml-1m": "MovieLens 1M, random 90/10, seeds 1 to 5",
-    "ml-latest-small": "ml-latest-small, random 90/10, seeds 1 to 5",
+    "ml-latest-small": "ml-latest-small of September 2018, random 90/10, seeds 1 to 5",
 }
 FIRST = {"ml-100k": "u1", "ml-1m": "seed 1", "ml-latest-small": "seed 1"}
 N_SPLITS = 5

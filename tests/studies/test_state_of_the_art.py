@@ -112,7 +112,6 @@ class Machine:
 @pytest.fixture
 def relational(monkeypatch):
     """The adapter of myFM, without myFM."""
-    pytest.importorskip("scipy")
     made_up = SimpleNamespace(MyFMRegressor=Machine, MyFMOrderedProbit=Machine, RelationBlock=Block)
     monkeypatch.setitem(sys.modules, "myfm", made_up)
     monkeypatch.delitem(sys.modules, "studies.peers.adapters.myfm", raising=False)

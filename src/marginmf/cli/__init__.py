@@ -1,4 +1,4 @@
-"""The command line: one module a command, imported when the command runs."""
+"""The command line: related commands in one module; what they need is imported when one runs."""
 
 import sys
 from io import TextIOWrapper
