@@ -30,7 +30,9 @@ def test_tables_example_picture_and_closing_line(run, ratings_file: Path) -> Non
     rows = outcome.out.splitlines()
     for method in METHODS:
         assert any(row.strip().startswith(method) for row in rows)
-    assert rows[0].startswith("small.csv: 375 ratings (1 to 5) of 25 items by 30 users; 75 of")
+    assert rows[0].startswith(
+        "small.csv: 375 ratings (1 to 5) of 25 items by 30 users; columns user, item,"
+    )
     assert "★" in outcome.out
     assert "marginmf-demo.png" in rows[-1]
     assert rows[-1].endswith("seconds.")

@@ -38,7 +38,7 @@ def read(file: object, **options: object) -> RatingsInput:
 def test_a_line_says_what_was_taken(ratings_file: Path, items_file: Path, users_file: Path) -> None:
     source = read(ratings_file, items_file=items_file, users_file=users_file)
     assert source.lines().splitlines() == [
-        "small.csv: 375 ratings (1 to 5) of 25 items by 30 users.",
+        "small.csv: 375 ratings (1 to 5) of 25 items by 30 users; columns user, item, rating.",
         "users.jsonl: gender (2 categories).",
         "items.csv: genres (3 categories, several a cell), year (number), title left out: every "
         "value differs.",

@@ -15,7 +15,10 @@ def test_it_says_what_was_read_what_was_fitted_and_where_it_is(run, ratings_file
     outcome = run("fit", ratings_file, *QUICK, "--quiet")
     assert (outcome.code, outcome.err) == (0, "")
     read, fitted, saved = outcome.out.splitlines()
-    assert read == "small.csv: 375 ratings (1 to 5) of 25 items by 30 users."
+    assert (
+        read
+        == "small.csv: 375 ratings (1 to 5) of 25 items by 30 users; columns user, item, rating."
+    )
     assert re.fullmatch(r"MMMF: 3 factors; reg 1; iterations \d+; seconds \d+\.\d\d\.", fitted)
     assert saved.startswith("Saved to m.marginmf (")
     assert [path.name for path in Path().iterdir()] == ["m.marginmf"]

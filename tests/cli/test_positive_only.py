@@ -33,7 +33,8 @@ def test_rows_without_ratings_all_count(run, plays: Path) -> None:
     outcome = run("fit", plays, "--positive-only", "--out", "m.marginmf")
     assert (outcome.code, outcome.err) == (0, "")
     first, second, _ = outcome.out.splitlines()
-    assert first == "plays.csv: 6 pairs of 3 items by 3 users; every row counts as taken."
+    columns = "columns user, item; every row counts as taken."
+    assert first == f"plays.csv: 6 pairs of 3 items by 3 users; {columns}"
     assert second.startswith("EASE: reg ")
     model = marginmf.load("m.marginmf")
     assert len(model.taken_) == 6  # what is played again counts once
@@ -101,7 +102,7 @@ def test_ratings_and_labels_are_not_predicted(run, lists_file: Path, plays: Path
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (("--set", "level=4"), "2 column(s) found where 3 are needed"),
+        (("--set", "level=4"), "is known as the rating"),
         (("--features",), "learned from pairs alone: leave --features, --users and --items out"),
         (("--checkpoint", "kept"), "EASE keeps no checkpoints"),
         (("--factors", "5"), "ease has no parameter 'n_factors'"),

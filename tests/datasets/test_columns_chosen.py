@@ -71,12 +71,16 @@ FAULTS: list[tuple[str, dict[str, Any], str]] = [
         {"user": "a"},
         "2 columns are called 'a'; give the position of the user's, one of 1, 3",
     ),
-    ("1,2,3\n", {"user": 3}, "the columns have no names; say with item= and rating= which is"),
+    (
+        "1,2,3\n",
+        {"user": 3},
+        r"the 3 columns have no names \('1', '2', '3'\); say with item= and rating= which is",
+    ),
     (
         "a,b,c\n1,2,3\n",
         {"user": "c"},
-        "none of the columns 'a', 'b', 'c' is known as the item or rating; name the columns "
-        "'user', 'item' and 'rating', or say which is which with item= and rating=",
+        "none of the columns 'a', 'b', 'c' is known as the item or rating; say which is which with "
+        "item= and rating=, or name the columns 'user', 'item' and 'rating'",
     ),
     ("\n\na,b,c\n1,2,3\n", {"user": "x"}, "line 3: there is no column 'x'"),
 ]
@@ -93,5 +97,7 @@ def test_what_cannot_be_followed_is_one_sentence(
 
 def test_pairs_are_advised_on_pairs(tmp_path: Path) -> None:
     path = write(tmp_path, "user,rating\n1,2\n")
-    with pytest.raises(ValueError, match="known as the item; name the columns 'user' and 'item', "):
+    with pytest.raises(
+        ValueError, match=r"known as the item; say .* item=, or name the columns 'user' and 'item'"
+    ):
         read_pairs(path)

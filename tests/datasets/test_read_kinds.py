@@ -52,10 +52,9 @@ def test_names_that_do_not_say_which_is_which(tmp_path: Path, kind: str) -> None
     assert found.users.tolist() == ["a", "b"]
     assert found.items.tolist() == [9, 8]
     assert found.timestamps is None  # a name was given, so that names say which is which
-    in_order = read_ratings(path, user=1)
-    assert in_order.users.tolist() == [9, 8]
-    assert in_order.timestamps is not None
-    assert in_order.timestamps.tolist() == [5, 6]
+    assert found.columns == {"user": "x", "item": "w", "rating": "y"}
+    with pytest.raises(ValueError, match="'w', 'x', 'y', 'z' is known as the item or rating; say"):
+        read_ratings(path, user=1)
 
 
 @pytest.mark.parametrize("kind", KINDS)

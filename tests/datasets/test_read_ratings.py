@@ -46,8 +46,6 @@ def test_every_separator_header_and_line_end(
         (",user,item,score", "-uir"),
         ("user,item,rating,2019", "uir-"),
         ("timestamp,stars,film,user name", "triu"),
-        ("u,i,r", "uir"),
-        ("user,thing,rating", "uir"),
         ("movie_title,item_id,user,rating", "-iur"),
     ],
 )
@@ -73,7 +71,6 @@ def test_timestamps_by_name_and_by_place(tmp_path: Path) -> None:
         "user,item,time,rating\n1,2,99,5\n",
         "user,item,time,rating\n1,2,99.0,5\n",
         "1::2::5::99\n",
-        "u,i,r,x\n1,2,5,99\n",
     ):
         timestamps = read_ratings(write(tmp_path, text)).timestamps
         assert timestamps is not None
@@ -134,13 +131,13 @@ FAULTS = {
     "empty": (b"", "is empty; it needs lines with a user, an item and a rating"),
     "blank": (b" \n\n", "is empty; it needs"),
     "header only": (b"user,item,rating\n", "has no ratings after its header line; add"),
-    "narrow": (b"1,2\n", r"line 1: 2 column\(s\) found where 3 are needed .*complete or remove"),
+    "narrow": (b"1,2\n", r"line 1: 2 column\(s\) found where 3 are needed .*positive-only data"),
     "short line": (b"1,2,3\n\n1,2\n", r"line 3: 2 column\(s\) found where 3 are needed"),
-    "word": (b"1,2,3\n1,3,good\n", "line 2: the rating 'good' is not a number; correct or"),
+    "word": (b"1,2,3\n1,3,good\n", "line 2: the rating 'good' is not a number .*; correct"),
     "word after header": (b"user,item,rating\n1,2,3\n1,3,A\n", "line 3: the rating 'A' is not"),
     "word first": (b"1,2,abc\n", "line 1: the rating 'abc' is not a number"),
     "no rating": (b"1,2,3\n1,2,\n", "line 2: the rating '' is not a number"),
-    "decimal comma": (b"1;2;3,5\n", "line 1: the rating '3,5' is not a number"),
+    "thousands": (b"1;2;3,500\n", "line 1: the rating '3,500' is not a number"),
     "underscore": (b"1,2,1_0\n", "line 1: the rating '1_0' is not a number"),
     "nan": (b"1,2,3\n1,3,NaN\n", "line 2: the rating 'NaN' is not a finite number"),
     "inf": (b"1,2,-inf\n", "line 1: the rating '-inf' is not a finite number"),

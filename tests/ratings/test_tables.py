@@ -14,7 +14,8 @@ import marginmf
 from marginmf.ratings import ALS, HMF, MMMF, PMF, BiasOnly, Ratings, tables
 from marginmf.ratings import data as ratings_data
 from marginmf.ratings.ids import IdIndex, as_ids, known_codes
-from marginmf.ratings.tables import MANY_VALUES, coded, make_frame
+from marginmf.ratings.scales import MANY_VALUES, coded
+from marginmf.ratings.tables import Table, make_frame
 
 NUMBERS, WORDS = IdIndex([1, 2, 3], "user"), IdIndex(["ann", "bob"], "user")
 
@@ -110,7 +111,7 @@ def test_the_answer_is_in_the_kind_of_the_question(like, kind):
 
 @pytest.mark.parametrize(
     ("hidden", "kind"),
-    [(["pandas"], pl.DataFrame), (["pandas", "polars"], pa.Table), (tables.LIBRARIES, dict)],
+    [(["pandas"], pl.DataFrame), (["pandas", "polars"], pa.Table), (tables.LIBRARIES, Table)],
 )
 def test_without_pandas_the_next_library_is_used(monkeypatch, hidden, kind):
     find = tables.importlib.util.find_spec
@@ -231,7 +232,7 @@ def test_many_levels_are_said_to_cost_much():
 
 
 def test_measurements_are_refused_by_methods_that_tell_levels_apart(table):
-    with pytest.raises(ValueError, match=r"distinct values among .*n_levels=10.*ALS, PMF or Bias"):
+    with pytest.raises(ValueError, match=r"1238 distinct values.*n_levels=10.*ALS, PMF or Bias"):
         HMF().fit(*table)
 
 

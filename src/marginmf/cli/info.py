@@ -42,7 +42,7 @@ def info(file: RatingsOrModel, columns: ColumnOptions, console: ConsoleOptions) 
     else:
         from marginmf.cli.inputs import read_source
 
-        source = read_source(file, columns.columns, console.progress)
+        source = read_source(file, columns.reading(), console.progress)
         facts = ratings_facts(source.table)
         kind, title, shown = "ratings", source.title, _describe_ratings(facts)
     console.print_json({"kind": kind, **facts})

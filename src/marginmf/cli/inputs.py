@@ -18,6 +18,7 @@ from marginmf._utils.types import Array
 from marginmf.cli.options import DataOptions, LabelColumns, LabelDataOptions
 from marginmf.datasets import DatasetUnavailable, RatingsTable
 from marginmf.datasets.files.columns import is_column_name
+from marginmf.datasets.files.reader import read_unrated
 from marginmf.datasets.files.source import Source, lines_of, missing_file
 from marginmf.datasets.labels.columns import Ignored
 from marginmf.ratings import Ratings
@@ -60,11 +61,14 @@ class RatingsInput:
         return "\n".join([f"{self.title}: {self.counts()}.", *features])
 
     def counts(self) -> str:
-        """Return one clause on how many ratings these are, by whom, of what."""
+        """Return how many ratings these are, by whom, of what, and which column is what."""
         table, levels = self.table, self.table.levels
         scale = f"ratings ({levels[0]:g} to {levels[-1]:g})" if len(levels) > 1 else "pairs"
-        by = f"items by {table.n_users:,} users{self.counted}"
-        return f"{len(table):,} {scale} of {table.n_items:,} {by}"
+        text = f"{len(table):,} {scale} of {table.n_items:,} items by {table.n_users:,} users"
+        if self.origin == "file":
+            unnamed = "columns by position, as they have no names"
+            text += f"; {describe_columns(table.columns) if table.columns else unnamed}"
+        return f"{text}{self.counted}"
 
     def summary(self) -> dict[str, Any]:
         """Return the same for programs."""
@@ -77,6 +81,7 @@ class RatingsInput:
             "n_users": table.n_users,
             "n_items": table.n_items,
             "levels": table.levels.tolist(),
+            "columns": table.columns or None,
             **self._used(),
         }
 
@@ -90,10 +95,12 @@ def read_ratings_checked(options: DataOptions, progress: bool) -> tuple[RatingsI
     Pairs that occur again are refused or merged here, before a split could put one half of them
     into training and the other into the test.
     """
-    source = add_features(read_source(options.file, options.columns, progress), options)
+    source = add_features(read_source(options.file, options.reading(), progress), options)
     table, repeats = source.table, options.duplicates
+    scale = options.scale() if table.level_names is None else {}
+    scale = {key: list(map(float, v)) if key == "levels" else v for key, v in scale.items()}
     try:
-        data = Ratings.of(table.pairs, table.ratings, duplicates=repeats, **source.features)
+        data = Ratings.of(table, duplicates=repeats, **scale, **source.features)
     except ValueError as error:
         if "duplicates=" not in str(error):
             raise
@@ -116,7 +123,7 @@ def read_pairs_checked(
     if level is not None:
         source, data = read_ratings_checked(options, progress)
         return replace(source, counted=f"; those from {level:g} count as taken"), data
-    source = read_source(options.file, options.columns, progress, with_ratings=False)
+    source = read_source(options.file, options.reading(), progress, with_ratings=False)
     pairs = source.table.pairs
     data = Ratings.of(pairs, np.ones(len(pairs)), levels=(0, 1), duplicates="last")
     table = _without_repeats(source.table, data)
@@ -124,7 +131,7 @@ def read_pairs_checked(
 
 
 def read_source(
-    name: str, columns: Mapping[str, str] | None, progress: bool, with_ratings: bool = True
+    name: str, columns: Mapping[str, Any] | None, progress: bool, with_ratings: bool = True
 ) -> RatingsInput:
     """Read a file or, where there is no file of that name, load the dataset of that name.
 
@@ -136,9 +143,7 @@ def read_source(
         return RatingsInput(table, "file", table.name)
     if path.exists():
         own = {side: column for side, column in (columns or {}).items() if side != "rating"}
-        users, items = datasets.read_pairs(name, **own).T
-        ones, source = np.ones(len(users)), f"read from {path}"
-        table = RatingsTable(path.name, users, items, ones, source=source)
+        table = read_unrated(name, **own)
         return RatingsInput(table, "file", table.name)
     known = name in datasets.dataset_names("ratings")
     if columns and known:
@@ -148,6 +153,16 @@ def read_source(
     table = _load_named(name, datasets.load_ratings, progress)
     origin: Origin = "movielens" if name == DEMO else "dataset"
     return RatingsInput(table, origin, datasets.dataset_info(name).title if known else name)
+
+
+def describe_columns(columns: Mapping[str, str]) -> str:
+    """Return which column is what.
+
+    >>> describe_columns({"user": "who", "item": "item"})
+    'columns who (user), item'
+    """
+    named = (name if name == role else f"{name} ({role})" for role, name in columns.items())
+    return f"columns {', '.join(named)}"
 
 
 def read_demo_ratings(file: str | None, seed: int, progress: bool) -> RatingsInput:
@@ -312,7 +327,7 @@ def find_ids(index: IdIndex, texts: Sequence[str]) -> Array:
     >>> find_ids(IdIndex([7, 42], "user"), ["42"]).tolist()
     [42]
     """
-    written = _by_text(index, texts)
+    written = written_ids(index, texts)
     for text in texts:
         if text not in written:
             raise ValueError(_unknown(index, text))
@@ -331,7 +346,7 @@ def convert_ids(index: IdIndex, ids: Array) -> Array:
     if ids.dtype == np.int64 and index.ids.dtype == np.int64:
         return ids
     texts = {value: str(value) for value in set(ids.tolist())}
-    written = _by_text(index, list(texts.values()))
+    written = written_ids(index, list(texts.values()))
     known = {value: written.get(text, value) for value, text in texts.items()}
     return as_objects(known[value] for value in ids.tolist())
 
@@ -353,7 +368,7 @@ def read_ids(path: Path, what: str) -> list[str]:
     return list(dict.fromkeys(ids))
 
 
-def _by_text(index: IdIndex, texts: Sequence[str]) -> dict[str, Any]:
+def written_ids(index: IdIndex, texts: Sequence[str]) -> dict[str, Any]:
     """Return, for those of the texts that an id is written as, that id."""
     if index.ids.dtype == np.int64:
         # The id 7 is written 7, and not 07 or +7; what is too long for int64 is no id.

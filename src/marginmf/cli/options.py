@@ -39,6 +39,14 @@ ColumnsOut = Annotated[
 ]
 UserColumn = Annotated[str | None, Option("--user", metavar="COLUMN", help="The column of users.")]
 ItemColumn = Annotated[str | None, Option("--item", metavar="COLUMN", help="The column of items.")]
+Header = Annotated[
+    bool | None,
+    Option(
+        "--header/--no-header",
+        help="Whether the first line holds names; found out where that is possible.",
+        show_default=False,
+    ),
+]
 Seed = Annotated[int, Option(min=0, help="Seed of everything that is random.")]
 Threads = Annotated[int | None, Option(min=1, help="Threads; by default all cores.")]
 ListLength = Annotated[int, Option("-n", min=1, help="The length of a list.")]
@@ -100,11 +108,38 @@ class ColumnOptions:
     rating_column: Annotated[
         str | None, Option("--rating", metavar="COLUMN", help="The column of ratings.")
     ] = None
+    header: Header = None
+    levels: Annotated[
+        str | None,
+        Option(
+            metavar="N|WORD,WORD,...",
+            help="Bin ratings of many values into N levels; or the levels, such as words, from "
+            "the lowest: bad,good,great.",
+        ),
+    ] = None
 
     @property
     def columns(self) -> dict[str, str]:
         """The columns that were named."""
         return given(user=self.user_column, item=self.item_column, rating=self.rating_column)
+
+    def reading(self) -> dict[str, Any]:
+        """Return the arguments of `marginmf.datasets.read_ratings` that were given."""
+        words = self.scale().get("levels")
+        in_words = words if words and not all(map(is_number, words)) else None
+        return {**self.columns, **given(header=self.header, levels=in_words)}
+
+    def scale(self) -> dict[str, Any]:
+        """Return the arguments of `marginmf.ratings.Ratings.of` that say what the levels are.
+
+        >>> ColumnOptions(levels="10").scale(), ColumnOptions(levels="bad,good").scale()
+        ({'n_levels': 10}, {'levels': ['bad', 'good']})
+        """
+        if self.levels is None:
+            return {}
+        if self.levels.strip().isdecimal():
+            return {"n_levels": int(self.levels)}
+        return {"levels": parse_names(self.levels)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -257,6 +292,11 @@ class DecisionOptions:
 def given(**values: Any) -> dict[str, Any]:
     """Return the values that are not None."""
     return {name: value for name, value in values.items() if value is not None}
+
+
+def is_number(text: str) -> bool:
+    """Tell whether a text is written as a number."""
+    return re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)", text.strip()) is not None
 
 
 def parse_columns(text: str) -> int | list[str]:

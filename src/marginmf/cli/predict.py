@@ -43,6 +43,7 @@ def predict(
     ] = "fallback",
     user: options.UserColumn = None,
     item: options.ItemColumn = None,
+    header: options.Header = None,
     console: options.ConsoleOptions,
 ) -> None:
     """Predict a rating for every pair of a file; print CSV or write a file.
@@ -50,18 +51,22 @@ def predict(
     The pairs keep their order. Probabilities are columns p_1, p_2 and so on, by level.
     """
     from marginmf.cli.estimators import load_model
+    from marginmf.cli.inputs import describe_columns
     from marginmf.cli.output import check_columns, write_batches
     from marginmf.datasets.files.source import Source
 
     check_columns(out, model, pairs)
-    columns = options.given(user=user, item=item)
+    columns = options.given(user=user, item=item, header=header)
     estimator, source = load_model(model, "ratings"), Source(pairs, "pairs")
     found = _PairPredictions(estimator, source, columns, output, proba, unknown)
     if unknown == "raise":
         found.refuse_unknown()
     written = write_batches(found.batches(), out, console.as_json, "predictions")
     counts = {"n_pairs": found.n_pairs, "n_unknown": found.n_unknown}
-    console.print_json({"model": str(model), **counts, **written})
+    named = found.source.columns
+    console.print_json({"model": str(model), **counts, "columns": named or None, **written})
+    if any(role != name for role, name in named.items()):
+        console.note(f"{pairs}: {describe_columns(named)}.", None)
     if out is not None:
         console.print(f"{found.n_pairs:,} predictions are in {out}.")
     if found.n_unknown:
@@ -241,7 +246,7 @@ class _PairPredictions:
 
     model: "RatingsEstimator"
     source: "Source"
-    columns: dict[str, str]
+    columns: dict[str, Any]
     output: Any
     proba: bool
     unknown: Any
@@ -280,13 +285,28 @@ class _PairPredictions:
         """Yield pairs as written, with ids as the model has them, and whether it has them."""
         from marginmf.cli.inputs import convert_ids
         from marginmf.datasets import iterate_pairs
+        from marginmf.datasets.files.text import first_row
         from marginmf.datasets.table import as_pairs
 
         users, items = self.model.users_, self.model.items_
-        for written in iterate_pairs(self.source, chunk=BATCH_PAIRS, **self.columns):
+        reading = {"names": self.model.column_names_, **self.columns}
+        if "header" not in reading and (first := first_row(self.source)):
+            # Names of columns and a pair of names look alike; but the model knows ids.
+            reading |= {"header": False} if self._knows(first) else {}
+        for written in iterate_pairs(self.source, chunk=BATCH_PAIRS, **reading):
             pairs = as_pairs(convert_ids(users, written[:, 0]), convert_ids(items, written[:, 1]))
             known = (users.encode(pairs[:, 0]) >= 0) & (items.encode(pairs[:, 1]) >= 0)
             yield written, pairs, known
+
+    def _knows(self, first: list[str]) -> bool:
+        """Whether the first line holds an id of the model, and no name that columns have."""
+        from marginmf.cli.inputs import written_ids
+        from marginmf.datasets.files.columns import Wanted, recognise_names
+
+        if recognise_names(first, Wanted(names=self.model.column_names_)):
+            return False
+        cells = [cell.strip() for cell in first]
+        return any(written_ids(index, cells) for index in (self.model.users_, self.model.items_))
 
 
 @dataclass

@@ -247,7 +247,7 @@ def _ratings(path: Path, member: str, separator: str | None, *more: str) -> Rati
 def _read_numbers(file: BinaryIO, where: str, separator: str | None) -> RatingsTable:
     """Read lines of users, items, ratings and, unless blanks separate them, times."""
     roles = ("user", "item", "rating", "timestamp")[: 3 if separator is None else 4]
-    layout = ColumnLayout({role: k for k, role in enumerate(roles)}, named=True)
+    layout = ColumnLayout({role: k for k, role in enumerate(roles)}, header=True)
     chunks = decode_chunks(file, "latin-1")
     if separator == ",":
         chunks = skip_lines(chunks, 1)

@@ -49,6 +49,10 @@ class RatingsTable:
     user_features, item_features : dict of arrays, optional
         What else is known of users and items, as columns by name. The column ``user`` or ``item``
         holds the ids, each once, of those without ratings too.
+    columns : dict of str, optional
+        What the columns ``user``, ``item``, ``rating`` and ``timestamp`` are called in the file.
+    level_names : tuple of str, optional
+        What the ratings 1, 2 and so on are called, where the file has words.
 
     Examples
     --------
@@ -72,6 +76,8 @@ class RatingsTable:
     test_idx: npt.NDArray[np.int64] | None = None
     user_features: Columns | None = None
     item_features: Columns | None = None
+    columns: dict[str, str] | None = None
+    level_names: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         columns: Columns = {

@@ -16,7 +16,8 @@ from marginmf.ratings.data import Ratings
 from marginmf.ratings.estimator import RatingsEstimator
 from marginmf.ratings.ids import IdIndex, id_column
 from marginmf.ratings.lists.relevance import RankedBy, item_shares
-from marginmf.ratings.tables import as_values, frame_columns, is_frame, lowest_liked, split_pairs
+from marginmf.ratings.scales import as_values, lowest_liked
+from marginmf.ratings.tables import split_pairs, table_columns
 from marginmf.stats import bootstrap_interval
 
 #: How many entries of lists are in memory at a time.
@@ -163,9 +164,7 @@ def judge_lists(
     for rows in gen_batches(len(relevant.users), max(1, ENTRIES_AT_A_TIME // n_ranks)):
         ids, columns = relevant.users.ids[rows], ("user", "item", "rank")
         frame = model.recommend(ids, n=rule.k, **options)
-        users, items, ranks = (
-            frame_columns(frame, *columns) if is_frame(frame) else (frame[one] for one in columns)
-        )
+        users, items, ranks = table_columns(frame, *columns)
         hits = np.zeros((len(ids), n_ranks), bool)
         found = relevant.users.encode(users)
         hits[found - rows.start, ranks.astype(np.int64) - 1] = relevant.has(found, items)

@@ -25,7 +25,8 @@ from marginmf.ratings.data import Ratings
 from marginmf.ratings.features import FeatureTable
 from marginmf.ratings.ids import IdIndex, id_column
 from marginmf.ratings.positive import PositiveOnly
-from marginmf.ratings.tables import as_values, frame_columns, is_frame, split_pairs, take_rows
+from marginmf.ratings.scales import as_values
+from marginmf.ratings.tables import given_ratings, is_table, split_pairs, take_rows
 
 #: With fewer ratings there is nothing to hold out; as many rows are enough to compile kernels.
 FEWEST = 20
@@ -253,10 +254,10 @@ def _pairs_and_ratings(data: Any, lists: bool) -> tuple[str, Any, Any]:
             )
         users, items = data.users.ids[data.rows], data.items.ids[data.indices]
         return "The data", as_pairs(users, items), data.values
-    if is_frame(data):
-        users, items, values = frame_columns(data, "user", "item", "rating")
-        pairs = as_pairs(as_id_column(users, "user"), as_id_column(items, "item"))
-        return "The data", pairs, values
+    if is_table(data):
+        given = given_ratings(data)
+        pairs = as_pairs(as_id_column(given.users, "user"), as_id_column(given.items, "item"))
+        return "The data", pairs, given.ratings
     if isinstance(data, tuple) and len(data) == 2:
         return "The data", *data
     raise ValueError(

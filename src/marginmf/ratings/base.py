@@ -3,9 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from copy import copy
-from threading import Lock, RLock
 from typing import Any, ClassVar, Literal, Self
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -19,6 +17,8 @@ from marginmf.backends import Backend, get_backend
 from marginmf.backends.rows import Side
 from marginmf.backends.threads import SMALLEST_TASK
 from marginmf.checkpoints import CheckpointLike, OpenCheckpoint, open_checkpoint
+from marginmf.datasets.files.convert import WORDS, number_words
+from marginmf.datasets.table import as_pairs
 from marginmf.metrics import mean_absolute_error
 from marginmf.persistence import Counts, Savable
 from marginmf.ratings.data import Ratings, observed
@@ -26,10 +26,12 @@ from marginmf.ratings.fitting import calibration
 from marginmf.ratings.fitting.calibration import Calibrator, distribution_of
 from marginmf.ratings.fitting.fallback import LevelFrequencies
 from marginmf.ratings.fitting.new_rows import NewRows, join_arrays
-from marginmf.ratings.fitting.validation import ValidationSplit, calibrated_on, calibration_seed
-from marginmf.ratings.ids import IdIndex
+from marginmf.ratings.fitting.on_demand import LearnedOnDemand
+from marginmf.ratings.fitting.validation import calibration_seed
+from marginmf.ratings.ids import IdIndex, id_column
 from marginmf.ratings.lists.relevance import Columns, Exposure, MarginBlock
-from marginmf.ratings.tables import as_values, split_pairs
+from marginmf.ratings.scales import as_values
+from marginmf.ratings.tables import given_ratings, split_pairs
 
 #: Every ratings method by its name on the command line.
 METHODS = Methods("ratings")
@@ -39,12 +41,9 @@ Unknown = Literal["fallback", "raise", "nan"]
 Output = Literal["median", "mode", "mean", "rule"]
 #: What is learned and private, beside the attributes that end in an underscore.
 LEARNED_IN_PRIVATE = ("_calibration_seed", "_calibrator", "_exposure", "_frequencies", "_origin")
-#: A lock for each model that is being calibrated; not in the model, which is copied and saved.
-_locks: "WeakKeyDictionary[RatingsPredictor, Any]" = WeakKeyDictionary()
-_locks_lock = Lock()
 
 
-class RatingsPredictor(Savable, BaseEstimator, ABC):
+class RatingsPredictor(LearnedOnDemand, Savable, BaseEstimator, ABC):
     """A supervised estimator over (user, item) pairs.
 
     Subclasses say how to learn from ratings (`_fit`) and how far a pair's score is above each level
@@ -114,6 +113,10 @@ class RatingsPredictor(Savable, BaseEstimator, ABC):
         pairs: Any,
         ratings: Any = None,
         *,
+        user: Any = None,
+        item: Any = None,
+        rating: Any = None,
+        levels: Any = None,
         user_features: Any = None,
         item_features: Any = None,
         checkpoint: CheckpointLike = None,
@@ -122,11 +125,15 @@ class RatingsPredictor(Savable, BaseEstimator, ABC):
 
         Parameters
         ----------
-        pairs : pairs, data frame, sparse matrix or Ratings
+        pairs : pairs, data frame, sparse matrix, RatingsTable or Ratings
             (user, item) pairs with any hashable ids; see `Ratings.of`.  Ids of a `Ratings` that
             have no rating stay unknown.
         ratings : sequence of float, optional
             The ratings of the pairs, where ``pairs`` does not hold them.
+        user, item, rating : optional
+            The columns of a frame, where their names do not say which is which.
+        levels : sequence of float or str, optional
+            The scale, such as ratings in words from the lowest; by default the values that occur.
         user_features, item_features : data frame, dict of columns or pair (ids, matrix), optional
             Side information: a column of ids, and columns of numbers and categories; see
             `marginmf.ratings.features.FeatureTable.of`.  Users and items that have features but
@@ -136,7 +143,9 @@ class RatingsPredictor(Savable, BaseEstimator, ABC):
             call goes on from there to the same answer.  It is removed after the fit; see
             `marginmf.checkpoints.Checkpoint`.
         """
-        data = self._read(pairs, ratings).with_features(user_features, item_features)
+        columns = {"user": user, "item": item, "rating": rating, "levels": levels}
+        data = self._read(pairs, ratings, **columns)
+        data = data.with_features(user_features, item_features)
         if not self._takes_features and (data.user_features or data.item_features) is not None:
             raise ValueError(
                 f"{type(self).__name__} learns from ratings alone: leave the features out, or use "
@@ -146,8 +155,8 @@ class RatingsPredictor(Savable, BaseEstimator, ABC):
         self.__dict__ = fitted.__dict__
         return self
 
-    def _read(self, pairs: Any, ratings: Any) -> Ratings:
-        return Ratings.of(pairs, ratings)
+    def _read(self, pairs: Any, ratings: Any, **reading: Any) -> Ratings:
+        return Ratings.of(pairs, ratings, **reading)
 
     def _fit_copy(
         self,
@@ -219,64 +228,6 @@ class RatingsPredictor(Savable, BaseEstimator, ABC):
             distribution[~known] = np.nan
         return distribution
 
-    def fit_calibrator(self) -> Self:
-        """Learn how margins become probabilities, unless that is known.
-
-        `fit` does it unless ``calibrate=False``; else the first call that needs probabilities.  A
-        copy of the model is fitted without a tenth of the ratings, which takes about as long as
-        `fit`; with fewer than 200,000 ratings, other tenths follow until 20,000 were held out.
-        """
-        return self._learn_once("_calibrator", RatingsPredictor._learn_calibrator)
-
-    def fit_exposure(self) -> Self:
-        """Learn who takes what, which lists by relevance need, unless that is known.
-
-        The first call of `recommend` by relevance, or of `explain`, does it: a ridge regression
-        for each item, whose strength is chosen on held-out lists.  Call this to have it done
-        earlier, such as before the model is saved.
-        """
-        check_is_fitted(self)
-        if self._exposure is None and self._frequencies.placed == "item":
-            raise ValueError(
-                "This model was made by fold_in_items and does not hold what its users have: use "
-                "update_items on the model that it was made from, or rank by='expected' or "
-                "by='chance'."
-            )
-
-        def learn(model: RatingsPredictor) -> Exposure:
-            rng = np.random.default_rng(model._calibration_seed)
-            return Exposure.fit(model.ratings_, rng, n_threads(model.n_jobs))
-
-        return self._learn_once("_exposure", learn)
-
-    def _learn_once(self, name: str, learn: Callable[["RatingsPredictor"], Any]) -> Self:
-        """Set an attribute to what is learned, unless that is known."""
-        check_is_fitted(self)
-        if getattr(self, name) is None:
-            with _locks_lock:
-                lock = _locks.setdefault(self, RLock())
-            with lock:  # several threads may be the first to ask
-                if getattr(self, name) is None and self._origin is not None:
-                    # Folded in: what is known of all the others holds for new users too.
-                    setattr(self, name, getattr(self._origin._learn_once(name, learn), name))
-                elif getattr(self, name) is None:
-                    setattr(self, name, learn(self))
-        return self
-
-    def _learn_calibrator(self) -> Calibrator:
-        if self._frequencies.user_biases is None:  # saved before there were biases
-            self._frequencies = LevelFrequencies.of(self.ratings_)
-        rng = np.random.default_rng(self._calibration_seed)
-        bare = {"calibrate": False, "callbacks": (), "verbose": 0}
-        bare["random_state"] = self._calibration_seed
-        known = self.get_params(deep=False)
-        model = copy(self).set_params(**{name: bare[name] for name in bare if name in known})
-        splits, margins = ValidationSplit.to_calibrate(self.ratings_, rng), []
-        for split in splits:
-            trial = model._fit_copy(split.train, frequencies=split.frequencies)
-            margins.append(trial._margins(split.users, split.items))
-        return calibrated_on(splits, margins)
-
     def _above(self, users: IntArray, items: IntArray) -> Float64Array:
         """Return the probability of a rating above each level, for known users and items."""
         calibrator = self.fit_calibrator()._calibrator
@@ -300,9 +251,37 @@ class RatingsPredictor(Savable, BaseEstimator, ABC):
             margins[~known] = np.nan
         return margins[:, 0] if margins.shape[1] == 1 else margins
 
-    def score(self, pairs: Any, ratings: Any) -> float:
-        """Return minus the mean absolute error of `predict`: higher is better."""
-        return -mean_absolute_error(as_values(ratings), self.predict(pairs))
+    def score(self, pairs: Any, ratings: Any = None) -> float:
+        """Return minus the mean absolute error of `predict`: higher is better.
+
+        Parameters
+        ----------
+        pairs, ratings
+            As in `fit`; a frame has the ratings itself, in the columns that it had there.
+        """
+        check_is_fitted(self)
+        if isinstance(pairs, Ratings):
+            ids = pairs.users.ids[pairs.rows], pairs.items.ids[pairs.indices]
+            return -mean_absolute_error(pairs.values, self.predict(as_pairs(*ids)))
+        given = given_ratings(pairs, ratings, names=self.column_names_)
+        names = self.level_names_
+        words = WORDS if names is None else number_words(names.values())
+        users, items = id_column(given.users, "user"), id_column(given.items, "item")
+        predicted = self.predict(as_pairs(users, items))
+        return -mean_absolute_error(as_values(given.ratings, words), predicted)
+
+    @property
+    def column_names_(self) -> dict[str, str]:
+        """What users, items and ratings were called in the table of the fit, if that had names."""
+        check_is_fitted(self)
+        return dict(self.ratings_.source.columns)
+
+    @property
+    def level_names_(self) -> dict[float, str] | None:
+        """What the levels were called, where ratings were words."""
+        check_is_fitted(self)
+        names = self.ratings_.source.level_names
+        return None if names is None else dict(zip(self.levels_.tolist(), names, strict=True))
 
     def _to_save(self) -> "RatingsPredictor":
         """Return this model without the one that its items come from, once that has been asked."""
@@ -385,7 +364,7 @@ class RatingsPredictor(Savable, BaseEstimator, ABC):
         """Return the codes of users and items, and which pairs have both."""
         check_is_fitted(self)
         check_option("unknown", unknown, ("fallback", "raise", "nan"))
-        user_ids, item_ids = split_pairs(pairs)
+        user_ids, item_ids = split_pairs(pairs, self.column_names_)
         users, items = self.users_.encode(user_ids), self.items_.encode(item_ids)
         known = (users >= 0) & (items >= 0)
         if unknown == "raise" and not known.all():

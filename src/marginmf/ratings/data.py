@@ -1,7 +1,7 @@
 """`Ratings`: the one container of observed ratings that every ratings method works on."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Literal
 
@@ -23,9 +23,11 @@ from marginmf._utils.saved import (
 )
 from marginmf._utils.types import Array, BoolArray, Float64Array, IntArray
 from marginmf.backends.rows import SIDES, Rows, Side
-from marginmf.ratings import tables
+from marginmf.datasets.files.convert import WORDS, number_words
+from marginmf.ratings import scales, tables
 from marginmf.ratings.features import Features, FeatureTable
 from marginmf.ratings.ids import IdIndex, id_column
+from marginmf.ratings.tables import SourceTable
 
 #: What tables with a column for each level may take.
 MOST_BYTES = 2 << 30
@@ -54,6 +56,8 @@ class Ratings(Rows):
         The ratings themselves, where levels are the means of bins; see ``n_levels`` of `of`.
     user_features, item_features : Features, optional
         Side information, with a row for each user, and for each item.
+    source : SourceTable
+        What the columns and the levels are called where the ratings came from.
     """
 
     users: IdIndex
@@ -61,6 +65,7 @@ class Ratings(Rows):
     exact: Float64Array | None = None
     user_features: Features | None = None
     item_features: Features | None = None
+    source: SourceTable = field(default_factory=SourceTable)
 
     _saved: ClassVar[dict[str, Any]] = {
         "users": Sized(IdIndex, "users"),
@@ -72,6 +77,7 @@ class Ratings(Rows):
         "exact": Optional(floats("ratings")),
         "user_features": Optional(Features),
         "item_features": Optional(Features),
+        "source": Optional(SourceTable),
     }
 
     def _flaws(self, lengths: Mapping[str, int]) -> Iterator[str]:
@@ -91,9 +97,9 @@ class Ratings(Rows):
         data: Any,
         values: Any = None,
         *,
-        user: str = "user",
-        item: str = "item",
-        rating: str = "rating",
+        user: Any = None,
+        item: Any = None,
+        rating: Any = None,
         duplicates: Duplicates = "raise",
         levels: Any = None,
         n_levels: int | None = None,
@@ -101,6 +107,7 @@ class Ratings(Rows):
         items: IdIndex | None = None,
         user_features: Any = None,
         item_features: Any = None,
+        names: Mapping[str, str] | None = None,
     ) -> "Ratings":
         """Make ratings from pairs, a data frame, a sparse matrix or other ratings.
 
@@ -112,13 +119,16 @@ class Ratings(Rows):
             whose stored entries are the ratings (a stored 0 is a rating of 0).
         values : sequence of float, optional
             The ratings of the pairs.
-        user, item, rating : str
-            The columns of a frame, when ``values`` is not given.
+        user, item, rating : optional
+            The columns of a frame; by default those with usual names, such as ``userId``,
+            ``movieId`` and ``stars``.
         duplicates : {"raise", "last", "mean"}
             What to do when a pair occurs again: an error, keep the last, or the level that is
             nearest to the mean.
-        levels : sequence of float, optional
-            The scale; by default the values that occur.
+        levels : sequence of float or str, optional
+            The scale; by default the values that occur, or the order of a categorical column.
+            Words, from the lowest, become 1, 2 and so on.  Without it, words for two levels, such
+            as ``like`` and ``dislike``, are 1 and 0.
         n_levels : int, optional
             Where more values than this occur, bin them into this many levels of about as many
             ratings each.  Predictions are means of bins; methods that estimate a number learn from
@@ -127,7 +137,10 @@ class Ratings(Rows):
             Vocabularies to keep to; ratings by other users, or of other items, are left out.
         user_features, item_features : data frame, dict of columns or pair (ids, matrix), optional
             Side information; see `marginmf.ratings.features.FeatureTable.of`.  Ids that have
-            features but no rating are known too.
+            features but no rating are known too.  That of other `Ratings` is not kept where
+            ``users``, ``items`` or a scale is given.
+        names : dict, optional
+            What columns may be called beside the usual names, such as a model's ``column_names_``.
 
         Examples
         --------
@@ -144,9 +157,15 @@ class Ratings(Rows):
         as_it_is = all(given is None for given in (levels, n_levels, users, items))
         if isinstance(data, Ratings) and as_it_is:
             return data.with_features(user_features, item_features)
-        user_ids, item_ids, values = _columns(data, values, (user, item, rating))
-        user_ids, item_ids = id_column(user_ids, "user"), id_column(item_ids, "item")
-        values = tables.as_values(values)
+        chosen = {"user": user, "item": item, "rating": rating}
+        table, library = _given(data, values, names, chosen), tables.library_name(data)
+        user_ids, item_ids = id_column(table.users, "user"), id_column(table.items, "item")
+        words = table.level_names
+        if levels is not None and any(isinstance(level, str) for level in levels):
+            words = tuple(map(str, levels))
+        values = scales.as_values(table.ratings, number_words(words) if words else WORDS)
+        levels = range(1, len(words) + 1) if words else levels
+        source = SourceTable(table.columns, words, library if library in tables.LIBRARIES else None)
         if len(user_ids) != len(values):
             raise ValueError(
                 f"There are {len(user_ids)} pairs but {len(values)} ratings: one rating belongs "
@@ -154,7 +173,7 @@ class Ratings(Rows):
             )
         if len(values) == 0:
             raise ValueError("There are no ratings at all: nothing can be learned from them.")
-        scale, codes, exact = tables.coded(values, levels, n_levels)
+        scale, codes, exact = scales.coded(values, levels, n_levels)
         known = np.ones(len(codes), bool)
         for given, ids in ((users, user_ids), (items, item_ids)):
             if given is not None:
@@ -182,7 +201,8 @@ class Ratings(Rows):
         exact = None if exact is None else exact[np.lexsort((columns, rows))]
         indices = matrix.indices.astype(np.int32, copy=False)
         entries = matrix.indptr.astype(np.int64), indices, matrix.data
-        return cls(scale, *entries, users, items, exact).with_features(user_features, item_features)
+        made = cls(scale, *entries, users, items, exact, source=source)
+        return made.with_features(user_features, item_features)
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{level:g}" for level in self.levels[:12])
@@ -332,17 +352,14 @@ def warn_of_missing_features(missing: BoolArray, side: Side) -> None:
         )
 
 
-def _columns(data: Any, values: Any, names: tuple[str, str, str]) -> tuple[Any, Any, Any]:
-    """Return users, items and ratings, from columns of these names where ``data`` is a frame."""
+def _given(
+    data: Any, values: Any, names: Mapping[str, str] | None, chosen: Mapping[str, Any]
+) -> tables.Given:
+    """Return users, items and ratings, and what they are called."""
     if isinstance(data, Ratings):
-        return data.users.ids[data.rows], data.items.ids[data.indices], data.values
-    if sparse.issparse(data):
-        return tables.stored_entries(data)
-    if values is not None:
-        return *tables.split_pairs(data), values
-    if tables.is_frame(data):
-        return tuple(tables.frame_columns(data, *names))  # type: ignore[return-value]
-    raise ValueError("The ratings are missing: give the pairs and, second, their ratings.")
+        ids = data.users.ids[data.rows], data.items.ids[data.indices]
+        return tables.Given(*ids, data.values, data.source.columns, data.source.level_names)
+    return tables.given_ratings(data, values, names=names, **chosen)
 
 
 def _without_duplicates(
@@ -377,7 +394,7 @@ def _without_duplicates(
     first = np.zeros(len(distinct), np.int64)
     first[group[::-1]] = np.arange(len(codes))[::-1]
     means = np.bincount(group, scale[codes] if exact is None else exact) / counts
-    return first, tables.nearest_codes(means, scale), None if exact is None else means
+    return first, scales.nearest_codes(means, scale), None if exact is None else means
 
 
 def restricted(data: Ratings, side: Side, ids: IdIndex) -> Ratings:
@@ -416,8 +433,9 @@ def assemble(
     exact: Float64Array | None = None,
 ) -> Ratings:
     """Make ratings of entries that are in order, with the features that others have."""
-    entries = columns.astype(np.int32, copy=False), codes.astype(tables.CODE, copy=False)
-    data = Ratings(like.levels, _row_ends(rows, len(users)), *entries, users, items, exact)
+    entries = columns.astype(np.int32, copy=False), codes.astype(scales.CODE, copy=False)
+    ends = _row_ends(rows, len(users))
+    data = Ratings(like.levels, ends, *entries, users, items, exact, source=like.source)
     for side in SIDES:
         own, index, known = like.features(side), data.index(side), like.index(side)
         if own is not None:

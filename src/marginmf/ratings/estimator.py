@@ -18,7 +18,7 @@ from marginmf.ratings.fitting import new_rows
 from marginmf.ratings.lists.explain import explain
 from marginmf.ratings.lists.recommend import Request, SimilarByFactors, UnknownUsers, recommend
 from marginmf.ratings.lists.relevance import RankedBy
-from marginmf.ratings.tables import MANY_VALUES
+from marginmf.ratings.scales import MANY_VALUES
 
 
 class RatingsEstimator(SimilarByFactors, RatingsPredictor):
@@ -198,10 +198,10 @@ class RatingsEstimator(SimilarByFactors, RatingsPredictor):
 class Numbers(RatingsEstimator):
     """A method that learns from ratings as numbers: continuous ones are as good as levels."""
 
-    def _read(self, pairs: Any, ratings: Any) -> Ratings:
-        if isinstance(pairs, Ratings):
-            return Ratings.of(pairs, ratings)
-        return Ratings.of(pairs, ratings, n_levels=MANY_VALUES)
+    def _read(self, pairs: Any, ratings: Any, **reading: Any) -> Ratings:
+        if isinstance(pairs, Ratings) or reading.get("levels") is not None:
+            return Ratings.of(pairs, ratings, **reading)
+        return Ratings.of(pairs, ratings, n_levels=MANY_VALUES, **reading)
 
 
 class RealValued(Numbers):

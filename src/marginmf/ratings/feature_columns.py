@@ -17,7 +17,7 @@ from marginmf._utils.ids import is_missing
 from marginmf._utils.parameters import warn
 from marginmf._utils.saved import saved
 from marginmf._utils.types import Array, Float64Array, FloatArray, IntArray
-from marginmf.ratings.tables import listed
+from marginmf.datasets.files.columns import listed
 
 #: Numbers get this many knots at most, at the quantiles of the column.
 MOST_KNOTS = 5

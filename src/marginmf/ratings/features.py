@@ -15,10 +15,11 @@ from marginmf._utils.ids import as_id_column, as_objects, is_missing, shown
 from marginmf._utils.parameters import warn
 from marginmf._utils.saved import Stored, saved
 from marginmf._utils.types import Array, IntArray
+from marginmf.datasets.files.columns import listed
 from marginmf.ratings import feature_columns
 from marginmf.ratings.feature_columns import Encoder, FeatureColumn
 from marginmf.ratings.ids import IdIndex
-from marginmf.ratings.tables import is_frame, listed
+from marginmf.ratings.tables import is_frame
 
 
 @dataclass(frozen=True, eq=False)

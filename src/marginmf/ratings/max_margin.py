@@ -25,7 +25,7 @@ from marginmf.ratings.fitting.calibration import first_below
 from marginmf.ratings.fitting.objective import Parameters
 from marginmf.ratings.fitting.priors import ENOUGH_RATINGS
 from marginmf.ratings.fitting.stages import Solution, Stage, Training
-from marginmf.ratings.tables import FOR_MANY_LEVELS
+from marginmf.ratings.scales import FOR_MANY_LEVELS
 from marginmf.solvers import Solver, get_solver
 from marginmf.thresholds import REACH, ProximalLoss, ThresholdLoss
 

@@ -19,7 +19,7 @@ from marginmf._utils.parameters import MOST, check_n_jobs, check_number, unfitte
 from marginmf._utils.saved import Methods, Sized, counts
 from marginmf._utils.types import Float64Array, FloatArray, IntArray
 from marginmf.persistence import PairCounts, Savable
-from marginmf.ratings import tables
+from marginmf.ratings import scales, tables
 from marginmf.ratings.data import Ratings, observed
 from marginmf.ratings.ids import IdIndex
 from marginmf.ratings.lists.recommend import Request, UnknownUsers
@@ -68,7 +68,15 @@ class PositiveOnly(Savable, BaseEstimator, ABC):
     }
     _counts_type = PairCounts
 
-    def fit(self, pairs: Any, ratings: Any = None) -> Self:
+    def fit(
+        self,
+        pairs: Any,
+        ratings: Any = None,
+        *,
+        user: Any = None,
+        item: Any = None,
+        rating: Any = None,
+    ) -> Self:
         """Learn from who has what; what was learned before is forgotten.
 
         Parameters
@@ -78,8 +86,10 @@ class PositiveOnly(Savable, BaseEstimator, ABC):
             matrix are pairs.  A pair without a rating that occurs again counts once.
         ratings : sequence of float, optional
             The ratings of the pairs, where there are any and ``pairs`` does not hold them.
+        user, item, rating : optional
+            The columns of a frame, where their names do not say which is which.
         """
-        data = observed(self._read(pairs, ratings))
+        data = observed(self._read(pairs, ratings, user=user, item=item, rating=rating))
         # A copy, so that a fit that fails or is interrupted changes nothing.
         fitted = unfitted(self)
         fitted._check(data)
@@ -217,7 +227,9 @@ class PositiveOnly(Savable, BaseEstimator, ABC):
         """The items that count as taken, user by user."""
         return Lists.rated(self.taken_)
 
-    def _read(self, pairs: Any, ratings: Any, items: IdIndex | None = None) -> Ratings:
+    def _read(
+        self, pairs: Any, ratings: Any, items: IdIndex | None = None, **columns: Any
+    ) -> Ratings:
         """Return what `fit` or `fold_in` was given as ratings; pairs without them are ones."""
         if isinstance(pairs, Ratings) and items is None:
             return Ratings.of(pairs, ratings)
@@ -229,11 +241,11 @@ class PositiveOnly(Savable, BaseEstimator, ABC):
                 # Where an entry stands again, SciPy means the sum: one user's plays of one item.
                 pairs = pairs.tocsr(copy=True)
                 pairs.sum_duplicates()
-            values = tables.as_values(pairs.data.reshape(-1))
+            values = scales.as_values(pairs.data.reshape(-1))
         elif ratings is not None:
-            values = tables.as_values(ratings)
-        elif tables.has_column(pairs, "rating"):
-            values = tables.as_values(tables.frame_columns(pairs, "rating")[0])
+            values = scales.as_values(ratings)
+        elif tables.has_ratings(pairs, columns.get("rating")):
+            values = scales.as_values(tables.given_ratings(pairs, **columns).ratings)
         elif self.level is not None:
             raise ValueError(
                 f"level={self.level!r} is about ratings, which these pairs do not have: give the "
@@ -241,13 +253,13 @@ class PositiveOnly(Savable, BaseEstimator, ABC):
             )
         else:
             pairs = list(pairs) if isinstance(pairs, Iterator) else pairs
-            ratings = values = np.ones(len(tables.split_pairs(pairs)[0]))
+            ratings = values = np.ones(tables.count_rows(pairs))
             duplicates = "last"
         # Any values will do for a scale, even one value alone.
-        scale: dict[str, Any] = {"n_levels": tables.MANY_VALUES}
+        scale: dict[str, Any] = {"n_levels": scales.MANY_VALUES}
         if len(values) and (values == values[0]).all():
-            scale = {"levels": tables.levels_of(values)}
-        return Ratings.of(pairs, ratings, duplicates=duplicates, items=items, **scale)
+            scale = {"levels": scales.levels_of(values)}
+        return Ratings.of(pairs, ratings, duplicates=duplicates, items=items, **scale, **columns)
 
     def _set_data(self, data: Ratings) -> None:
         self.users_, self.items_, self.ratings_ = data.users, data.items, data

@@ -1,55 +1,102 @@
-"""Tables in and out: pairs, ratings and their scale in, answers as frames of the same kind out."""
+"""Tables in and out: users, items and ratings in, answers as frames of the same kind out."""
 
 import importlib.util
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from importlib import import_module
+from itertools import islice
+from os import PathLike
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import narwhals as nw
 import numpy as np
+from scipy import sparse
 
 from marginmf._utils.ids import as_objects
-from marginmf._utils.parameters import check_whole
-from marginmf._utils.types import Array, Float64Array, FloatArray, IntArray
-from marginmf.backends.rows import BLOCK
+from marginmf._utils.saved import Optional, saved
+from marginmf._utils.types import Array, IntArray
+from marginmf.datasets.files.columns import FOR_PAIRS, Wanted, find_layout, listed, recognise_names
+from marginmf.datasets.table import RatingsTable
 
 #: Libraries of frames, the first one installed is used for callers who gave none of them.
 LIBRARIES = ("pandas", "polars", "pyarrow")
-#: What to do with ratings of very many values.
-FOR_MANY_LEVELS = (
-    "Bin them with Ratings.of(..., n_levels=10), or estimate a number with ALS, PMF or BiasOnly."
-)
-#: The type of levels' codes.
-CODE = np.int16
-#: As many levels as codes can tell apart; what they cost in memory is another matter.
-MAX_LEVELS = int(np.iinfo(CODE).max)
-#: Methods that estimate a number bin more distinct values than this into as many levels, for the
-#: sake of probabilities; what they learn from are the values themselves.
-MANY_VALUES = 50
+#: Rows that are looked at to tell a table of ratings from one with a column for each item.
+SAMPLE_ROWS = 5
+
+
+@saved
+@dataclass(frozen=True)
+class SourceTable:
+    """The table that ratings came in: what its columns and levels are called, and its library."""
+
+    columns: dict[str, str] = field(default_factory=dict)
+    level_names: tuple[str, ...] | None = None
+    library: str | None = None
+
+    _saved: ClassVar[dict[str, Any]] = {
+        "columns": dict,
+        "level_names": Optional(tuple),
+        "library": Optional(str),
+    }
+
+    def _flaws(self, lengths: Mapping[str, int]) -> Iterator[str]:
+        """Yield what is wrong with a loaded one."""
+        names = [*self.columns, *self.columns.values(), *(self.level_names or ())]
+        if not all(isinstance(name, str) for name in names):
+            yield " has names that are no text"
+        if self.level_names is not None and len(self.level_names) != lengths["levels"]:
+            yield ".level_names are those of other levels"
+
+
+class Given(NamedTuple):
+    """What a caller gave: users, items, ratings, what columns and levels are called there."""
+
+    users: Any
+    items: Any
+    ratings: Any
+    columns: dict[str, str]
+    level_names: tuple[str, ...] | None = None
 
 
 def is_frame(data: Any) -> bool:
     """Whether ``data`` is a data frame of any library that narwhals knows."""
-    return isinstance(nw.from_native(data, eager_only=True, pass_through=True), nw.DataFrame)
-
-
-def has_column(data: Any, name: str) -> bool:
-    """Whether ``data`` is a data frame with a column of that name."""
-    return is_frame(data) and name in nw.from_native(data, eager_only=True).columns
-
-
-def frame_columns(frame: Any, *names: str) -> list[Array]:
-    """Return the named columns of a data frame as arrays."""
-    table = nw.from_native(frame, eager_only=True)
-    missing = [name for name in names if name not in table.columns]
-    if missing:
+    if library_name(data) == "pandas" and hasattr(data, "columns") and not data.columns.is_unique:
+        again = data.columns[data.columns.duplicated()][0]
+        raise ValueError(f"Two columns of the frame are called {again!r}; rename one of them.")
+    table = nw.from_native(data, pass_through=True)
+    if isinstance(table, nw.LazyFrame):
         raise ValueError(
-            f"The frame has no column {missing[0]!r}; its columns are {listed(table.columns)}. "
-            "Rename the column, or name the columns in Ratings.of(frame, user=, item=, rating=)."
+            f"A lazy frame ({type(data).__module__.partition('.')[0]}) has no rows yet: give "
+            "frame.collect()."
         )
-    return [table.get_column(name).to_numpy() for name in names]
+    return isinstance(table, nw.DataFrame)
+
+
+def is_table(data: Any) -> bool:
+    """Whether ``data`` has columns with names: a data frame, or a dictionary of columns."""
+    return isinstance(data, Mapping) or is_frame(data)
+
+
+def column_labels(table: Any) -> list[Any]:
+    """Return what the columns of a table are called, each once."""
+    if isinstance(table, Mapping):
+        return list(table)
+    return list(nw.from_native(table, eager_only=True).columns)
+
+
+def table_columns(table: Any, *names: Any) -> list[Array]:
+    """Return the named columns of a table as arrays."""
+    labels = column_labels(table)
+    missing = [name for name in names if name not in labels]
+    if missing:
+        raise ValueError(f"The frame has no column {missing[0]!r}; there are {listed(labels)}.")
+    if isinstance(table, Mapping):
+        columns = [table[name] for name in names]
+        return [one if isinstance(one, np.ndarray) else _as_array(one) for one in columns]
+    frame = nw.from_native(table, eager_only=True)
+    return [frame.get_column(name).to_numpy() for name in names]
 
 
 def column_of(values: Any, name: str) -> Array | None:
@@ -62,36 +109,25 @@ def column_of(values: Any, name: str) -> Array | None:
                 f"The frame has no column {name!r}; its columns are {listed(names)}. Give that "
                 "column alone."
             )
-        return frame_columns(values, names[0] if len(names) == 1 else name)[0]
+        return table_columns(values, names[0] if len(names) == 1 else name)[0]
     if isinstance(table, nw.Series):
         return table.to_numpy()
     # An Arrow array, or an index of pandas.
-    return np.asarray(values) if _library_name(values) in LIBRARIES else None
+    return np.asarray(values) if library_name(values) in LIBRARIES else None
 
 
-def split_pairs(pairs: Any) -> Any:
+def split_pairs(pairs: Any, names: Mapping[str, str] | None = None) -> Any:
     """Return the users and the items of (user, item) pairs.
 
-    Pairs are an array with two columns, a list of pairs, or a data frame: its columns ``user``
-    and ``item``, or its only two columns.
+    Pairs are an array with two columns, a list of pairs, or a table: the columns with names that
+    users and items have, or had before (`names`), or its only two columns.
     """
-    if is_frame(pairs):
-        names = nw.from_native(pairs, eager_only=True).columns
-        if {"user", "item"} <= set(names):
-            names = ["user", "item"]
-        elif len(names) != 2:
-            raise ValueError(
-                f"Pairs need two columns, but the frame has {listed(names)}. Select the user's "
-                "and the item's column, for example frame[['user', 'item']]."
-            )
-        elif names[0] == "item" or names[1] == "user":
-            raise ValueError(
-                f"The columns are {listed(names)}, but users come first and items second: swap "
-                "them, or name them 'user' and 'item'."
-            )
-        return tuple(frame_columns(pairs, *names))
+    if isinstance(pairs, RatingsTable):
+        return pairs.users, pairs.items
+    if is_table(pairs):
+        return tuple(table_columns(pairs, *_pair_labels(column_labels(pairs), names or {})))
     if not isinstance(pairs, np.ndarray):
-        if not isinstance(pairs, Iterable):
+        if not isinstance(pairs, Iterable) or isinstance(pairs, str | PathLike):
             raise ValueError(
                 f"Pairs must be an array, a list or a frame of (user, item), not {pairs!r}."
             )
@@ -112,6 +148,141 @@ def split_pairs(pairs: Any) -> Any:
     return pairs[:, 0], pairs[:, 1]
 
 
+def _pair_labels(labels: list[Any], names: Mapping[str, str]) -> list[Any]:
+    """Return which columns are the users and the items."""
+    texts = list(map(str, labels))
+    wanted = Wanted(rated=False, names=names)
+    found = recognise_names(texts, wanted)
+    if {"user", "item"} <= set(found):
+        return [labels[found["user"]], labels[found["item"]]]
+    if len(labels) != 2 or found.get("user") == 1 or found.get("item") == 0:
+        raise ValueError(
+            f"Pairs need a user's and an item's column, but the frame has {listed(labels)}. Select "
+            "the two, users first, for example frame[['user', 'item']]."
+        )
+    return labels
+
+
+def given_ratings(
+    data: Any,
+    values: Any = None,
+    *,
+    names: Mapping[str, str] | None = None,
+    **chosen: Any,
+) -> Given:
+    """Return users, items and ratings of whatever a caller gave.
+
+    `chosen` are columns that the caller named, `names` those that columns had before.
+    """
+    if values is not None:
+        named = [role for role, column in chosen.items() if column is not None]
+        if named and not is_table(data):
+            raise ValueError(f"{named[0]}= names a column of a frame, but pairs were given.")
+        labels = _find_labels(data, names, chosen, rated=False) if named else None
+        own = split_pairs(data, names) if labels is None else table_columns(data, *labels)
+        return Given(own[0], own[1], values, {}, ordered_words(values))
+    if isinstance(data, RatingsTable):
+        known = dict(data.columns or {})
+        return Given(data.users, data.items, data.ratings, known, data.level_names)
+    if sparse.issparse(data):
+        return Given(*stored_entries(data), {})
+    if is_table(data):
+        labels = _find_labels(data, names, chosen, rated=True)
+        users, items, ratings = table_columns(data, *labels)
+        columns = dict(zip(("user", "item", "rating"), map(str, labels), strict=True))
+        return Given(users, items, ratings, columns, ordered_words(data[labels[2]]))
+    raise ValueError(_without_ratings(data))
+
+
+def _find_labels(
+    table: Any, names: Mapping[str, str] | None, chosen: Mapping[str, Any], rated: bool
+) -> list[Any]:
+    """Return what the columns of users, items and, if they are wanted, ratings are called."""
+    labels = column_labels(table)
+    own: dict[str, Any] = {}
+    for role, column in chosen.items():
+        if column is None or (role == "rating" and not rated):
+            continue
+        if column in labels:
+            own[role] = labels.index(column) + 1
+        elif isinstance(column, str):
+            own[role] = column
+        else:
+            raise ValueError(
+                f"The frame has no column {column!r} for the {role}; its columns are "
+                f"{listed(labels)}."
+            )
+    wanted = Wanted(**own, rated=rated, header=True, names=names or {})
+    below = _sample(table) if len(labels) > SAMPLE_ROWS else []
+    layout = find_layout(list(map(str, labels)), "The frame", wanted, below)
+    return [labels[layout.positions[role]] for role in wanted.roles]
+
+
+def _sample(table: Any) -> list[list[str]]:
+    """Return some rows as text; what is missing is empty."""
+    if isinstance(table, Mapping):
+        return []
+    rows = islice(nw.from_native(table, eager_only=True).iter_rows(), SAMPLE_ROWS)
+    return [["" if cell is None else str(cell) for cell in row] for row in rows]
+
+
+def has_ratings(data: Any, column: Any = None) -> bool:
+    """Whether data hold ratings: a table with a column for them, named or known by its name."""
+    if not is_table(data):
+        return isinstance(data, RatingsTable)
+    return column is not None or "rating" in recognise_names(
+        list(map(str, column_labels(data))), Wanted()
+    )
+
+
+def count_rows(pairs: Any) -> int:
+    """Return how many pairs there are."""
+    if is_table(pairs):
+        return len(table_columns(pairs, *column_labels(pairs)[:1])[0])
+    return len(split_pairs(pairs)[0])
+
+
+def _without_ratings(data: Any) -> str:
+    """Return what to say of data that hold no ratings, with the remedy."""
+    if isinstance(data, str | PathLike):
+        return f"{data!r} is a name: read the file with marginmf.datasets.read_ratings first."
+    shape = getattr(data, "shape", None)
+    if isinstance(data, list | tuple) and data and all(_width(row) == 3 for row in data[:100]):
+        shape = (len(data), 3)
+    if shape is not None and len(shape) == 2 and shape[1] == 3:
+        return (
+            "Three columns without names: give the pairs and, second, the ratings, as in "
+            "fit([(user, item) for user, item, _ in rows], [rating for *_, rating in rows])."
+        )
+    if shape is not None and len(shape) == 2 and shape[1] != 2:
+        return (
+            f"An array of shape {tuple(shape)} is no list of pairs. If it has a row for each user "
+            "and a column for each item, with 0 for what is not rated, give "
+            "scipy.sparse.csr_array(matrix)."
+        )
+    if isinstance(data, Iterable):
+        return f"The ratings are missing: give the pairs and, second, their ratings. {FOR_PAIRS}"
+    return f"Ratings must be pairs with ratings, a frame or a sparse matrix, not {data!r}."
+
+
+def _width(row: Any) -> int:
+    return len(row) if isinstance(row, list | tuple | np.ndarray) else 0
+
+
+def _as_array(values: Any) -> Array:
+    series = nw.from_native(values, series_only=True, pass_through=True)
+    return series.to_numpy() if isinstance(series, nw.Series) else as_objects(values)
+
+
+def ordered_words(values: Any) -> tuple[str, ...] | None:
+    """Return the categories of an ordered categorical column that are words, from the lowest."""
+    series = nw.from_native(values, series_only=True, pass_through=True)
+    if not isinstance(series, nw.Series) or not isinstance(series.dtype, nw.Enum):
+        return None
+    categories = tuple(getattr(series.dtype, "categories", ()))
+    return categories if any(isinstance(one, str) for one in categories) else None
+
+
 def stored_entries(matrix: Any) -> tuple[Array, Array, Array]:
     """Return the rows, the columns and the values that a sparse matrix stores."""
     if matrix.format == "bsr":
@@ -129,191 +300,73 @@ def take_rows(pairs: Any, rows: IntArray) -> Any:
     """Return some rows of pairs, in the form that the pairs have."""
     if isinstance(pairs, np.ndarray):
         return pairs[rows]
+    if isinstance(pairs, Mapping):
+        return {name: table_columns(pairs, name)[0][rows] for name in pairs}
     if is_frame(pairs):
         return nw.from_native(pairs, eager_only=True)[rows.tolist()].to_native()
     return [pairs[k] for k in rows]
 
 
-def as_values(values: Any) -> FloatArray:
-    """Return ratings as floating-point numbers, or say which one is not a finite number."""
-    if is_frame(values):
-        names = nw.from_native(values, eager_only=True).columns
-        if len(names) != 1:
-            raise ValueError(f"Ratings must be one column, but the frame has {listed(names)}.")
-        (values,) = frame_columns(values, *names)
-    if np.ma.isMaskedArray(values):
-        raise ValueError("Ratings are a masked array: leave masked pairs out instead.")
-    if not isinstance(values, np.ndarray):
-        if not isinstance(values, Iterable):
-            raise ValueError(f"Ratings must be a column of numbers, not {values!r}.")
-        series = nw.from_native(values, series_only=True, pass_through=True)
-        values = series.to_numpy() if isinstance(series, nw.Series) else as_objects(values)
-    if values.ndim != 1:
-        raise ValueError(
-            f"Ratings must be one column of numbers, but their shape is {values.shape}."
-        )
-    if values.dtype.kind in "cmM":
-        raise ValueError(f"Ratings must be real numbers, but their type is {values.dtype}.")
-    if values.dtype in (np.float32, np.float64):
-        return _check_finite(values)  # no copy: there may be many of them
-    try:
-        numbers: FloatArray = values.astype(np.float64)
-    except (TypeError, ValueError, OverflowError):
-        row = next(k for k, value in enumerate(values) if not _is_number(value))
-        raise ValueError(
-            f"The rating in row {row} is {values[row]!r}, which is not a number."
-        ) from None
-    return _check_finite(numbers)
+class Table(dict[str, Array]):
+    """Columns by their names, for want of a library of frames: pandas, polars or pyarrow.
+
+    >>> best = Table(item=np.array(["x", "y"], object), score=np.array([0.5, 0.25]))
+    >>> best
+    item  score
+    x       0.5
+    y      0.25
+    >>> best.to_dict()
+    {'item': ['x', 'y'], 'score': [0.5, 0.25]}
+    """
+
+    #: Longer tables show their first and last rows.
+    shown = 10
+
+    def to_dict(self) -> dict[str, list[Any]]:
+        """Return the columns as lists."""
+        return {name: column.tolist() for name, column in self.items()}
+
+    def __repr__(self) -> str:
+        lists = self.to_dict()
+        n_rows = len(next(iter(lists.values()), []))
+        rows = [*range(n_rows)]
+        if n_rows > self.shown:
+            rows = [*rows[: self.shown // 2], *rows[-self.shown // 2 :]]
+        columns = []
+        for name, values in lists.items():
+            cells = [f"{v:.4g}" if isinstance(v, float) else str(v) for v in values]
+            cells = [name, *(cells[row] for row in rows)]
+            width, left = max(map(len, cells)), self[name].dtype == object
+            columns.append([cell.ljust(width) if left else cell.rjust(width) for cell in cells])
+        lines = ["  ".join(line).rstrip() for line in zip(*columns, strict=True)]
+        if n_rows > self.shown:
+            lines.insert(1 + self.shown // 2, "...")
+            lines.append(f"({n_rows} rows)")
+        return "\n".join(lines)
 
 
-def _check_finite(numbers: FloatArray) -> FloatArray:
-    """Return numbers as they are if all are finite, or say which one is not."""
-    faulty = ~np.isfinite(numbers)
-    if faulty.any():
-        row = int(np.argmax(faulty))
-        raise ValueError(
-            f"The rating in row {row} is {numbers[row]}; {faulty.sum()} of {len(numbers)} ratings "
-            "are not finite. Leave unobserved pairs out instead of marking them."
-        )
-    return numbers
-
-
-def _is_number(value: Any) -> bool:
-    try:
-        float(value)
-    except (TypeError, ValueError, OverflowError):
-        return False
-    return True
-
-
-def listed(names: Iterable[str]) -> str:
-    """Return names as messages list them."""
-    return ", ".join(map(repr, names)) or "none"
-
-
-class Coded(NamedTuple):
-    """The levels, ascending; every rating's index among them; and the ratings, if binned."""
-
-    levels: Float64Array
-    codes: IntArray
-    exact: Float64Array | None = None
-
-
-def coded(values: FloatArray, levels: Any = None, n_levels: int | None = None) -> Coded:
-    """Return the scale, by default the values that occur, and every rating's index on it."""
-    if n_levels is not None:
-        n_levels = check_whole("n_levels", n_levels, 2)
-    found, codes = _code_values(values)
-    if n_levels is not None:
-        if levels is not None:
-            scale = _check_levels(levels)
-            return Coded(scale, nearest_codes(values, scale), values.astype(np.float64))
-        if found is None or len(found) > n_levels:
-            return _binned(values.astype(np.float64), n_levels)
-    if found is None:
-        n_distinct = len(np.unique(values))
-        raise ValueError(
-            f"The ratings have {n_distinct} distinct values: that is a measurement, not a scale of "
-            f"levels. {FOR_MANY_LEVELS}"
-        )
-    if levels is None:
-        if len(found) == 1:
-            raise ValueError(
-                f"Every rating is {found[0]:g}: with one level there is nothing to tell apart."
-            )
-        return Coded(found, codes)
-    scale = _check_levels(levels)
-    strange = found[~np.isin(found, scale)]
-    if len(strange):
-        row = int(np.argmax(values == strange[0]))
-        raise ValueError(
-            f"The rating {strange[0]:g} in row {row} is not on the scale "
-            f"{', '.join(f'{level:g}' for level in scale)}."
-        )
-    return Coded(scale, np.searchsorted(scale, found).astype(CODE)[codes])
-
-
-def _code_values(values: FloatArray) -> tuple[Float64Array | None, IntArray]:
-    """Return the values that occur, if codes can tell them apart, and the code of each rating."""
-    found: Float64Array = np.unique(values[:BLOCK].astype(np.float64))
-    codes = np.empty(len(values), CODE)
-    first = 0
-    while first < len(values):
-        block = values[first : first + BLOCK].astype(np.float64)
-        index = np.minimum(np.searchsorted(found, block), len(found) - 1)
-        strange = block[found[index] != block]
-        if not len(strange) and len(found) <= MAX_LEVELS:
-            codes[first : first + BLOCK] = index
-            first += BLOCK
-            continue
-        # Levels that came late: their indices, and those of others, are not what they were.
-        found = np.union1d(found, strange)
-        if len(found) > MAX_LEVELS:
-            return None, codes
-        first = 0
-    return found, codes
-
-
-def _check_levels(levels: Any) -> Float64Array:
-    scale: Float64Array = np.unique(np.asarray(levels, np.float64))
-    if len(scale) < 2 or not np.isfinite(scale).all():
-        raise ValueError(f"levels={levels!r} must hold at least two finite numbers.")
-    return scale
-
-
-def nearest_codes(values: FloatArray, scale: Float64Array) -> IntArray:
-    """Return the code of the level that is nearest to each value."""
-    return np.searchsorted((scale[1:] + scale[:-1]) / 2, values).astype(CODE)
-
-
-def _binned(values: Float64Array, n_levels: int) -> Coded:
-    """Return levels that are the means of bins with about as many ratings each."""
-    edges = np.unique(np.quantile(values, np.arange(1, n_levels) / n_levels))
-    bins = np.searchsorted(edges, values, side="left")
-    counts = np.bincount(bins, minlength=len(edges) + 1)
-    used = np.flatnonzero(counts)
-    if len(used) < 2:  # nearly all ratings are the same: tell those from the others
-        above = values > np.median(values)
-        above = above if above.any() else values >= np.median(values)
-        means = np.array([values[~above].mean(), values[above].mean()])
-        return Coded(means, above.astype(CODE), values)
-    means = np.bincount(bins, values)[used] / counts[used]
-    codes = np.searchsorted(used, bins).astype(CODE)
-    return Coded(means, codes, values)
-
-
-def levels_of(values: FloatArray) -> Float64Array:
-    """Return the distinct values; a single value becomes the upper of two levels."""
-    found: Float64Array = np.unique(values).astype(np.float64)
-    return np.array([found[0] - 1, found[0]]) if len(found) == 1 else found
-
-
-def lowest_liked(levels: Float64Array, mean: float) -> float:
-    """Return the lowest level above the mean rating, or the highest level if none is above it."""
-    above = levels[levels > mean]
-    return float(above[0] if len(above) else levels[-1])
-
-
-def make_frame(columns: Mapping[str, Array], like: Any = None) -> Any:
+def make_frame(columns: Mapping[str, Array], like: Any = None, library: str | None = None) -> Any:
     """Return columns as a frame of the library that ``like`` comes from.
 
-    Or else of the first of pandas, polars and pyarrow that is installed, or else as a dictionary.
+    Or else of the one that is named, of the first of pandas, polars and pyarrow that is installed,
+    or else as a `Table`.
     """
-    installed = (name for name in LIBRARIES if importlib.util.find_spec(name) is not None)
-    library = _library_of(like) or next(map(import_module, installed), None)
-    if library is None:
-        return dict(columns)
-    make: Any = getattr(library, "DataFrame", None) or library.table
+    wanted = [library, *LIBRARIES] if library else LIBRARIES
+    installed = (name for name in wanted if importlib.util.find_spec(name) is not None)
+    module = _library_of(like) or next(map(import_module, installed), None)
+    if module is None:
+        return Table(columns)
+    make: Any = getattr(module, "DataFrame", None) or module.table
     # Other libraries guess the type of a list of objects better than that of an array of them.
     lists = {
         name: column.tolist() if column.dtype == object else column
         for name, column in columns.items()
     }
     try:
-        return make(columns if library.__name__ == "pandas" else lists)
+        return make(dict(columns) if module.__name__ == "pandas" else lists)
     except (TypeError, ValueError) as error:
         raise ValueError(
-            f"{library.__name__} cannot hold these ids in one column "
+            f"{module.__name__} cannot hold these ids in one column "
             f"({str(error).partition(chr(10))[0]}). Give the ids as a pandas Series."
         ) from error
 
@@ -322,9 +375,10 @@ def _library_of(values: Any) -> ModuleType | None:
     table = nw.from_native(values, eager_only=True, allow_series=True, pass_through=True)
     if isinstance(table, nw.DataFrame | nw.Series):
         return nw.get_native_namespace(table)
-    name = _library_name(values)
+    name = library_name(values)
     return sys.modules[name] if name in LIBRARIES else None
 
 
-def _library_name(values: Any) -> str:
+def library_name(values: Any) -> str:
+    """Return the library that an object's type comes from."""
     return type(values).__module__.partition(".")[0]

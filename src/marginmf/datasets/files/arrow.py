@@ -1,6 +1,6 @@
 """Parquet, Arrow and Feather files, read and written: the only module that needs pyarrow."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import IO, Any
 
@@ -9,7 +9,7 @@ import numpy as np
 from marginmf._utils.ids import as_objects
 from marginmf._utils.types import Float64Array
 from marginmf.datasets.files import convert
-from marginmf.datasets.files.columns import Wanted, find_positions, name_columns
+from marginmf.datasets.files.columns import Wanted, find_named, name_columns
 from marginmf.datasets.files.convert import CellError, Encoded, IdBatch, Int64Array
 from marginmf.datasets.files.source import Source, first_reason
 from marginmf.datasets.table import Columns
@@ -100,10 +100,11 @@ def read_columnar_batches(source: Source, wanted: Wanted) -> Iterator[convert.Ba
     n_rows = 0
     with open_columnar(source) as file:
         names = file.schema.names
-        positions = find_positions(names, source.where, wanted)
+        layout = find_named(names, source.where, wanted)
+        source.columns, positions = layout.names, layout.positions
         for role, k in positions.items():
             field = file.schema.field(k)
-            if field.type.num_fields and role != "maybe_time":
+            if field.type.num_fields:
                 raise ValueError(
                     f"{source.where}: the column {field.name!r}, which is the {role}, is nested "
                     f"({field.type}); take it apart into columns of single values."
@@ -112,7 +113,7 @@ def read_columnar_batches(source: Source, wanted: Wanted) -> Iterator[convert.Ba
             raw = {role: block[k] for role, k in positions.items()}
             numbers = range(n_rows + 1, n_rows + 1 + len(raw["user"]))
             n_rows += len(numbers)
-            yield convert.make_batch(raw, ArrowValues(), source.where, "row", numbers)
+            yield convert.make_batch(raw, ArrowValues(layout.words), source.where, "row", numbers)
     if not n_rows:
         raise ValueError(f"{source.where} has no rows; add some.")
 
@@ -133,9 +134,10 @@ def read_columnar_columns(source: Source) -> Columns:
 class ArrowValues(convert.TypedValues):
     """The meaning of Arrow's columns: numbers and texts at once, the rest value by value."""
 
-    def __init__(self) -> None:
+    def __init__(self, words: Mapping[str, float]) -> None:
         from pyarrow import types
 
+        super().__init__(words)
         self._types = types
 
     def ids(self, column: Any, what: str) -> IdBatch:
@@ -154,7 +156,8 @@ class ArrowValues(convert.TypedValues):
     def ratings(self, column: Any) -> Float64Array:
         """Return finite numbers."""
         column = self._complete(column, "rating")
-        if self._types.is_integer(column.type) or self._types.is_floating(column.type):
+        plain = self.ratings_read.words is convert.WORDS
+        if plain and (self._types.is_integer(column.type) or self._types.is_floating(column.type)):
             numbers = column.to_numpy(zero_copy_only=False).astype(np.float64)
             if np.isfinite(numbers).all():
                 return numbers

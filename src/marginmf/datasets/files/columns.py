@@ -1,25 +1,44 @@
-"""Which column is the user, the item, the rating and the time: the one rule, for all tables."""
+"""Which column is the user, the item, the rating and the time: the one rule, for all tables.
+
+A column is what the caller says, or else what its name says.  Position counts only where a file has
+no line of names.  What neither says is asked for, never guessed.
+"""
 
 import re
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from marginmf._utils.types import Array
+from marginmf.datasets.files.convert import WORDS, is_decimal_comma, number_words
 from marginmf.datasets.files.source import Row
 from marginmf.datasets.table import Columns
 
 # Names in the form of `plain_name`, in order of preference.
 _NAMES = {
-    "user": "user userid uid username reviewer reviewerid customer customerid rater",
+    "user": "user userid uid username reviewer reviewerid customer customerid rater raterid "
+    "member memberid visitor visitorid account accountid",
     "item": "item itemid iid movie movieid film filmid book bookid isbn product productid asin "
-    "song songid track trackid artist artistid anime animeid joke jokeid title movietitle",
-    "rating": "rating ratings score star stars overall bookrating userrating value",
+    "parentasin song songid track trackid artist artistid anime animeid game gameid joke jokeid "
+    "recipe recipeid beer beerid business businessid place placeid article articleid course "
+    "courseid title movietitle",
+    "rating": "rating ratings score star stars overall bookrating userrating starrating "
+    "userscore like liked value",
     "timestamp": "timestamp time unixtime unixtimestamp unixreviewtime ts",
 }
 COLUMN_NAMES = {role: names.split() for role, names in _NAMES.items()}
-# Where columns are when nothing else says so.
+#: Columns that count how often, which is not how much somebody likes something.
+COUNTS = ("plays", "playcount", "listens", "count", "counts", "clicks", "views", "quantity")
+# Where columns are in a file without names.
 DEFAULT_POSITIONS = {"user": 0, "item": 1, "rating": 2, "timestamp": 3}
+#: Messages list at most this many columns.
+MOST_LISTED = 12
+#: A table with so many columns that are neither users, items nor ratings has one for each item.
+PIVOTED = 5
+FOR_PAIRS = (
+    "If there are no ratings, these are positive-only data (who has what): use a method for them, "
+    "such as EASE (--positive-only on the command line)."
+)
 
 
 def plain_name(name: str) -> str:
@@ -44,26 +63,39 @@ def find_id_column(names: Iterable[str], role: str) -> str | None:
 
 @dataclass(frozen=True)
 class Wanted:
-    """Which columns are wanted, and what the caller says about them: a name or a position."""
+    """Which columns are wanted, and what the caller says about them: a name or a position.
+
+    `header` says whether the first line holds names, where the caller knows; `names` are those
+    that columns had before, which are known too; `levels` are ratings in words, in rising order.
+    """
 
     user: str | int | None = None
     item: str | int | None = None
     rating: str | int | None = None
     rated: bool = True
+    header: bool | None = None
+    names: Mapping[str, str] = field(default_factory=dict)
+    levels: Sequence[str] | None = None
 
     @property
     def roles(self) -> tuple[str, ...]:
         """The columns that a file must have."""
         return ("user", "item", "rating") if self.rated else ("user", "item")
 
+    @property
+    def words(self) -> dict[str, float]:
+        """What words mean as ratings."""
+        return WORDS if self.levels is None else number_words(self.levels)
+
 
 @dataclass(frozen=True)
 class ColumnLayout:
-    """The position of each column; `header` says whether the first line holds names."""
+    """The position of each column, what it is called, and whether the first line holds names."""
 
     positions: dict[str, int]
     header: bool = False
-    named: bool = False
+    names: dict[str, str] = field(default_factory=dict)
+    words: Mapping[str, float] = field(default_factory=lambda: WORDS)
 
     @property
     def width(self) -> int:
@@ -73,18 +105,17 @@ class ColumnLayout:
     def positions_within(self, width: int) -> dict[str, int]:
         """Return the positions; column ``maybe_time`` is the time if it holds whole numbers."""
         last = DEFAULT_POSITIONS["timestamp"]
-        taken = self.named or "rating" not in self.positions or last in self.positions.values()
+        taken = self.header or "rating" not in self.positions or last in self.positions.values()
         return self.positions if taken or last >= width else {**self.positions, "maybe_time": last}
 
 
-def find_layout(first: Row, where: str, wanted: Wanted) -> ColumnLayout:
+def find_layout(first: Row, where: str, wanted: Wanted, below: Sequence[Row] = ()) -> ColumnLayout:
     """Find the columns by what the caller says, by the names in the first line, or by position.
 
-    The first line is a header if it has all the names, or no number at all. For pairs, which may
-    have no number themselves, the latter needs a known name.
+    `below` are some lines after the first, which help to tell whether that holds names.
 
-    >>> find_layout(["rating:float", "userId", "item_id:token"], "a file", Wanted())
-    ColumnLayout(positions={'user': 1, 'item': 2, 'rating': 0}, header=True, named=True)
+    >>> find_layout(["rating:float", "userId", "item_id:token"], "a file", Wanted()).positions
+    {'user': 1, 'item': 2, 'rating': 0}
     """
     names = [plain_name(cell) for cell in first]
     chosen = {
@@ -99,42 +130,39 @@ def find_layout(first: Row, where: str, wanted: Wanted) -> ColumnLayout:
                 f"{where}: column {position + 1} cannot be both the {other} and the {role}; "
                 f"give another {role}=."
             )
+    recognised = recognise_names(first, wanted)
     by_name = any(_as_position(getattr(wanted, role), first) is None for role in chosen)
-    recognised = {
-        role: names.index(name)
-        for role, known in COLUMN_NAMES.items()
-        if (name := next((one for one in known if one in names), None)) is not None
-    }
-    header, named = _header(first, wanted, set(recognised), by_name)
+    header = wanted.header
+    if header is None:
+        header = by_name or _is_header(first, below, where, wanted, set(recognised))
     free = {role: k for role, k in recognised.items() if k not in chosen.values()}
-    found = {**free, **chosen} if named else chosen
+    found = {**free, **chosen} if header else chosen
     missing = [role for role in wanted.roles if role not in found]
-    if missing and any(DEFAULT_POSITIONS[role] != k for role, k in found.items()):
-        options = " and ".join(f"{role}=" for role in missing)
-        if not named:
-            raise ValueError(
-                f"{where}: the columns have no names; say with {options} which is which."
-            )
-        *most, last = map(repr, wanted.roles)
+    if missing and header:
+        raise _unnamed(first, below, where, wanted, missing)
+    if missing and (
+        any(DEFAULT_POSITIONS[role] != k for role, k in found.items())
+        or len(first) > len(DEFAULT_POSITIONS)
+    ):
+        options = _join([f"{role}=" for role in missing], "and")
         raise ValueError(
-            f"{where}: none of the columns {listed(first)} is known as the {' or '.join(missing)}; "
-            f"name the columns {', '.join(most)} and {last}, or say which is which with {options}."
+            f"{where}: the {len(first)} columns have no names ({listed(first)}); say with "
+            f"{options} which is which, as positions from 1."
+        )
+    if missing and wanted.rated and len(first) == 2:
+        raise ValueError(
+            f"{where}: 2 column(s) found where 3 are needed (user, item, rating). {FOR_PAIRS}"
         )
     positions = {role: found.get(role, DEFAULT_POSITIONS[role]) for role in wanted.roles}
     if wanted.rated and "timestamp" in found:
         positions["timestamp"] = found["timestamp"]
-    return ColumnLayout(positions, header, named)
+    called = {role: first[k].strip() for role, k in positions.items()} if header else {}
+    return ColumnLayout(positions, header, called, wanted.words)
 
 
-def find_positions(names: Row, where: str, wanted: Wanted) -> dict[str, int]:
-    """Return the positions in a file whose columns all have names, or raise ValueError."""
-    layout = find_layout(names, where, wanted)
-    if layout.width > len(names):
-        raise ValueError(
-            f"{where}: {len(names)} column(s) found where {layout.width} are needed "
-            f"({', '.join(layout.positions)}): {listed(names) or 'none'}."
-        )
-    return layout.positions_within(len(names))
+def find_named(names: Row, where: str, wanted: Wanted) -> ColumnLayout:
+    """Return the layout of a table whose columns all have names, or raise ValueError."""
+    return find_layout(names, where, replace(wanted, header=True))
 
 
 def name_columns(columns: Iterable[tuple[str, Array]], where: str) -> Columns:
@@ -148,21 +176,95 @@ def name_columns(columns: Iterable[tuple[str, Array]], where: str) -> Columns:
     return named
 
 
-def listed(names: Row) -> str:
-    """Return columns as messages list them."""
-    return ", ".join(repr(name.strip()) for name in names)
+def listed(names: Iterable[Any]) -> str:
+    """Return columns as messages list them.
+
+    >>> listed(["a", 1]), listed([])
+    ("'a', 1", 'none')
+    """
+    names = [name.strip() if isinstance(name, str) else name for name in names]
+    more = f" and {len(names) - MOST_LISTED} more" if len(names) > MOST_LISTED else ""
+    return (", ".join(map(repr, names[:MOST_LISTED])) or "none") + more
 
 
-def _header(first: Row, wanted: Wanted, recognised: set[str], by_name: bool) -> tuple[bool, bool]:
-    """Tell whether the first line is a header, and whether its names say which column is which."""
-    if by_name or recognised.issuperset(wanted.roles):
-        return True, True
+def recognise_names(first: Row, wanted: Wanted) -> dict[str, int]:
+    """Return the columns whose names say what they are: those that they had before go first."""
+    names, found = [plain_name(cell) for cell in first], dict[str, int]()
+    for role, known in COLUMN_NAMES.items():
+        before = wanted.names.get(role)
+        exact = [k for k, cell in enumerate(first) if cell.strip() == before]
+        by_table = (names.index(name) for name in known if name in names)
+        position = exact[0] if exact else next(by_table, None)
+        if position is not None:
+            found[role] = position
+    return found
+
+
+def _is_header(
+    first: Row, below: Sequence[Row], where: str, wanted: Wanted, recognised: set[str]
+) -> bool:
+    """Tell whether the first line holds names; ValueError if that cannot be told."""
+    known = recognised.intersection(wanted.roles)
+    if len(known) > 1:
+        return True
     if any(is_number(cell) for cell in first):
-        return False, False
-    if recognised.intersection(COLUMN_NAMES if wanted.rated else wanted.roles):
-        return True, True
-    # Names that say nothing (u,i,r) are a header; a line with a hole in it is a bad rating.
-    return wanted.rated and all(cell.strip() for cell in first), False
+        return False
+    if known or (wanted.rated and recognised):
+        return True
+    for k, cell in enumerate(first):
+        column = [row[k] for row in below if k < len(row)]
+        if cell.strip() and column and all(map(is_number, column)):
+            return True  # a word above numbers
+    if not wanted.rated and len(first) > 1:
+        raise ValueError(
+            f"{where}: {listed(first)} may be the names of the columns or the first pair; say "
+            "which with header=True or header=False, or name the columns with user= and item=."
+        )
+    # A line with a hole in it is a bad rating, and so is a word above other words.
+    return not below and all(cell.strip() for cell in first)
+
+
+def _unnamed(
+    first: Row, below: Sequence[Row], where: str, wanted: Wanted, missing: Sequence[str]
+) -> ValueError:
+    """Return the error for columns whose names do not say which is which, with the remedy."""
+    plain = [plain_name(cell) for cell in first]
+    counted = [cell.strip() for cell, name in zip(first, plain, strict=True) if name in COUNTS]
+    if list(missing) == ["rating"] and counted:
+        return ValueError(
+            f"{where}: the column {counted[0]!r} holds counts, which are no ratings. Use a method "
+            "for who has what, such as EASE (--positive-only on the command line), or read the "
+            f"counts as ratings with rating={counted[0]!r}."
+        )
+    if list(missing) == ["rating"]:
+        return ValueError(
+            f"{where}: none of the columns {listed(first)} is known as the rating; say which is "
+            f"with rating=. {FOR_PAIRS}"
+        )
+    known = {name for names in COLUMN_NAMES.values() for name in names}
+    others = [k for k, name in enumerate(plain) if name not in known]
+    cells = [row[k].strip() for row in below for k in others[1:] if k < len(row)]
+    numbers = [is_number(cell) for cell in cells if cell]
+    if len(others) > PIVOTED and {"item", "rating"} <= set(missing) and all(numbers):
+        return ValueError(
+            f"{where}: the columns {listed(first)} look like one for each item. Turn them into "
+            "rows first, with pandas: frame.melt(id_vars=..., var_name='item', "
+            "value_name='rating').dropna()."
+        )
+    return ValueError(
+        f"{where}: none of the columns {listed(first)} is known as the {_join(missing, 'or')}; "
+        f"say which is which with {_join([f'{role}=' for role in missing], 'and')}, or name the "
+        f"columns {_join(list(map(repr, wanted.roles)), 'and')}."
+    )
+
+
+def _join(words: Sequence[str], last: str) -> str:
+    """Return words as a sentence lists them.
+
+    >>> _join(["a", "b", "c"], "or"), _join(["a"], "or")
+    ('a, b or c', 'a')
+    """
+    return f" {last} ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
 
 
 def _as_position(column: Any, first: Row) -> int | None:
@@ -202,7 +304,12 @@ def _chosen_position(column: Any, role: str, first: Row, names: Row, where: str)
     return found[0]
 
 
-def is_number(cell: str, parse: Callable[[str], float] = float) -> bool:
+def _parse_cell(cell: str) -> float:
+    """Read a number, also one that is not finite: a bad rating is no name."""
+    return float(cell.replace(",", ".") if is_decimal_comma(cell.strip()) else cell)
+
+
+def is_number(cell: str, parse: Callable[[str], float] = _parse_cell) -> bool:
     """Tell whether a cell can be parsed as a number."""
     try:
         parse(cell)

@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,26 @@ is_whole_number = re.compile(r"0|-?[1-9][0-9]{0,17}|[1-8][0-9]{18}").fullmatch
 TIME_DIGITS = 18
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 LONGEST_SHOWN = 60
+#: Words for the upper, and for the lower, of two levels.
+WORDS: dict[str, float] = {
+    **dict.fromkeys(("true", "yes", "like", "liked", "up", "thumbs up", "positive", "+"), 1.0),
+    **dict.fromkeys(("false", "no", "dislike", "disliked", "down", "thumbs down"), 0.0),
+    **dict.fromkeys(("negative", "-"), 0.0),
+}
+# 1,000 is one for some and a thousand for others.
+is_decimal_comma = re.compile(r"[+-]?[0-9]+,[0-9]{1,2}").fullmatch
+
+
+def number_words(levels: Iterable[Any]) -> dict[str, float]:
+    """Return the number of each word, from 1 for the lowest.
+
+    >>> number_words(["bad", "Good"])
+    {'bad': 1.0, 'good': 2.0}
+    """
+    words = [str(word).strip().lower() for word in levels]
+    if len(set(words)) < max(len(words), 2):
+        raise ValueError(f"levels={list(levels)!r} must be two or more different words.")
+    return {word: float(k) for k, word in enumerate(words, start=1)}
 
 
 @dataclass(frozen=True)
@@ -48,6 +69,7 @@ class Batch:
     items: IdBatch
     ratings: Float64Array | None = None
     timestamps: Int64Array | None = None
+    in_words: bool = False
 
 
 class CellError(ValueError):
@@ -86,7 +108,43 @@ def make_batch(
         raise ValueError(f"{where}, {unit} {numbers[error.row]}: {error}; {remedy}.")
     if times is None:
         times = convert("maybe_time", converter.maybe_times)
-    return Batch(users, items, ratings, times)
+    return Batch(users, items, ratings, times, converter.ratings_read.in_words)
+
+
+class RatingReader:
+    """What ratings mean, as numbers or as words, but not both in one column.
+
+    >>> read = RatingReader(WORDS)
+    >>> read("Yes"), read("no")
+    (1.0, 0.0)
+    """
+
+    def __init__(self, words: Mapping[str, float]) -> None:
+        self.words, self.kinds = words, set[bool]()
+
+    @property
+    def in_words(self) -> bool:
+        """Whether words were read."""
+        return True in self.kinds
+
+    def __call__(self, text: str) -> float:
+        """Return the number that a text stands for, or raise ValueError with what is wrong."""
+        word = text.lower()
+        self.kinds.add(word in self.words)
+        if len(self.kinds) > 1:
+            raise ValueError("is of another kind than others, which are numbers or words")
+        if word in self.words:
+            return self.words[word]
+        if self.words is WORDS:
+            try:
+                return parse_number(text)
+            except ValueError as error:
+                words = text.isalpha() and text.lower() not in ("nan", "inf", "infinity")
+                hint = " (for ratings in words, give their order with levels=)"
+                raise ValueError(f"{error}{hint * words}") from None
+        close = get_close_matches(word, self.words, 1)
+        close = [f"did you mean {close[0]!r}?"] if close else []
+        raise ValueError(" ".join([f"is none of the levels {', '.join(self.words)}", *close]))
 
 
 class TextCells:
@@ -94,6 +152,9 @@ class TextCells:
 
     A column holds far fewer distinct cells than lines, so each distinct cell is parsed once.
     """
+
+    def __init__(self, words: Mapping[str, float] = WORDS) -> None:
+        self.ratings_read = RatingReader(words)
 
     def ids(self, cells: list[str], what: str) -> IdBatch:
         """Return whole numbers if all cells are, else names."""
@@ -109,7 +170,7 @@ class TextCells:
 
     def ratings(self, cells: list[str]) -> Float64Array:
         """Return finite numbers."""
-        return _parse_each(cells, "rating", parse_number, np.float64)
+        return _parse_each(cells, "rating", self.ratings_read, np.float64)
 
     def times(self, cells: list[str]) -> Int64Array:
         """Return seconds since 1970."""
@@ -151,6 +212,9 @@ def _first(cells: list[str], wanted: Container[str]) -> int:
 class TypedValues:
     """The values of a file with types, as lists: "7" is a name and 7 a number."""
 
+    def __init__(self, words: Mapping[str, float] = WORDS) -> None:
+        self.ratings_read = RatingReader(words)
+
     def ids(self, values: Any, what: str) -> IdBatch:
         """Return whole numbers if all values are, else texts and numbers as they are."""
         if set(map(type, values)) != {int}:
@@ -163,12 +227,17 @@ class TypedValues:
 
     def ratings(self, values: Any) -> Float64Array:
         """Return finite numbers."""
-        if set(map(type, values)) <= {int, float}:
+        if set(map(type, values)) <= {int, float} and self.ratings_read.words is WORDS:
             with suppress(OverflowError):  # a whole number that no float holds
                 numbers: Float64Array = np.array(values, dtype=np.float64)
                 if np.isfinite(numbers).all():
                     return numbers
-        return np.array(_convert_each(_rating, values, "rating"), dtype=np.float64)
+        return np.array(_convert_each(self._rating, values, "rating"), dtype=np.float64)
+
+    def _rating(self, value: Any) -> float:
+        if not isinstance(value, str | bool | int | float | Decimal):
+            raise ValueError("is not a number")
+        return self.ratings_read(str(value).strip())
 
     def times(self, values: Any) -> Int64Array:
         """Return seconds since 1970."""
@@ -214,12 +283,6 @@ def _id(value: Any) -> str | int:
     raise ValueError("is neither text nor a whole number")
 
 
-def _rating(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, str | int | float | Decimal):
-        raise ValueError("is not a number")
-    return parse_number(str(value).strip())
-
-
 def _time(value: Any) -> int:
     if isinstance(value, datetime):
         return _seconds(value)
@@ -232,8 +295,9 @@ def _time(value: Any) -> int:
 
 def parse_number(cell: str) -> float:
     """Read a finite number, or raise ValueError with what is wrong with it."""
+    plain = cell.replace(",", ".") if is_decimal_comma(cell) else cell
     try:
-        number = float(cell.replace("_", "?"))  # Python reads 1_0 as ten; a file does not
+        number = float(plain.replace("_", "?"))  # Python reads 1_0 as ten; a file does not
     except ValueError:
         raise ValueError("is not a number") from None
     if not math.isfinite(number):

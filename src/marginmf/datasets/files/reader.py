@@ -1,7 +1,7 @@
 """Read a user's own file: ratings, pairs to predict, or features, in any format."""
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
 from os import PathLike
 from typing import Any
@@ -26,6 +26,8 @@ def read_ratings(
     user: str | int | None = None,
     item: str | int | None = None,
     rating: str | int | None = None,
+    header: bool | None = None,
+    levels: Sequence[str] | None = None,
 ) -> RatingsTable:
     r"""Read a file of ratings, one rating a line or row.
 
@@ -35,8 +37,12 @@ def read_ratings(
     chunks: memory holds the table and some megabytes beside it.
 
     Columns are found by names such as ``user_id``, ``movieId``, ``rating`` and ``timestamp``, in
-    any case. Without a header, or with names that say nothing, the first three columns are user,
-    item and rating, and a fourth that holds only whole numbers is the timestamp.
+    any case; names that say nothing are an error, and `user`, `item` and `rating` say it then. In
+    a file without a line of names, of three or four columns, the first three are user, item and
+    rating, and a fourth that holds only whole numbers is the timestamp.
+
+    Ratings are numbers, also with a decimal comma; or words for two levels, such as ``true`` and
+    ``false``, ``yes`` and ``no``, ``like`` and ``dislike``, which are 1 and 0; or `levels`.
 
     Parameters
     ----------
@@ -45,6 +51,11 @@ def read_ratings(
     user, item, rating : str or int, optional
         The column of each, where its name does not say so: the name that it has in the file, or
         its position, counted from 1. The keys of the first object are the columns of JSON lines.
+    header : bool, optional
+        Whether the first line of a text holds names; by default that is found out, or asked for
+        where it cannot be told.
+    levels : sequence of str, optional
+        Ratings in words, from the lowest: they become 1, 2 and so on.
 
     Returns
     -------
@@ -73,23 +84,33 @@ def read_ratings(
     (['ann', 'bob'], [50, 50], [4.5, 3.0])
     """
     source = Source(path)
-    columns = _read_columns(source, Wanted(user, item, rating))
-    return RatingsTable(source.path.name, *columns, source=f"read from {source.where}")
+    columns = _read_columns(source, Wanted(user, item, rating, header=header, levels=levels))
+    return RatingsTable(
+        source.path.name,
+        *columns,
+        source=f"read from {source.where}",
+        columns=source.columns,
+        level_names=None if levels is None else tuple(levels),
+    )
 
 
 def read_pairs(
-    path: AnyPath, *, user: str | int | None = None, item: str | int | None = None
+    path: AnyPath,
+    *,
+    user: str | int | None = None,
+    item: str | int | None = None,
+    header: bool | None = None,
 ) -> IdArray:
     r"""Read a file of (user, item) pairs, such as ``model.predict`` takes.
 
-    Other columns, that of ratings among them, are not looked at. Without names that are known, the
-    first two columns are user and item, and every line is a pair: a header must have a name that
-    is known, or one that `user` or `item` gives.
+    Other columns, that of ratings among them, are not looked at. In a file without a line of names
+    the first two columns are user and item.
 
     Parameters
     ----------
-    path, user, item
-        As for `read_ratings`, which raises the same errors.
+    path, user, item, header
+        As for `read_ratings`, which raises the same errors. Where all ids are text, the first line
+        could be names or a pair; `header` says which, if the names are not known.
 
     Returns
     -------
@@ -110,7 +131,21 @@ def read_pairs(
     ...     read_pairs(path).tolist()
     [['ann', 50], ['bob', 7]]
     """
-    return as_pairs(*_read_columns(Source(path, "pairs"), Wanted(user, item, rated=False))[:2])
+    wanted = Wanted(user, item, rated=False, header=header)
+    return as_pairs(*_read_columns(Source(path, "pairs"), wanted)[:2])
+
+
+def read_unrated(path: AnyPath, **columns: Any) -> RatingsTable:
+    """Read a file of (user, item) pairs as a table, in which every rating is 1.
+
+    Parameters are those of `read_pairs`.
+    """
+    source = Source(path, "pairs")
+    users, items, *_ = _read_columns(source, Wanted(**columns, rated=False))
+    where = f"read from {source.where}"
+    return RatingsTable(
+        source.path.name, users, items, np.ones(len(users)), source=where, columns=source.columns
+    )
 
 
 def iterate_pairs(
@@ -118,6 +153,8 @@ def iterate_pairs(
     *,
     user: str | int | None = None,
     item: str | int | None = None,
+    header: bool | None = None,
+    names: Mapping[str, str] | None = None,
     chunk: int = 100_000,
 ) -> Iterator[IdArray]:
     r"""Read a file of (user, item) pairs in chunks, for files larger than memory.
@@ -128,8 +165,11 @@ def iterate_pairs(
 
     Parameters
     ----------
-    path, user, item
+    path, user, item, header
         As for `read_pairs`.
+    names : dict of str, optional
+        What the columns ``user`` and ``item`` may be called beside the usual names, such as the
+        ``column_names_`` of a model.
     chunk : int
         How many pairs at a time; the last chunk may have fewer.
 
@@ -150,7 +190,8 @@ def iterate_pairs(
     """
     size = check_whole("chunk", chunk)
     source = path if isinstance(path, Source) else Source(path, "pairs")
-    return _pair_chunks(source, recognise(source), Wanted(user, item, rated=False), size)
+    wanted = Wanted(user, item, rated=False, header=header, names=names or {})
+    return _pair_chunks(source, recognise(source), wanted, size)
 
 
 def read_features(path: AnyPath) -> Columns:
@@ -190,6 +231,10 @@ def _read_columns(source: Source, wanted: Wanted) -> tuple[IdArray, IdArray, Any
     """Return users, items, ratings and times; None for what the file has not."""
     file_format = recognise(source)
     batches = source.read_decoded(lambda: list(file_format.read_batches(source, wanted)))
+    if len({batch.in_words for batch in batches}) > 1:
+        raise ValueError(
+            f"{source.where}: some ratings are numbers and others words; write all as numbers."
+        )
     return (
         _join_ids([batch.users for batch in batches], file_format is TEXT),
         _join_ids([batch.items for batch in batches], file_format is TEXT),

@@ -40,6 +40,8 @@ class Source:
         self, path: str | PathLike[str], content: str = "ratings", data: bytes | None = None
     ) -> None:
         self.path, self.content, self.data = Path(path), content, data
+        #: What the columns are called, once the file has been read and has names for them.
+        self.columns: dict[str, str] = {}
         self.where = where = str(self.path)
         if self.data is None:
             if self.path.is_dir():

@@ -8,7 +8,7 @@ import csv
 import io
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain, islice
@@ -23,13 +23,14 @@ from marginmf.datasets.files.columns import (
     ColumnLayout,
     Wanted,
     find_layout,
-    find_positions,
+    find_named,
     is_number,
     listed,
     name_columns,
 )
 from marginmf.datasets.files.convert import Batch, Encoded, IdBatch, Int64Array, parse_number
 from marginmf.datasets.files.source import (
+    SAMPLE_LINES,
     Chunk,
     Row,
     Source,
@@ -61,7 +62,11 @@ def read_text_batches(source: Source, wanted: Wanted) -> Iterator[Batch]:
     needs = f"lines with {', '.join(most)} and {last}"
     separator, rows = open_rows(source, len(wanted.roles), needs)
     number, first = next(rows)
-    layout = find_layout(first, f"{source.where}, line {number}", wanted)
+    below: list[Row] = []
+    with suppress(ValueError):  # quotes that do not match are found again, in their turn
+        below.extend(row for _, row in islice(rows, SAMPLE_LINES))
+    layout = find_layout(first, f"{source.where}, line {number}", wanted, below)
+    source.columns = layout.names
     chunks = skip_lines(source.read_chunks(), number if layout.header else 0)
     batch = None
     for batch in split_batches(chunks, separator, len(first), layout, source.where):
@@ -71,6 +76,13 @@ def read_text_batches(source: Source, wanted: Wanted) -> Iterator[Batch]:
         raise ValueError(
             f"{source.where} has no {what} after its header line; add lines of {what}."
         )
+
+
+def first_row(source: Source) -> Row:
+    """Return the cells of the first line of delimited text; none of a file of another kind."""
+    if source.head[:1] in (b"", b"{", b"[") or b"\0" in source.head:
+        return []
+    return source.read_decoded(lambda: next(open_rows(source, 2, "lines")[1])[1])
 
 
 def split_batches(
@@ -112,7 +124,8 @@ def _careful_batches(
         positions = layout.positions_within(narrowest).items()
         raw = {role: [row[k] for _, row in taken] for role, k in positions}
         yield convert.make_batch(
-            raw, convert.TextCells(), where, "line", [number for number, _ in taken]
+            *(raw, convert.TextCells(layout.words), where, "line"),
+            [number for number, _ in taken],
         )
     if fault is not None:
         raise fault
@@ -141,7 +154,7 @@ def read_plain(text: str, separator: str | None, width: int, layout: ColumnLayou
         for role, k in layout.positions_within(width).items()
     }
     with suppress(ValueError):  # the careful reader finds it again, and knows its line
-        return convert.make_batch(raw, _PlainCells(), "", "line", range(len(ends)))
+        return convert.make_batch(raw, _PlainCells(layout.words), "", "line", range(len(ends)))
     return None
 
 
@@ -227,17 +240,21 @@ class _PlainColumn:
 class _PlainCells:
     """The meaning of plain columns: that of `TextCells`, for the distinct cells alone."""
 
+    def __init__(self, words: Mapping[str, float]) -> None:
+        self._cells = convert.TextCells(words)
+        self.ratings_read = self._cells.ratings_read
+
     def ids(self, column: _PlainColumn, what: str) -> IdBatch:
-        return column.convert(convert.TextCells().ids, what, zeros=False)
+        return column.convert(self._cells.ids, what, zeros=False)
 
     def ratings(self, column: _PlainColumn) -> Float64Array:
-        return column.convert(convert.TextCells().ratings)
+        return column.convert(self._cells.ratings)
 
     def times(self, column: _PlainColumn) -> Int64Array:
-        return column.convert(convert.TextCells().times, zeros=True)
+        return column.convert(self._cells.times, zeros=True)
 
     def maybe_times(self, column: _PlainColumn) -> Int64Array | None:
-        return column.convert(convert.TextCells().maybe_times, zeros=True)
+        return column.convert(self._cells.maybe_times, zeros=True)
 
 
 def read_text_columns(source: Source) -> Columns:
@@ -285,12 +302,14 @@ def read_json_batches(source: Source, wanted: Wanted) -> Iterator[Batch]:
     records = _records(source)
     first = next(records)  # the format was recognised by an opening bracket, so there is a line
     names, where = list(first[1]), f"{source.where}, line {first[0]}"
-    positions = find_positions(names, where, wanted).items()
+    layout = find_named(names, where, wanted)
+    source.columns, positions = layout.names, layout.positions.items()
     records = chain([first], records)
     while taken := list(islice(records, BATCH_ROWS)):
         raw = {role: [record.get(names[k]) for _, record in taken] for role, k in positions}
         numbers = [number for number, _ in taken]
-        yield convert.make_batch(raw, convert.TypedValues(), source.where, "line", numbers)
+        values = convert.TypedValues(layout.words)
+        yield convert.make_batch(raw, values, source.where, "line", numbers)
 
 
 def read_json_columns(source: Source) -> Columns:

@@ -163,7 +163,8 @@ def _read(model: Any, side: Side, pairs: Any, ratings: Any, features: Any) -> Ra
     check_is_fitted(model)
     known = model.ratings_
     if pairs is not None:
-        given: dict[str, Any] = {"levels": model.levels_}
+        given: dict[str, Any] = {"levels": known.source.level_names or model.levels_}
+        given["names"] = model.column_names_
         if known.exact is not None:  # binned: each is put at the nearest level
             given["n_levels"] = len(model.levels_)
         given |= {"items": known.items} if side == "user" else {"users": known.users}

@@ -21,7 +21,7 @@ from marginmf.ratings.fitting.calibration import certainty, side_columns
 from marginmf.ratings.ids import IdIndex
 from marginmf.ratings.lists.neighbours import ItemWeights, Neighbourhoods, chosen_strength
 from marginmf.ratings.lists.search import Lists
-from marginmf.ratings.tables import lowest_liked
+from marginmf.ratings.scales import lowest_liked
 
 #: Codes of items, or a range of them.
 Columns = IntArray | slice

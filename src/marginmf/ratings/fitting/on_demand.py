@@ -1,0 +1,92 @@
+"""What a fitted model learns when it is first asked: probabilities, and who takes what."""
+
+from collections.abc import Callable
+from copy import copy
+from threading import Lock, RLock
+from typing import Any, Self
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from marginmf._utils.parameters import n_threads
+from marginmf.ratings.data import Ratings
+from marginmf.ratings.fitting.calibration import Calibrator
+from marginmf.ratings.fitting.fallback import LevelFrequencies
+from marginmf.ratings.fitting.validation import ValidationSplit, calibrated_on
+from marginmf.ratings.lists.relevance import Exposure
+
+#: A lock for each model that is being calibrated; not in the model, which is copied and saved.
+_locks: "WeakKeyDictionary[LearnedOnDemand, Any]" = WeakKeyDictionary()
+_locks_lock = Lock()
+
+
+class LearnedOnDemand(BaseEstimator):
+    """The part of a ratings estimator that learns something once, whoever asks first."""
+
+    n_jobs: int | None
+    ratings_: Ratings
+    _calibration_seed: int
+    _frequencies: LevelFrequencies
+    _calibrator: Calibrator | None
+    _exposure: Exposure | None
+    _origin: Any
+
+    def fit_calibrator(self) -> Self:
+        """Learn how margins become probabilities, unless that is known.
+
+        `fit` does it unless ``calibrate=False``; else the first call that needs probabilities.  A
+        copy of the model is fitted without a tenth of the ratings, which takes about as long as
+        `fit`; with fewer than 200,000 ratings, other tenths follow until 20,000 were held out.
+        """
+        return self._learn_once("_calibrator", LearnedOnDemand._learn_calibrator)
+
+    def fit_exposure(self) -> Self:
+        """Learn who takes what, which lists by relevance need, unless that is known.
+
+        The first call of `recommend` by relevance, or of `explain`, does it: a ridge regression
+        for each item, whose strength is chosen on held-out lists.  Call this to have it done
+        earlier, such as before the model is saved.
+        """
+        check_is_fitted(self)
+        if self._exposure is None and self._frequencies.placed == "item":
+            raise ValueError(
+                "This model was made by fold_in_items and does not hold what its users have: use "
+                "update_items on the model that it was made from, or rank by='expected' or "
+                "by='chance'."
+            )
+
+        def learn(model: LearnedOnDemand) -> Exposure:
+            rng = np.random.default_rng(model._calibration_seed)
+            return Exposure.fit(model.ratings_, rng, n_threads(model.n_jobs))
+
+        return self._learn_once("_exposure", learn)
+
+    def _learn_once(self, name: str, learn: Callable[["LearnedOnDemand"], Any]) -> Self:
+        """Set an attribute to what is learned, unless that is known."""
+        check_is_fitted(self)
+        if getattr(self, name) is None:
+            with _locks_lock:
+                lock = _locks.setdefault(self, RLock())
+            with lock:  # several threads may be the first to ask
+                if getattr(self, name) is None and self._origin is not None:
+                    # Folded in: what is known of all the others holds for new users too.
+                    setattr(self, name, getattr(self._origin._learn_once(name, learn), name))
+                elif getattr(self, name) is None:
+                    setattr(self, name, learn(self))
+        return self
+
+    def _learn_calibrator(self) -> Calibrator:
+        if self._frequencies.user_biases is None:  # saved before there were biases
+            self._frequencies = LevelFrequencies.of(self.ratings_)
+        rng = np.random.default_rng(self._calibration_seed)
+        bare = {"calibrate": False, "callbacks": (), "verbose": 0}
+        bare["random_state"] = self._calibration_seed
+        known = self.get_params(deep=False)
+        model = copy(self).set_params(**{name: bare[name] for name in bare if name in known})
+        splits, margins = ValidationSplit.to_calibrate(self.ratings_, rng), []
+        for split in splits:
+            trial = model._fit_copy(split.train, frequencies=split.frequencies)
+            margins.append(trial._margins(split.users, split.items))
+        return calibrated_on(splits, margins)
