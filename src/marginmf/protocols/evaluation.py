@@ -24,6 +24,7 @@ from marginmf.protocols.lists import ListRule, ListScores
 from marginmf.protocols.splits import FEWEST, AllRatings, AllSamples, Protocol, SplitResult, warm_up
 from marginmf.protocols.splitters import HoldOut, IterativeStratifiedKFold, SplitProtocol
 from marginmf.ratings import METHODS, POSITIVE, Ratings
+from marginmf.ratings.base import Output
 
 #: The metrics of tables, by what is measured; the first one decides which model is the best.
 SHOWN: Mapping[MetricKind, str] = {
@@ -37,6 +38,7 @@ IN_WORDS = {
     "comparison": "kind of metrics",
     "version": "version of marginmf",
     "lists": "rule for lists",
+    "output": "output of predict",
     "cutoffs": "ranks of labels",
     "data": "data",
 }
@@ -52,6 +54,8 @@ def evaluate(
     protocol: SplitProtocol,
     *,
     lists: ListRule | None = None,
+    times: Any = None,
+    output: Output = "median",
     user_features: Any = None,
     item_features: Any = None,
 ) -> list[dict[str, float]]:
@@ -63,10 +67,16 @@ def evaluate(
         What to judge; it is cloned.
     pairs, ratings
         All the data.  Ratings may be None for methods that make lists from who has what.
-    protocol : HoldOut, KFold, WeakGeneralisation or StrongGeneralisation
+    protocol : HoldOut, KFold, WeakGeneralisation, StrongGeneralisation or TimeSplit
         How to split it.
     lists : ListRule, optional
         Judge the lists of `recommend` by this rule instead of the predicted ratings.
+    times : array-like, optional
+        When each rating was given, for `TimeSplit`: numbers, dates, or texts such as "2021-03-05
+        12:30:00".  By default they are in the pairs, if those are a frame with a column of a name
+        such as ``timestamp`` or ``date``.
+    output : {"median", "mode", "mean", "rule"}
+        Which point of the predicted distribution is judged, as in ``predict``.
     user_features, item_features : optional
         Side information of all of them, as in ``fit``.
 
@@ -84,7 +94,8 @@ def evaluate(
     >>> len(evaluate(BiasOnly(), data.pairs, data.ratings, WeakGeneralisation()))
     3
     """
-    table, reports = AllRatings((pairs, ratings), lists, user_features, item_features), []
+    table = AllRatings((pairs, ratings), lists, times, output, user_features, item_features)
+    reports = []
     for rows in table.rows(protocol):
         found = table.split(rows).evaluate(model)
         report = found.lists.report() if found.lists is not None else found.values
@@ -99,6 +110,8 @@ def compare(
     metrics: Iterable[str] | None = None,
     *,
     lists: ListRule | None = None,
+    times: Any = None,
+    output: Output = "median",
     baseline: str | None = None,
     user_features: Any = None,
     item_features: Any = None,
@@ -116,12 +129,17 @@ def compare(
     models : mapping of str to estimator, or sequence of str and estimators
         What to compare, by name; estimators are cloned, not changed.  Names alone are those of
         `marginmf.ratings.METHODS` and, for lists, `POSITIVE`, with their defaults and seed 0.
-    protocol : HoldOut, KFold, WeakGeneralisation or StrongGeneralisation, optional
+    protocol : HoldOut, KFold, WeakGeneralisation, StrongGeneralisation or TimeSplit, optional
         How to split the ratings, or (train, test) row numbers; by default ``HoldOut()``.
     metrics : sequence of str, optional
         What tables show (`marginmf.metrics.METRICS`); the first decides which model is the best.
     lists : ListRule, optional
         Judge the lists of `recommend` by this rule instead of the predicted ratings.
+    times : array-like, optional
+        When each rating was given, for `TimeSplit`; by default the timestamps of the table, or the
+        column of a frame that has a name such as ``timestamp`` or ``date``.
+    output : {"median", "mode", "mean", "rule"}
+        Which point of the predicted distribution is judged, as in ``predict``.
     baseline : str, optional
         Test the others against this model instead of against the best.
     user_features, item_features : optional
@@ -147,7 +165,7 @@ def compare(
     ('ALS', 3)
     """
     named = _named_models(models, METHODS if lists is None else {**METHODS, **POSITIVE})
-    table = AllRatings(data, lists, user_features, item_features)
+    table = AllRatings(data, lists, times, output, user_features, item_features)
     if table.n_rows < FEWEST:
         raise ValueError(
             f"{table.name} has {table.n_rows} ratings, too few to hold some of them out: give at "
@@ -158,7 +176,7 @@ def compare(
     kind: MetricKind = "ratings" if lists is None else "lists"
     values: dict[str, Any] = {name: {} for name in named}
     shown = SHOWN[kind].split() if metrics is None else metrics
-    comparison = Comparison(kind, shown, values, baseline=baseline, rule=lists)
+    comparison = Comparison(kind, shown, values, baseline=baseline, rule=lists, output=output)
     protocol = HoldOut() if protocol is None else protocol
     return _fill(comparison, table, named, protocol, n_jobs, progress, checkpoint)
 
@@ -254,10 +272,13 @@ def _fill(
     side_by_side = effective_n_jobs(n_jobs) > 1
     found: dict[tuple[int, str], SplitResult] = {}
     sizes: list[float] = []
+    unknown: list[float] = []
 
     def splits() -> Iterator[tuple[int, tuple[IntArray, ...]]]:
         for number, rows in enumerate(data.rows(protocol)):
             sizes.append(len(rows[-1]) / sum(map(len, rows)))
+            if isinstance(data, AllRatings):
+                unknown.append(data.unknown_share(rows))
             if file is not None:
                 found.update(file.finished(number, rows))
             yield number, rows
@@ -291,6 +312,7 @@ def _fill(
     for (_, name), result in sorted(found.items(), key=lambda item: item[0][0]):
         comparison.add(name, result.values, result.lists)
     comparison.test_size = float(np.mean(sizes))
+    comparison.unknown_share = float(np.mean(unknown)) if unknown else None
     return comparison
 
 

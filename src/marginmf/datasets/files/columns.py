@@ -15,7 +15,8 @@ _NAMES = {
     "item": "item itemid iid movie movieid film filmid book bookid isbn product productid asin "
     "song songid track trackid artist artistid anime animeid joke jokeid title movietitle",
     "rating": "rating ratings score star stars overall bookrating userrating value",
-    "timestamp": "timestamp time unixtime unixtimestamp unixreviewtime ts",
+    "timestamp": "timestamp time unixtime unixtimestamp unixreviewtime ts datetime date ratingtime "
+    "ratingdate ratedat daterated reviewtime reviewdate createdat",
 }
 COLUMN_NAMES = {role: names.split() for role, names in _NAMES.items()}
 # Where columns are when nothing else says so.
@@ -40,6 +41,16 @@ def find_id_column(names: Iterable[str], role: str) -> str | None:
     found = {plain_name(name): name for name in names}
     known = (role, f"{role}id", "id", *COLUMN_NAMES[role])
     return next((found[name] for name in known if name in found and "title" not in name), None)
+
+
+def find_time_column(names: Iterable[str]) -> str | None:
+    """Return the column of a table that holds times, if any has a name for that.
+
+    >>> find_time_column(["user", "film", "Review-Date"])
+    'Review-Date'
+    """
+    found = {plain_name(str(name)): name for name in names}
+    return next((found[name] for name in COLUMN_NAMES["timestamp"] if name in found), None)
 
 
 @dataclass(frozen=True)
