@@ -55,12 +55,16 @@ def find_time_column(names: Iterable[str]) -> str | None:
 
 @dataclass(frozen=True)
 class Wanted:
-    """Which columns are wanted, and what the caller says about them: a name or a position."""
+    """Which columns are wanted, and what the caller says about them: a name or a position.
+
+    Times are read where there are any; `timed` says that each row must have one.
+    """
 
     user: str | int | None = None
     item: str | int | None = None
     rating: str | int | None = None
     rated: bool = True
+    timed: bool = False
 
     @property
     def roles(self) -> tuple[str, ...]:
@@ -70,7 +74,10 @@ class Wanted:
 
 @dataclass(frozen=True)
 class ColumnLayout:
-    """The position of each column; `header` says whether the first line holds names."""
+    """The position of each column; `header` says whether the first line holds names.
+
+    Column ``maybe_timestamp`` is the time if all its cells are times.
+    """
 
     positions: dict[str, int]
     header: bool = False
@@ -132,9 +139,30 @@ def find_layout(first: Row, where: str, wanted: Wanted) -> ColumnLayout:
             f"name the columns {', '.join(most)} and {last}, or say which is which with {options}."
         )
     positions = {role: found.get(role, DEFAULT_POSITIONS[role]) for role in wanted.roles}
-    if wanted.rated and "timestamp" in found:
-        positions["timestamp"] = found["timestamp"]
+    if wanted.timed:
+        positions["timestamp"] = _time_position(found, positions, first, where, wanted, named)
+    elif wanted.rated and "timestamp" in found:
+        positions["maybe_timestamp"] = found["timestamp"]
     return ColumnLayout(positions, header, named)
+
+
+def _time_position(
+    found: dict[str, int],
+    taken: dict[str, int],
+    first: Row,
+    where: str,
+    wanted: Wanted,
+    named: bool,
+) -> int:
+    """Return the column of times by its name or, after ratings without names, its position."""
+    last = found.get("timestamp", DEFAULT_POSITIONS["timestamp"])
+    by_position = not named and wanted.rated and last < len(first) and last not in taken.values()
+    if "timestamp" in found or by_position:
+        return last
+    raise ValueError(
+        f"{where}: there is no column of times; the columns are {listed(first)}. Name the one that "
+        "says when each row came about 'timestamp' or 'date'."
+    )
 
 
 def find_positions(names: Row, where: str, wanted: Wanted) -> dict[str, int]:

@@ -84,7 +84,10 @@ def make_batch(
         error = min(errors, key=lambda error: error.row)
         remedy = f"{error.remedy} or remove this {unit}"
         raise ValueError(f"{where}, {unit} {numbers[error.row]}: {error}; {remedy}.")
-    if times is None:
+    if times is None and raw.get("maybe_timestamp") is not None:
+        with suppress(CellError):
+            times = converter.times(raw["maybe_timestamp"])
+    elif times is None:
         times = convert("maybe_time", converter.maybe_times)
     return Batch(users, items, ratings, times)
 

@@ -26,6 +26,7 @@ def read_ratings(
     user: str | int | None = None,
     item: str | int | None = None,
     rating: str | int | None = None,
+    timed: bool = False,
 ) -> RatingsTable:
     r"""Read a file of ratings, one rating a line or row.
 
@@ -36,7 +37,8 @@ def read_ratings(
 
     Columns are found by names such as ``user_id``, ``movieId``, ``rating`` and ``timestamp``, in
     any case. Without a header, or with names that say nothing, the first three columns are user,
-    item and rating, and a fourth that holds only whole numbers is the timestamp.
+    item and rating, and a fourth that holds only whole numbers is the timestamp. Times are seconds
+    since 1970, or dates such as ``2021-03-05``, ``2021-03-05 12:30:00`` and ``2021-03-05T12:30Z``.
 
     Parameters
     ----------
@@ -45,6 +47,9 @@ def read_ratings(
     user, item, rating : str or int, optional
         The column of each, where its name does not say so: the name that it has in the file, or
         its position, counted from 1. The keys of the first object are the columns of JSON lines.
+    timed : bool
+        Whether every rating must have a time: a file without times, and a cell that is not one, is
+        an error then. By default, a column with such a cell is left out.
 
     Returns
     -------
@@ -73,7 +78,7 @@ def read_ratings(
     (['ann', 'bob'], [50, 50], [4.5, 3.0])
     """
     source = Source(path)
-    columns = _read_columns(source, Wanted(user, item, rating))
+    columns = _read_columns(source, Wanted(user, item, rating, timed=timed))
     return RatingsTable(source.path.name, *columns, source=f"read from {source.where}")
 
 
@@ -111,6 +116,15 @@ def read_pairs(
     [['ann', 50], ['bob', 7]]
     """
     return as_pairs(*_read_columns(Source(path, "pairs"), Wanted(user, item, rated=False))[:2])
+
+
+def read_timed_pairs(
+    path: AnyPath, *, user: str | int | None = None, item: str | int | None = None
+) -> tuple[IdArray, Int64Array]:
+    """Read pairs as `read_pairs` does, and the time of each, in seconds since 1970."""
+    wanted = Wanted(user, item, rated=False, timed=True)
+    users, items, _, times = _read_columns(Source(path, "pairs"), wanted)
+    return as_pairs(users, items), times
 
 
 def iterate_pairs(
