@@ -235,6 +235,29 @@ def test_the_checkpoint_of_another_output_is_refused(tmp_path) -> None:
         compare((PAIRS, RATINGS), ["bias"], checkpoint=path)
 
 
+class Picky(BiasOnly):
+    """Refuses all data."""
+
+    def fit(self, *arguments, **more):
+        raise ValueError("I do not like these.")
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_models_that_refuse_the_data_are_left_out_if_wanted(n_jobs) -> None:
+    models = {"picky": Picky(), "averages": BiasOnly()}
+    with pytest.raises(ValueError, match="I do not like these"):
+        compare((PAIRS, RATINGS), models, n_jobs=n_jobs)
+    with pytest.warns(UserWarning, match=r"picky is left out: I do not like these\."):
+        found = compare((PAIRS, RATINGS), models, unsuitable="skip", n_jobs=n_jobs)
+    assert found.methods == ["averages"]
+    alone = compare((PAIRS, RATINGS), {"averages": BiasOnly()})
+    assert found.values["averages"]["mae"] == alone.values["averages"]["mae"]
+    with pytest.raises(ValueError, match="I do not like these"):
+        compare((PAIRS, RATINGS), {"picky": Picky()}, unsuitable="skip", n_jobs=n_jobs)
+    with pytest.raises(ValueError, match="unsuitable='hide' is not known"):
+        compare((PAIRS, RATINGS), models, unsuitable="hide")
+
+
 def test_lists_have_no_output_and_others_are_not_known() -> None:
     with pytest.raises(ValueError, match="output='mean' is an answer on ratings, but lists are"):
         compare((PAIRS, RATINGS), ["bias"], lists=ListRule(), output="mean")
