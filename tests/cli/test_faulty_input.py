@@ -130,7 +130,9 @@ PROTOCOLS = [
     case("no-splits", "evaluate ratings.csv --splits 0", "Invalid value for '--splits'"),
     case("one-fold", "evaluate ratings.csv --protocol kfold --splits 1", "2 splits or more"),
     case("folds", "evaluate few.csv --protocol kfold", "few.csv has 2 ratings, too few"),
-    case("whole-test", "evaluate ratings.csv --protocol holdout --test-size 1", "test_size"),
+    case(
+        "whole-test", "evaluate ratings.csv --protocol holdout --test-size 1", "--test-size 1 must"
+    ),
     case("thin", "evaluate thin.csv --protocol weak --model bias", "no user has enough ratings"),
     case("strong", "evaluate thin.csv --protocol strong --model bias", "0 users with at least 20"),
     case("no-models", "compare ratings.csv --models ,", "--models names no method"),

@@ -8,23 +8,47 @@ import pytest
 import marginmf
 from marginmf.cli.fit import fit_command, parse_tries
 from marginmf.cli.options import DataOptions, ModelOptions
-from marginmf.datasets import read_ratings
+from marginmf.datasets import make_ratings, read_ratings
 from marginmf.ratings import HMF, MMMF, HalvingSearch
 
 QUICK = ["--factors", "3", "--max-iter", "20"]
 TRIES = ["--try", "reg=0.3,1,3,10", "--try", "factors=2,4", "--try", "loss=logistic,smooth_hinge"]
 
 
-def test_a_row_for_each_candidate_and_a_column_for_each_stage(run, ratings_file: Path) -> None:
+def test_a_row_for_each_stage(run, ratings_file: Path) -> None:
     outcome = run("tune", ratings_file, *QUICK)
     assert outcome.code == 0
     lines = outcome.out.splitlines()
-    assert "stage 1   stage 2   stage 3   stage 4" in lines[2]
+    rows = [line.split() for line in lines if re.match(r" +\d  ", line)]
+    assert [row[:2] for row in rows] == [["1", "1"], ["2", "2"], ["3", "3"], ["4", "4"]]
+    assert f"--reg {','.join(row[2] for row in rows)} " in lines[-1]
+    paths = json.loads(run("tune", ratings_file, *QUICK, "--json").out)["paths"]
+    for row, path in zip(rows, paths, strict=True):
+        regs, errors = path["regs"], path["errors"]
+        at = regs[max(k for k, error in enumerate(errors) if error == min(errors))]
+        ends = [f"{reg:.4g}" for reg in (at, regs[0], regs[-1])]
+        assert row[3:] == [f"{min(errors):.4f}", ends[0], str(len(regs)), *ends[1:]]
+
+
+def test_a_row_for_each_candidate_of_the_only_path(run, ratings_file: Path) -> None:
+    lines = run("tune", ratings_file, "--model", "mmmf", *QUICK).out.splitlines()
     errors = [line for line in lines if re.match(r" *[\d.]+  ", line)]
     assert len(errors) > 3
-    assert sum(line.count("*") for line in errors) == 4
-    (chosen,) = (line.split()[1:] for line in lines if line.split()[:1] == ["chosen"])
-    assert f"--reg {','.join(chosen)} " in lines[-1]
+    assert sum(line.count("*") for line in errors) == 1
+    (chosen,) = (line.split()[1] for line in lines if line.split()[:1] == ["chosen"])
+    assert f"--reg {chosen} " in lines[-1]
+
+
+def test_ten_levels_fit_a_narrow_terminal(run, monkeypatch) -> None:
+    table = make_ratings(60, 40, n_factors=2, n_levels=10, observed=0.6, random_state=0)
+    rows = zip(table.users, table.items, table.ratings / 2, strict=True)
+    Path("halves.csv").write_text("".join(f"{u},{i},{rating:g}\n" for u, i, rating in rows))
+    monkeypatch.setenv("COLUMNS", "80")
+    *lines, _, then = run("tune", "halves.csv", *QUICK, "--reg", "auto").out.splitlines()
+    assert all(len(line) <= 80 for line in lines)
+    stages = [line.split()[:2] for line in lines if re.match(r" +\d  ", line)]
+    assert stages == [[str(k), f"{k / 2:g}"] for k in range(1, 10)]
+    assert then.count(",") == 8
 
 
 def test_the_paths_are_those_of_the_library(run, ratings_file: Path) -> None:

@@ -1,7 +1,7 @@
 """Faulty files of every kind say in one sentence what is wrong with them, and where."""
 
 import gzip
-from datetime import date, datetime
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -35,14 +35,6 @@ COLUMNAR_FAULTS: dict[str, tuple[Any, str]] = {
     "float user": (
         with_column("user", [1.0, 1.5]),
         "row 2: the user id 1.5 is neither text nor a whole number",
-    ),
-    "time of day": (
-        with_column("timestamp", pa.array([1, 2], pa.time32("s"))),
-        r"row 1: the timestamp datetime.time\(0, 0, 1\) is neither a number nor a date",
-    ),
-    "null time": (
-        with_column("timestamp", pa.array([datetime(2000, 1, 1), None])),
-        "row 2: the timestamp is missing",
     ),
     "nested": (NESTED, r"the column 'user', which is the user, is nested \(list<.*take it apart"),
     "no rows": (pa.table(GOOD).slice(0, 0), "has no rows; add some"),

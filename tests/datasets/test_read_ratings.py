@@ -143,12 +143,6 @@ FAULTS = {
     "inf": (b"1,2,-inf\n", "line 1: the rating '-inf' is not a finite number"),
     "no user": (b"1,2,3\n ,2,3\n", "line 2: the user id is empty; fill it in or remove"),
     "no item": (b"1::2::3\n1::::3\n", "line 2: the item id is empty"),
-    "time": (
-        b"user,item,rating,timestamp\n1,2,3,noon\n",
-        "line 2: the timestamp 'noon' is neither",
-    ),
-    "late": (b"user,item,rating,timestamp\n1,2,3,1e300\n", "line 2: the timestamp '1e300' is too"),
-    "no time": (b"user,item,rating,timestamp\n1,2,3,\n", "line 2: the timestamp '' is neither"),
     "quote": (b'1,"2,3\n1,2,3\n', "line 2: the quotes do not match .*close the quote"),
     "binary": (b"PK\x03\x04\x00\x00\x00", "is not a text file; export the ratings as CSV"),
     "gzip": (gzip.compress(b"1,2,3\n" * 99)[:-9], "is a damaged gzip file .*fetch or compress"),

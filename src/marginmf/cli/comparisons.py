@@ -1,6 +1,6 @@
 """What ``evaluate`` and ``compare`` share: options, and the tables of a `Comparison`."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -24,7 +24,17 @@ PROTOCOLS: dict[str | None, tuple[str, ...]] = {
     "strong": ("StrongGeneralisation", "train_users", "held_out", "min_ratings"),
     "holdout": ("HoldOut", "test_size"),
     "kfold": ("KFold",),
+    "time": ("TimeSplit", "test_size"),
+    "time-per-user": ("TimeSplit", "held_out"),
 }
+ALL_MODELS = "all"
+Answer = Annotated[
+    Literal["median", "mode", "mean", "rule"],
+    Option(
+        help="What predictions are measured: a point of the distribution over levels, or the "
+        "method's own rule."
+    ),
+]
 #: The most splits that are listed one by one, and the least width that has room for descriptions.
 MOST_SPLITS, WIDE = 5, 96
 #: Before the best of a column in the rows of a comparison: a character that no cell has.
@@ -36,18 +46,28 @@ class ProtocolOptions:
     """Which ratings to learn from, and which to test on."""
 
     protocol: Annotated[
-        Literal["weak", "strong", "holdout", "kfold"] | None,
+        Literal["weak", "strong", "holdout", "kfold", "time", "time-per-user"] | None,
         Option(
             help="Hold out some ratings of every user (weak), some users (strong), a share of all "
-            "ratings (holdout), or each rating once (kfold).",
+            "ratings (holdout), each rating once (kfold), the latest ratings (time), or the latest "
+            "of every user (time-per-user).",
             show_default="weak; holdout with --lists",
         ),
     ] = None
-    splits: Annotated[int, Option(min=1, help="Number of splits.")] = 3
+    splits: Annotated[
+        int | None,
+        Option(
+            min=1,
+            help="Number of splits; in time, of windows, each predicted from all before it.",
+            show_default="3; 1 in time",
+        ),
+    ] = None
     held_out: Annotated[
-        int, Option(min=1, help="Held-out ratings of each user (weak, strong).")
+        int, Option(min=1, help="Held-out ratings of each user (weak, strong, time-per-user).")
     ] = 1
-    test_size: Annotated[float, Option(min=0.0, max=1.0, help="Share to hold out (holdout).")] = 0.2
+    test_size: Annotated[
+        float, Option(min=0.0, max=1.0, help="Share to hold out (holdout, time).")
+    ] = 0.2
     train_users: Annotated[
         float, Option(min=0.0, help="Users to train on, a share or a number (strong).")
     ] = 0.8
@@ -58,31 +78,50 @@ class ProtocolOptions:
         # One held-out rating of every user, as in the weak protocol, is seldom a liked one.
         return replace(self, protocol=self.protocol or ("holdout" if lists else "weak"))
 
+    @property
+    def timed(self) -> bool:
+        """Whether the time of every rating is needed."""
+        return PROTOCOLS[self.protocol][0] == "TimeSplit"
+
+    @property
+    def n_splits(self) -> int:
+        """The number of splits: that which was given, or the usual one."""
+        return self.splits or (1 if self.timed else 3)
+
     def make(self, seed: int) -> "SplitProtocol":
         """Return the protocol, with the options that belong to it."""
         from marginmf import protocols
 
-        if self.protocol == "kfold" and self.splits < 2:
+        if self.protocol == "kfold" and self.n_splits < 2:
             raise ValueError("kfold holds each part out once and needs 2 splits or more.")
         own = self._own()
+        if not 0 < own.get("test_size", 0.5) < 1:
+            raise ValueError(f"--test-size {self.test_size:g} must be between 0 and 1.")
+        if self.timed and self.n_splits * own.get("test_size", 0) >= 1:
+            raise ValueError(
+                f"--splits {self.n_splits} of --test-size {self.test_size:g} each leave no ratings "
+                "to train on: give fewer or smaller ones."
+            )
+        if self.protocol == "time-per-user":
+            own = {"test_size": own.pop("held_out"), "per_user": True}
         if "train_users" in own:
             users = own.pop("train_users")
             own["n_train_users"] = int(users) if users > 1 else users
         kind = getattr(protocols, PROTOCOLS[self.protocol][0])
-        return kind(n_splits=self.splits, random_state=seed, **own)
+        return kind(n_splits=self.n_splits, random_state=seed, **own)
 
     def summary(self) -> dict[str, Any]:
         """Return the protocol's name and the options that belong to it."""
-        return {"name": self.protocol, "splits": self.splits, **self._own()}
+        return {"name": self.protocol, "splits": self.n_splits, **self._own()}
 
     def describe(self) -> str:
         """Return the same in words.
 
-        >>> ProtocolOptions("holdout", splits=1).describe()
-        'holdout (test-size 0.2), 1 split'
+        >>> ProtocolOptions("holdout", splits=1).describe(), ProtocolOptions("time").describe()
+        ('holdout (test-size 0.2), 1 split', 'time (test-size 0.2), 1 split')
         """
         own = ", ".join(f"{key.replace('_', '-')} {value:g}" for key, value in self._own().items())
-        splits = f"{self.splits} split{'s' if self.splits != 1 else ''}"
+        splits = f"{self.n_splits} split{'s' if self.n_splits != 1 else ''}"
         return f"{self.protocol}{f' ({own})' if own else ''}, {splits}"
 
     def _own(self) -> dict[str, Any]:
@@ -196,6 +235,14 @@ class FoldOptions:
         return f"{self.cv} folds{', stratified' * self.stratified}"
 
 
+def choose_models(text: str, known: Sequence[str], example: str) -> tuple[list[str], bool]:
+    """Return the names of ``--models``, and whether all are meant, or those that suit the data."""
+    from marginmf.cli.estimators import parse_model_names
+
+    names = parse_model_names(text, example)
+    return (list(known), True) if ALL_MODELS in names else (names, False)
+
+
 def compare_ratings(
     names: list[str],
     lists: ListOptions,
@@ -203,12 +250,16 @@ def compare_ratings(
     model: options.ModelOptions,
     data: options.DataOptions,
     console: options.ConsoleOptions,
+    answer: Any = "median",
+    skip_unsuitable: bool = False,
 ) -> "Outcome":
     """Read ratings, or who has what alone, and compare methods on them."""
     from marginmf import protocols
     from marginmf.cli import estimators, inputs
 
     protocol = protocol.resolve(lists.lists)
+    if lists.lists and answer != "median":
+        raise ValueError(f"--answer {answer} is about ratings: leave it out with --lists.")
     rule, splitter = lists.make(), protocol.make(model.seed)
     models = estimators.make_models(names, model, lists=lists.lists)
     if lists.positive_only:
@@ -218,18 +269,33 @@ def compare_ratings(
                     f"{name} learns from ratings, which --positive-only does not read: name "
                     f"methods of {', '.join(options.POSITIVE)}."
                 )
-        source, ratings = inputs.read_pairs_checked(data, None, console.progress)
+        source, ratings = inputs.read_pairs_checked(data, None, console.progress, protocol.timed)
     else:
-        source, ratings = inputs.read_ratings_checked(data, console.progress)
+        source, ratings = inputs.read_ratings_checked(data, console.progress, protocol.timed)
     try:
         if rule is not None:
             rule.threshold(ratings)  # so that a fault is found before the fits
     except ValueError as error:
         raise ValueError(str(error).replace("level=", "--level ")) from None
-    table, progress, features = source.table, console.progress, source.features
-    found = protocols.compare(table, models, splitter, lists=rule, progress=progress, **features)
-    about = {"data": source.summary(), "protocol": protocol.summary(), "seed": model.seed}
-    return found, about, f"{source.lines()}\nProtocol {protocol.describe()}{lists.describe()}."
+    found = protocols.compare(
+        source.table,
+        models,
+        splitter,
+        lists=rule,
+        output=answer,
+        unsuitable="skip" if skip_unsuitable else "raise",
+        progress=console.progress,
+        **source.features,
+    )
+    about: dict[str, Any] = {"data": source.summary(), "protocol": protocol.summary()}
+    about |= {"unknown_share": found.unknown_share, "seed": model.seed}
+    about |= {} if lists.lists else {"answer": answer}
+    measured = f"; answer {answer}" if answer != "median" else ""
+    heading = f"Protocol {protocol.describe()}{lists.describe()}{measured}."
+    if protocol.timed and found.unknown_share:
+        new = f"{found.unknown_share:.1%} of the test ratings"
+        heading += f"\n{new} are of users or items without earlier ratings."
+    return found, about, f"{source.lines()}\n{heading}"
 
 
 def compare_label_sets(
@@ -239,6 +305,7 @@ def compare_label_sets(
     decision: options.DecisionOptions,
     data: options.LabelDataOptions,
     console: options.ConsoleOptions,
+    skip_unsuitable: bool = False,
 ) -> "Outcome":
     """Read label sets and compare methods on them."""
     from marginmf import protocols
@@ -248,7 +315,10 @@ def compare_label_sets(
     table = inputs.read_label_table(data, console.progress)
     models = estimators.scale_features(models, model, table)
     splitter = folds.make(table, model.seed)
-    found = protocols.compare_labels(table, models, splitter, progress=console.progress)
+    unsuitable: Any = "skip" if skip_unsuitable else "raise"
+    found = protocols.compare_labels(
+        table, models, splitter, unsuitable=unsuitable, progress=console.progress
+    )
     about = {
         "data": inputs.summarise_labels(table),
         "folds": folds.summary(),
@@ -260,22 +330,26 @@ def compare_label_sets(
 
 
 def show_method(console: "Console", found: "Comparison", name: str) -> None:
-    """Print a row for every metric of one method, with each split where they are few."""
+    """Print a row for every metric of one method, with each split where there is room for them."""
     from marginmf.cli.output import mark_best, new_table
     from marginmf.metrics import metric
 
-    n_listed = found.n_splits if 1 < found.n_splits <= MOST_SPLITS else 0
-    listed = [f"split {number}" for number in range(1, n_listed + 1)]
-    intervals = ["95 % interval"] if found.kind == "lists" else []
-    table = new_table("metric", name, *intervals, *listed, numbers=1 + len(intervals) + n_listed)
+    listed = [f"split {number}" for number in range(1, found.n_splits + 1)]
+    headings = ["metric", name, *["95 % interval"] * (found.kind == "lists")]
+    rows = [[*headings, *listed]]
     for key, values in found.values[name].items():
         one = metric(key, found.kind)
-        cells: list[Any] = [mark_best(console, found.cell(name, key), best=False)]
-        if intervals:
+        cells = [found.cell(name, key)]
+        if found.kind == "lists":
             ends = found.interval(name, key)
             cells = [one.format(found.mean(name, key)), " to ".join(map(one.format, ends or ()))]
-        each = map(one.format, values[:n_listed])
-        table.add_row(one.title(None if found.rule is None else found.rule.k), *cells, *each)
+        title = one.title(None if found.rule is None else found.rule.k)
+        rows.append([title, *cells, *map(one.format, values)])
+    if not 1 < len(listed) <= MOST_SPLITS or _width(rows) > console.width:
+        rows = [row[: len(headings)] for row in rows]
+    table = new_table(*rows[0], numbers=len(rows[0]) - 1)
+    for row in rows[1:]:
+        table.add_row(*(mark_best(console, cell, best=False) for cell in row))
     console.print(table)
     if found.kind == "lists":
         n_users = len(found.user_values(name))
@@ -293,12 +367,9 @@ def show_comparison(
 
     from marginmf.cli.output import mark_best, new_table
 
-    def width(rows: list[list[str]]) -> int:  # three blanks between columns, one at each end
-        return sum(max(map(len, column)) + 3 for column in zip(*rows, strict=True)) - 1
-
     shown = list(found.metrics)
     # Recall says more of lists than precision; of other metrics, the first matter most.
-    while len(shown) > 2 and width(found.rows(shown)) > console.width:
+    while len(shown) > 2 and _width(found.rows(shown)) > console.width:
         shown.remove("precision" if "precision" in shown else shown[-2])
     headings, *rows = found.rows(shown, (MARK, ""))
     described = descriptions if descriptions and console.width >= WIDE else {}
@@ -311,6 +382,11 @@ def show_comparison(
     console.print(table)
     if "p" in headings:
         console.print(f"p is that of the difference from the best {headings[1]}.")
+
+
+def _width(rows: list[list[str]]) -> int:
+    """Return the width of a table: three blanks between columns, one at each end."""
+    return sum(max(map(len, column)) + 3 for column in zip(*rows, strict=True)) - 1
 
 
 def check_table(out: Path | None, *read: str | Path | None) -> None:

@@ -20,6 +20,7 @@ RATED, LISTED = "hmf,pmmmf,mmmf,als", "hmf,mmmf,ease,itemknn,popular"
 def evaluate(
     *,
     name: options.MethodName = "hmf",
+    answer: comparisons.Answer = "median",
     lists: comparisons.ListOptions,
     protocol: comparisons.ProtocolOptions,
     model: options.ModelOptions,
@@ -32,7 +33,7 @@ def evaluate(
     the standard deviation is that of a sample. With --lists, the lists that the method recommends
     are judged: do they have the held-out items that users like?
     """
-    outcome = comparisons.compare_ratings([name], lists, protocol, model, data, console)
+    outcome = comparisons.compare_ratings([name], lists, protocol, model, data, console, answer)
     _report_method(name, *outcome, console)
 
 
@@ -64,9 +65,11 @@ def compare(
             "--models",
             metavar="NAME,...",
             help=f"Some of {', '.join(options.METHODS)}; with --lists, of "
-            f"{', '.join(options.POSITIVE)} too.  By default {RATED}, or {LISTED}.",
+            f"{', '.join(options.POSITIVE)} too; or all, less those that cannot learn from such "
+            f"data.  By default {RATED}, or {LISTED}.",
         ),
     ] = None,
+    answer: comparisons.Answer = "median",
     out: options.TableOut = None,
     lists: comparisons.ListOptions,
     protocol: comparisons.ProtocolOptions,
@@ -81,13 +84,15 @@ def compare(
     With --lists, the lists that the methods recommend are judged: every cell is a mean over users
     and its 95 % interval.
     """
-    from marginmf.cli.estimators import parse_model_names
-
     comparisons.check_table(out, data.file, *data.feature_files.values())
     usual = LISTED if lists.lists else RATED
     usual = ",".join(options.POSITIVE) if lists.positive_only else usual
-    chosen = parse_model_names(usual if names is None else names, "hmf,als")
-    outcome = comparisons.compare_ratings(chosen, lists, protocol, model, data, console)
+    known = [*(() if lists.positive_only else options.METHODS)]
+    known += options.POSITIVE if lists.lists else ()
+    chosen, every = comparisons.choose_models(usual if names is None else names, known, "hmf,als")
+    outcome = comparisons.compare_ratings(
+        chosen, lists, protocol, model, data, console, answer, skip_unsuitable=every
+    )
     _report_comparison(out, *outcome, console)
 
 
@@ -96,7 +101,12 @@ def compare_labels(
     *,
     names: Annotated[
         str,
-        Option("--models", metavar="NAME,...", help=f"Some of {', '.join(options.LABEL_METHODS)}."),
+        Option(
+            "--models",
+            metavar="NAME,...",
+            help=f"Some of {', '.join(options.LABEL_METHODS)}; or all, less those that cannot "
+            "learn from such data.",
+        ),
     ] = "grople,mlchmf,binary-relevance,ridge-embedding",
     out: options.TableOut = None,
     folds: comparisons.FoldOptions,
@@ -110,11 +120,9 @@ def compare_labels(
     Every cell is a mean and, after ±, the standard deviation over the folds; the best of each
     column is marked, and p is that of the difference from the best. Seconds are those of a fit.
     """
-    from marginmf.cli.estimators import parse_model_names
-
     comparisons.check_table(out, data.file, data.xml)
-    chosen = parse_model_names(names, "grople,mlknn")
-    outcome = comparisons.compare_label_sets(chosen, folds, model, decision, data, console)
+    chosen, every = comparisons.choose_models(names, options.LABEL_METHODS, "grople,mlknn")
+    outcome = comparisons.compare_label_sets(chosen, folds, model, decision, data, console, every)
     _report_comparison(out, *outcome, console)
 
 
@@ -145,6 +153,7 @@ def _report_comparison(
     measured = found.as_dict()
     tested = measured["tested"]
     tested["best"] = tested.pop("against")
+    measured.pop("output", None)  # it is the answer, in the words of the command line
     result = {**about, **measured, "out": None if out is None else str(out)}
     if out is not None:
         comparisons.write_table(found, result, out)

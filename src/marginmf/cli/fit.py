@@ -325,30 +325,33 @@ def _format_value(value: Any) -> str:
 def _report_paths(
     tuned: Any, console: options.ConsoleOptions
 ) -> tuple[dict[str, Any], list[float]]:
-    """Print a row for each candidate, a column for each stage; return all of it, and the choice."""
-    import numpy as np
+    """Print a row for each candidate, or for each stage; return all of it, and the choice."""
     from rich.text import Text
 
     from marginmf.cli.output import mark_best, new_table
 
-    path = tuned.reg_path_
+    path, out = tuned.reg_path_, console.out
     paths: list[RegularisationPath] = path if isinstance(path, list) else [path]
     metric, chosen = paths[0].metric, [path.best for path in paths]
-    staged = len(paths) > 1
-    headings = [f"stage {k + 1}" for k in range(len(paths))] if staged else [metric]
-    table, out = new_table("reg", *headings, numbers=1 + len(paths)), console.out
-    for reg in np.unique(np.concatenate([path.regs for path in paths])):
-        cells = []
-        for path in paths:
-            # Not every stage has tried every candidate.
-            written = "".join(f"{error:.4f}" for error in path.mean[path.regs == reg])
-            cells.append(mark_best(out, written, bool(reg == path.smallest)))
-        table.add_row(f"{reg:.4g}", *cells)
-    table.add_section()
-    table.add_row("chosen", *(Text(f"{reg:.4g}", "bold") for reg in chosen))
+    if len(paths) == 1:
+        table = new_table("reg", metric, numbers=2)
+        for reg, error in zip(path.regs, path.mean, strict=True):
+            best = bool(reg == path.smallest)
+            table.add_row(f"{reg:.4g}", mark_best(out, f"{error:.4f}", best))
+        table.add_section()
+        table.add_row("chosen", Text(f"{chosen[0]:.4g}", "bold"))
+    else:  # a column for each stage would not fit with ten levels
+        headings = "stage", "rating above", "chosen", metric, "at", "tried", "from", "to"
+        table = new_table(*headings, numbers=len(headings))
+        for stage, (level, one) in enumerate(zip(tuned.levels_, paths, strict=False), start=1):
+            regs = (f"{reg:.4g}" for reg in (one.smallest, one.regs[0], one.regs[-1]))
+            at, first, last = regs
+            error, n_tried = f"{one.mean.min():.4f}", str(len(one.regs))
+            strength = Text(f"{one.best:.4g}", "bold")
+            table.add_row(str(stage), f"{level:g}", strength, error, at, n_tried, first, last)
     out.print(table)
-    if staged:
-        console.print(f"The errors are those of each stage: {metric}.")
+    if len(paths) > 1:
+        console.print(f"The {metric} is the smallest of the strengths tried, on held-out ratings.")
     tried = [
         {"regs": path.regs.tolist(), "errors": path.mean.tolist(), "chosen": path.best}
         for path in paths

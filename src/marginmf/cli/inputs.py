@@ -89,13 +89,16 @@ class RatingsInput:
         return {part: str(table.encoder()) for part, table in self.features.items()}
 
 
-def read_ratings_checked(options: DataOptions, progress: bool) -> tuple[RatingsInput, Ratings]:
+def read_ratings_checked(
+    options: DataOptions, progress: bool, timed: bool = False
+) -> tuple[RatingsInput, Ratings]:
     """Read ratings, and make sure that a model can learn from them.
 
     Pairs that occur again are refused or merged here, before a split could put one half of them
     into training and the other into the test.
     """
-    source = add_features(read_source(options.file, options.reading(), progress), options)
+    source = read_source(options.file, options.reading(), progress, timed=timed)
+    source = add_features(source, options)
     table, repeats = source.table, options.duplicates
     scale = options.scale() if table.level_names is None else {}
     scale = {key: list(map(float, v)) if key == "levels" else v for key, v in scale.items()}
@@ -110,7 +113,7 @@ def read_ratings_checked(options: DataOptions, progress: bool) -> tuple[RatingsI
 
 
 def read_pairs_checked(
-    options: DataOptions, level: float | None, progress: bool
+    options: DataOptions, level: float | None, progress: bool, timed: bool = False
 ) -> tuple[RatingsInput, Ratings]:
     """Read who has what; ratings are read where a level says which of them count.
 
@@ -121,9 +124,10 @@ def read_pairs_checked(
             "Who has what is learned from pairs alone: leave --features, --users and --items out."
         )
     if level is not None:
-        source, data = read_ratings_checked(options, progress)
+        source, data = read_ratings_checked(options, progress, timed)
         return replace(source, counted=f"; those from {level:g} count as taken"), data
-    source = read_source(options.file, options.reading(), progress, with_ratings=False)
+    reading = options.reading()
+    source = read_source(options.file, reading, progress, with_ratings=False, timed=timed)
     pairs = source.table.pairs
     data = Ratings.of(pairs, np.ones(len(pairs)), levels=(0, 1), duplicates="last")
     table = _without_repeats(source.table, data)
@@ -131,19 +135,23 @@ def read_pairs_checked(
 
 
 def read_source(
-    name: str, columns: Mapping[str, Any] | None, progress: bool, with_ratings: bool = True
+    name: str,
+    columns: Mapping[str, Any] | None,
+    progress: bool,
+    with_ratings: bool = True,
+    timed: bool = False,
 ) -> RatingsInput:
     """Read a file or, where there is no file of that name, load the dataset of that name.
 
-    A file need not have ratings where those are not wanted.
+    A file need not have ratings where those are not wanted, but times where it must be `timed`.
     """
     path = Path(name)
     if path.exists() and with_ratings:
-        table = datasets.read_ratings(name, **(columns or {}))
+        table = datasets.read_ratings(name, **(columns or {}), timed=timed)
         return RatingsInput(table, "file", table.name)
     if path.exists():
         own = {side: column for side, column in (columns or {}).items() if side != "rating"}
-        table = read_unrated(name, **own)
+        table = read_unrated(name, **own, timed=timed)
         return RatingsInput(table, "file", table.name)
     known = name in datasets.dataset_names("ratings")
     if columns and known:
@@ -151,6 +159,10 @@ def read_source(
     if columns:
         raise missing_file(Path(name))
     table = _load_named(name, datasets.load_ratings, progress)
+    if timed and table.timestamps is None:
+        raise ValueError(
+            f"{name} has no times, which this protocol needs: choose another --protocol."
+        )
     origin: Origin = "movielens" if name == DEMO else "dataset"
     return RatingsInput(table, origin, datasets.dataset_info(name).title if known else name)
 
@@ -299,11 +311,17 @@ def _read_labels(
 
 
 def _without_repeats(table: RatingsTable, data: Ratings) -> RatingsTable:
-    """Return a table of the pairs that ratings have once each."""
+    """Return a table of the pairs that ratings have once each, at the last of their times."""
     if len(data) == len(table):
         return table
-    users, items = data.users.ids[data.rows], data.items.ids[data.indices]
-    return replace(table, users=users, items=items, ratings=data.values, timestamps=None)
+    users, items, times = data.users.ids[data.rows], data.items.ids[data.indices], None
+    if table.timestamps is not None:
+        own = data.rows.astype(np.int64) * data.n_items + data.indices  # ascending
+        cells = data.users.encode(table.users).astype(np.int64) * data.n_items
+        times = np.full(len(data), np.iinfo(np.int64).min)
+        which = np.searchsorted(own, cells + data.items.encode(table.items))
+        np.maximum.at(times, which, table.timestamps)
+    return replace(table, users=users, items=items, ratings=data.values, timestamps=times)
 
 
 def _load_named(name: str, load: Callable[..., Table], progress: bool) -> Table:

@@ -1,10 +1,10 @@
 """Protocols: which data a model learns from, and which it is judged on.  All of them are seeded.
 
 For ratings, each has ``split(pairs, ratings)``, which yields arrays of row numbers.  `HoldOut`,
-`KFold` and `WeakGeneralisation` yield ``(train, test)`` and so are scikit-learn splitters, good for
-``cross_val_score(..., cv=...)``.  `StrongGeneralisation` yields ``(train, fold_in, test)``: its
-test users are new to the model.  For label sets, scikit-learn's own splitters serve, and
-`IterativeStratifiedKFold` keeps every label equally frequent in all folds.
+`KFold`, `WeakGeneralisation` and `TimeSplit` yield ``(train, test)`` and so are scikit-learn
+splitters, good for ``cross_val_score(..., cv=...)``.  `StrongGeneralisation` yields
+``(train, fold_in, test)``: its test users are new to the model.  For label sets, scikit-learn's own
+splitters serve, and `IterativeStratifiedKFold` keeps every label equally frequent in all folds.
 
 `compare` and `compare_labels` judge several models on the same splits; `evaluate` judges one.
 Ratings are judged as they are predicted or, by a `ListRule`, as the lists of `recommend`.
@@ -20,6 +20,7 @@ from marginmf.protocols.splitters import (
     KFold,
     SplitProtocol,
     StrongGeneralisation,
+    TimeSplit,
     WeakGeneralisation,
 )
 
@@ -34,6 +35,7 @@ __all__ = [
     "SplitProtocol",
     "SplitResult",
     "StrongGeneralisation",
+    "TimeSplit",
     "WeakGeneralisation",
     "compare",
     "compare_labels",

@@ -13,6 +13,7 @@ from marginmf._utils.types import Float64Array
 from marginmf.metrics import Metric, metric
 from marginmf.metrics.table import MetricKind
 from marginmf.protocols.lists import ListRule, ListScores
+from marginmf.ratings.base import Output
 from marginmf.ratings.ids import IdIndex
 from marginmf.ratings.tables import make_frame
 from marginmf.stats import bootstrap_interval, holm, paired_comparison, paired_randomisation_test
@@ -41,6 +42,11 @@ class Comparison:
         The length of the lists, and what is relevant.
     lists : dict of str to list of ListScores
         By method, the metrics of every user on every split, where lists were judged.
+    output : {"median", "mode", "mean", "rule"}
+        Which point of the predicted distribution was judged, as in ``predict``.
+    unknown_share : float, optional
+        The mean share of the test ratings whose user or item was in no training rating: what
+        ``predict`` falls back on was judged there.
 
     Examples
     --------
@@ -60,6 +66,8 @@ class Comparison:
     baseline: str | None = None
     rule: ListRule | None = None
     lists: dict[str, list[ListScores]] = field(default_factory=dict)
+    output: Output = "median"
+    unknown_share: float | None = None
     _known: dict[Any, Any] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
@@ -290,6 +298,8 @@ class Comparison:
             for row in rows
         ]
         notes = [f"{self.n_splits} split{'s' * (self.n_splits != 1)}", "* marks the best"]
+        if self.output != "median":
+            notes.insert(1, f"output {self.output}")
         if "p" in rows[0]:
             first = self._title(self._metric(None))
             notes.append(f"p: difference from the {self.baseline or 'best'} by {first}")
@@ -333,7 +343,8 @@ class Comparison:
         """
         first, best = self._metric(None), {name: self.best(name) for name in self.metrics}
         return {
-            **({} if self.rule is None else {"lists": asdict(self.rule)}),
+            **({"lists": asdict(self.rule)} if self.rule is not None else {}),
+            **({"output": self.output} if self.kind == "ratings" else {}),
             "models": {method: self.summary(method) for method in self.values},
             "best": {name: method for name, method in best.items() if method},
             "tested": {

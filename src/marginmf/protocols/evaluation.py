@@ -1,29 +1,27 @@
 """Evaluation: fit models to every split of a protocol, measure them there, and compare them."""
 
-import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 
-from marginmf import __version__
-from marginmf._utils.files import atomic_write
-from marginmf._utils.parameters import suggestion
+from marginmf._utils.parameters import check_option, suggestion, warn
 from marginmf._utils.types import IntArray
-from marginmf.checkpoints.store import digest, plain
-from marginmf.metrics import EXPOSURE_METRICS, LABEL_METRICS
+from marginmf.metrics import LABEL_METRICS
 from marginmf.metrics.table import MetricKind
 from marginmf.progress import show_bar
 from marginmf.protocols.comparison import Comparison
-from marginmf.protocols.lists import ListRule, ListScores
+from marginmf.protocols.lists import ListRule
+from marginmf.protocols.results import ResultFile
 from marginmf.protocols.splits import FEWEST, AllRatings, AllSamples, Protocol, SplitResult, warm_up
 from marginmf.protocols.splitters import HoldOut, IterativeStratifiedKFold, SplitProtocol
 from marginmf.ratings import METHODS, POSITIVE, Ratings
+from marginmf.ratings.base import Output
 
 #: The metrics of tables, by what is measured; the first one decides which model is the best.
 SHOWN: Mapping[MetricKind, str] = {
@@ -32,15 +30,8 @@ SHOWN: Mapping[MetricKind, str] = {
     "lists": "ndcg precision recall coverage seconds",
 }
 
-#: The entries of a checkpoint's first line, in words.
-IN_WORDS = {
-    "comparison": "kind of metrics",
-    "version": "version of marginmf",
-    "lists": "rule for lists",
-    "cutoffs": "ranks of labels",
-    "data": "data",
-}
-
+#: What to do with models that refuse the data.
+Unsuitable = Literal["raise", "skip"]
 #: Called with how many fits are done, of how many if that is known, and the next (or last) fit.
 OnProgress = Callable[[int, int | None, str], None]
 
@@ -52,6 +43,8 @@ def evaluate(
     protocol: SplitProtocol,
     *,
     lists: ListRule | None = None,
+    times: Any = None,
+    output: Output = "median",
     user_features: Any = None,
     item_features: Any = None,
 ) -> list[dict[str, float]]:
@@ -63,10 +56,16 @@ def evaluate(
         What to judge; it is cloned.
     pairs, ratings
         All the data.  Ratings may be None for methods that make lists from who has what.
-    protocol : HoldOut, KFold, WeakGeneralisation or StrongGeneralisation
+    protocol : HoldOut, KFold, WeakGeneralisation, StrongGeneralisation or TimeSplit
         How to split it.
     lists : ListRule, optional
         Judge the lists of `recommend` by this rule instead of the predicted ratings.
+    times : array-like, optional
+        When each rating was given, for `TimeSplit`: numbers, dates, or texts such as "2021-03-05
+        12:30:00".  By default they are in the pairs, if those are a frame with a column of a name
+        such as ``timestamp`` or ``date``.
+    output : {"median", "mode", "mean", "rule"}
+        Which point of the predicted distribution is judged, as in ``predict``.
     user_features, item_features : optional
         Side information of all of them, as in ``fit``.
 
@@ -84,7 +83,8 @@ def evaluate(
     >>> len(evaluate(BiasOnly(), data.pairs, data.ratings, WeakGeneralisation()))
     3
     """
-    table, reports = AllRatings((pairs, ratings), lists, user_features, item_features), []
+    table = AllRatings((pairs, ratings), lists, times, output, user_features, item_features)
+    reports = []
     for rows in table.rows(protocol):
         found = table.split(rows).evaluate(model)
         report = found.lists.report() if found.lists is not None else found.values
@@ -99,7 +99,10 @@ def compare(
     metrics: Iterable[str] | None = None,
     *,
     lists: ListRule | None = None,
+    times: Any = None,
+    output: Output = "median",
     baseline: str | None = None,
+    unsuitable: Unsuitable = "raise",
     user_features: Any = None,
     item_features: Any = None,
     n_jobs: int | None = None,
@@ -116,14 +119,22 @@ def compare(
     models : mapping of str to estimator, or sequence of str and estimators
         What to compare, by name; estimators are cloned, not changed.  Names alone are those of
         `marginmf.ratings.METHODS` and, for lists, `POSITIVE`, with their defaults and seed 0.
-    protocol : HoldOut, KFold, WeakGeneralisation or StrongGeneralisation, optional
+    protocol : HoldOut, KFold, WeakGeneralisation, StrongGeneralisation or TimeSplit, optional
         How to split the ratings, or (train, test) row numbers; by default ``HoldOut()``.
     metrics : sequence of str, optional
         What tables show (`marginmf.metrics.METRICS`); the first decides which model is the best.
     lists : ListRule, optional
         Judge the lists of `recommend` by this rule instead of the predicted ratings.
+    times : array-like, optional
+        When each rating was given, for `TimeSplit`; by default the timestamps of the table, or the
+        column of a frame that has a name such as ``timestamp`` or ``date``.
+    output : {"median", "mode", "mean", "rule"}
+        Which point of the predicted distribution is judged, as in ``predict``.
     baseline : str, optional
         Test the others against this model instead of against the best.
+    unsuitable : {"raise", "skip"}
+        What to do with a model that refuses the data by a ValueError: raise it, or leave the model
+        out with a warning.
     user_features, item_features : optional
         Side information of all of them, as in ``fit``.
     n_jobs : int, optional
@@ -147,7 +158,7 @@ def compare(
     ('ALS', 3)
     """
     named = _named_models(models, METHODS if lists is None else {**METHODS, **POSITIVE})
-    table = AllRatings(data, lists, user_features, item_features)
+    table = AllRatings(data, lists, times, output, user_features, item_features)
     if table.n_rows < FEWEST:
         raise ValueError(
             f"{table.name} has {table.n_rows} ratings, too few to hold some of them out: give at "
@@ -158,9 +169,9 @@ def compare(
     kind: MetricKind = "ratings" if lists is None else "lists"
     values: dict[str, Any] = {name: {} for name in named}
     shown = SHOWN[kind].split() if metrics is None else metrics
-    comparison = Comparison(kind, shown, values, baseline=baseline, rule=lists)
+    comparison = Comparison(kind, shown, values, baseline=baseline, rule=lists, output=output)
     protocol = HoldOut() if protocol is None else protocol
-    return _fill(comparison, table, named, protocol, n_jobs, progress, checkpoint)
+    return _fill(comparison, table, named, protocol, unsuitable, n_jobs, progress, checkpoint)
 
 
 def compare_labels(
@@ -170,6 +181,7 @@ def compare_labels(
     metrics: Iterable[str] | None = None,
     *,
     baseline: str | None = None,
+    unsuitable: Unsuitable = "raise",
     n_jobs: int | None = None,
     progress: bool | OnProgress = False,
     checkpoint: str | os.PathLike[str] | None = None,
@@ -185,7 +197,7 @@ def compare_labels(
     protocol : splitter, optional
         Any of scikit-learn's, or (train, test) row numbers, such as ``[(data.train_idx,
         data.test_idx)]``; by default ``IterativeStratifiedKFold()``.
-    metrics, baseline, n_jobs, progress, checkpoint
+    metrics, baseline, unsuitable, n_jobs, progress, checkpoint
         As in `compare`.
 
     Examples
@@ -205,7 +217,7 @@ def compare_labels(
     ranked = [name for name in comparison.metrics if name not in {*LABEL_METRICS, "seconds"}]
     table = AllSamples(data, ranked)
     protocol = IterativeStratifiedKFold() if protocol is None else protocol
-    return _fill(comparison, table, named, protocol, n_jobs, progress, checkpoint)
+    return _fill(comparison, table, named, protocol, unsuitable, n_jobs, progress, checkpoint)
 
 
 def _named_models(models: Any, methods: Mapping[str, type[Any]]) -> dict[str, Any]:
@@ -242,34 +254,42 @@ def _fill(
     data: AllRatings | AllSamples,
     models: dict[str, Any],
     protocol: Protocol,
+    unsuitable: Unsuitable,
     n_jobs: int | None,
     progress: bool | OnProgress,
     checkpoint: str | os.PathLike[str] | None,
 ) -> Comparison:
     """Evaluate every model on every split, unless the checkpoint has it, and add the results."""
-    file = None if checkpoint is None else _ResultFile(Path(checkpoint), data, models)
+    check_option("unsuitable", unsuitable, get_args(Unsuitable))
+    file = None if checkpoint is None else ResultFile(Path(checkpoint), data, models)
     listed = protocol if isinstance(protocol, Sized) else ()
     n_splits = getattr(protocol, "n_splits", len(listed) or None)
     total = None if n_splits is None else n_splits * len(models)
     side_by_side = effective_n_jobs(n_jobs) > 1
     found: dict[tuple[int, str], SplitResult] = {}
+    refused: dict[str, ValueError] = {}
     sizes: list[float] = []
+    unknown: list[float] = []
 
     def splits() -> Iterator[tuple[int, tuple[IntArray, ...]]]:
         for number, rows in enumerate(data.rows(protocol)):
             sizes.append(len(rows[-1]) / sum(map(len, rows)))
+            if isinstance(data, AllRatings):
+                unknown.append(data.unknown_share(rows))
             if file is not None:
                 found.update(file.finished(number, rows))
             yield number, rows
 
-    def tasks(splits: Iterable[tuple[int, Any]]) -> Iterator[tuple[int, str, Any, Any]]:
+    def tasks(splits: Iterable[tuple[int, Any]]) -> Iterator[tuple[Any, ...]]:
         for number, rows in splits:
             names = [name for name in models if (number, name) not in found]
             split = data.split(rows) if names else None
             for name in names:
+                if name in refused:
+                    continue
                 if not side_by_side:
                     announce(len(found), f"{name}, split {number + 1}")
-                yield number, name, models[name], split
+                yield number, name, models[name], split, unsuitable
 
     with _announcer(progress, total) as announce:
         if side_by_side:
@@ -280,6 +300,9 @@ def _fill(
         else:
             results = (_measure(*task) for task in tasks(splits()))
         for number, name, result in results:
+            if isinstance(result, ValueError):
+                refused.setdefault(name, result)
+                continue
             found[number, name] = result
             if file is not None:
                 file.add(number, name, result)
@@ -288,16 +311,30 @@ def _fill(
         announce(len(found), "")
     if not sizes:
         raise ValueError("The protocol has no splits: give one at least.")
+    if refused and len(refused) == len(models):
+        raise next(iter(refused.values()))
+    for name, error in refused.items():
+        warn(f"{name} is left out: {error}")
+        del comparison.values[name]
     for (_, name), result in sorted(found.items(), key=lambda item: item[0][0]):
-        comparison.add(name, result.values, result.lists)
+        if name not in refused:
+            comparison.add(name, result.values, result.lists)
     comparison.test_size = float(np.mean(sizes))
+    comparison.unknown_share = float(np.mean(unknown)) if unknown else None
     return comparison
 
 
-def _measure(number: int, name: str, model: Any, split: Any) -> tuple[int, str, SplitResult]:
+def _measure(
+    number: int, name: str, model: Any, split: Any, unsuitable: Unsuitable
+) -> tuple[int, str, SplitResult | ValueError]:
     """Evaluate a model on a split, without what is too large to come back from a process."""
     warm_up(model, split)
-    return number, name, replace(split.evaluate(model), model=None, predicted=None)
+    try:
+        return number, name, replace(split.evaluate(model), model=None, predicted=None)
+    except ValueError as error:
+        if unsuitable == "raise":
+            raise
+        return number, name, error
 
 
 @contextmanager
@@ -309,94 +346,3 @@ def _announcer(
         return
     with show_bar(total=total, visible=bool(progress)) as update:
         yield lambda done, text: update(text, done=done)
-
-
-class _ResultFile:
-    """The finished fits of a comparison: a line of JSON for each, after one that says of what."""
-
-    def __init__(
-        self, path: Path, data: AllRatings | AllSamples, models: Mapping[str, Any]
-    ) -> None:
-        """Read what a file has, or begin one; refuse that of another comparison."""
-        head = {**plain(data.settings), "version": __version__}
-        head["data"] = {name: digest(np.asarray(own)) for name, own in data.arrays.items()}
-        self.path, self.users = path, data.users
-        self.models = {name: plain(model) for name, model in models.items()}
-        self.codes: dict[int, str] = {}  # of the rows of every split
-        found, *self.lines = (_read_lines(path) if path.exists() else None) or [head]
-        wrong = [IN_WORDS[key] for key in head if found.get(key) != head[key]]
-        for line in self.lines:
-            if self.models.get(line["method"], line["model"]) != line["model"]:
-                wrong.append(f"parameters of {line['method']}")
-        if wrong:
-            raise _refusal(path, f"other {wrong[0]}")
-        with atomic_write(path) as target:  # again: an interruption may have left half a line
-            lines = (json.dumps(line) + "\n" for line in (head, *self.lines))
-            target.write("".join(lines).encode())
-
-    def finished(
-        self, number: int, rows: tuple[IntArray, ...]
-    ) -> dict[tuple[int, str], SplitResult]:
-        """Return what is known of the models on a split, which must be the same as before."""
-        code = self.codes[number] = digest(np.concatenate(rows))
-        found = {}
-        for line in self.lines:
-            if line["split"] != number or line["method"] not in self.models:
-                continue
-            if line["rows"] != code:
-                what = f"split {number + 1} has other rows: another protocol or seed"
-                raise _refusal(self.path, what)
-            found[number, line["method"]] = SplitResult(line["values"], self._lists(line))
-        return found
-
-    def add(self, number: int, name: str, result: SplitResult) -> None:
-        """Keep another result."""
-        line: dict[str, Any] = {
-            "method": name,
-            "split": number,
-            "values": result.values,
-            "rows": self.codes[number],
-            "model": self.models[name],
-        }
-        if result.lists is not None and self.users is not None:
-            line["users"] = self.users.encode(result.lists.users).tolist()
-            line["per_user"] = {key: own.tolist() for key, own in result.lists.values.items()}
-        with open(self.path, "a", encoding="utf-8") as file:
-            file.write(json.dumps(line) + "\n")
-            file.flush()
-            os.fsync(file.fileno())
-
-    def _lists(self, line: Mapping[str, Any]) -> ListScores | None:
-        if self.users is None:
-            return None
-        values = {name: np.asarray(own, np.float64) for name, own in line["per_user"].items()}
-        overall = {name: line["values"][name] for name in EXPOSURE_METRICS}
-        return ListScores(self.users.ids[line["users"]], values, overall)
-
-
-def _refusal(path: Path, what: str) -> ValueError:
-    return ValueError(
-        f"{path} is the checkpoint of another comparison ({what}).\n"
-        "Give checkpoint= another path, or delete the file to start again."
-    )
-
-
-def _read_lines(path: Path) -> list[dict[str, Any]]:
-    """Return the lines of a checkpoint, less one at the end that was not finished."""
-    texts = path.read_text(encoding="utf-8", errors="replace").splitlines()
-    lines: list[Any] = []
-    for number, text in enumerate(texts, start=1):
-        try:
-            lines.append(json.loads(text))
-        except ValueError:
-            if 1 < number < len(texts):
-                raise ValueError(
-                    f"{path}, line {number}: the checkpoint is damaged.\n"
-                    "Delete this line to repeat its fit, or give checkpoint= another path."
-                ) from None
-            break
-    if texts and (not lines or not isinstance(lines[0], dict) or "comparison" not in lines[0]):
-        raise ValueError(
-            f"{path} is not the checkpoint of a comparison.\nGive checkpoint= another path."
-        )
-    return lines

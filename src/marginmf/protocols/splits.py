@@ -5,7 +5,8 @@ import warnings
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from typing import Any
+from functools import cached_property
+from typing import Any, get_args
 
 import numpy as np
 from scipy import sparse
@@ -13,6 +14,7 @@ from sklearn.base import clone
 
 from marginmf._utils.ids import as_id_column
 from marginmf._utils.indicators import as_indicator
+from marginmf._utils.parameters import check_option
 from marginmf._utils.types import Array, Float64Array, IntArray
 from marginmf.backends.rows import SIDES
 from marginmf.datasets import LabelsTable, RatingsTable
@@ -20,7 +22,8 @@ from marginmf.datasets.table import as_pairs
 from marginmf.metrics import labels_report, ratings_report
 from marginmf.metrics.table import CUTOFFS, label_scores
 from marginmf.protocols.lists import ListRule, ListScores, judge_lists
-from marginmf.protocols.splitters import n_rows
+from marginmf.protocols.splitters import n_rows, no_times, time_column
+from marginmf.ratings.base import Output
 from marginmf.ratings.data import Ratings
 from marginmf.ratings.features import FeatureTable
 from marginmf.ratings.ids import IdIndex, id_column
@@ -30,6 +33,9 @@ from marginmf.ratings.tables import given_ratings, is_table, split_pairs, take_r
 
 #: With fewer ratings there is nothing to hold out; as many rows are enough to compile kernels.
 FEWEST = 20
+
+#: The points of a predicted distribution.
+OUTPUTS = get_args(Output)
 
 #: A splitter, or (train, test) row numbers themselves.
 Protocol = Any
@@ -69,6 +75,8 @@ class RatingsSplit:
         What models are judged on, and its row numbers in all the data.
     rule : ListRule, optional
         Judge lists by this rule instead of predicted ratings.
+    output : {"median", "mode", "mean", "rule"}
+        Which point of the predicted distribution is judged, as in ``predict``.
     """
 
     train: Ratings
@@ -77,6 +85,7 @@ class RatingsSplit:
     test_ratings: Float64Array
     test_rows: IntArray
     rule: ListRule | None = None
+    output: Output = "median"
 
     def evaluate(self, model: Any) -> SplitResult:
         """Fit a fresh copy of a model and measure its ratings or, by a rule, its lists."""
@@ -94,7 +103,9 @@ class RatingsSplit:
             lists = judge_lists(fitted, *test, self.rule, training=self.train)
             values = {name: value for name, value in lists.report().items() if name != "n_users"}
             return SplitResult({**values, "seconds": seconds}, lists, fitted)
-        predicted = fitted.predict(self.test_pairs)
+        # An estimator of one's own need not know any other answer than its own.
+        other = {} if self.output == "median" else {"output": self.output}
+        predicted = fitted.predict(self.test_pairs, **other)
         values = ratings_report(self.test_ratings, predicted, self.train.levels)
         return SplitResult({**values, "seconds": seconds}, None, fitted, predicted)
 
@@ -140,6 +151,8 @@ def split_ratings(
     protocol: Protocol,
     lists: ListRule | None = None,
     *,
+    times: Any = None,
+    output: Output = "median",
     user_features: Any = None,
     item_features: Any = None,
 ) -> Iterator[RatingsSplit]:
@@ -147,7 +160,7 @@ def split_ratings(
 
     Parameters
     ----------
-    data, protocol, lists, user_features, item_features
+    data, protocol, lists, times, output, user_features, item_features
         As in `compare`.
 
     Examples
@@ -160,7 +173,7 @@ def split_ratings(
     >>> len(result.predicted) == len(split.test_ratings), sorted(result.values)[:2]
     (True, ['fre', 'mae'])
     """
-    table = AllRatings(data, lists, user_features, item_features)
+    table = AllRatings(data, lists, times, output, user_features, item_features)
     yield from map(table.split, table.rows(protocol))
 
 
@@ -168,10 +181,22 @@ class AllRatings:
     """All the ratings of a comparison; without any, all that counts is who has what."""
 
     def __init__(
-        self, data: Any, rule: ListRule | None, user_features: Any, item_features: Any
+        self,
+        data: Any,
+        rule: ListRule | None = None,
+        times: Any = None,
+        output: Output = "median",
+        user_features: Any = None,
+        item_features: Any = None,
     ) -> None:
         self.name, self.pairs, self.ratings = _pairs_and_ratings(data, rule is not None)
-        self.n_rows, self.rule = n_rows(self.pairs), rule
+        self.n_rows, self.rule, self.output = n_rows(self.pairs), rule, output
+        # Times that nothing asks for may be anything, so they are looked at by the protocol alone.
+        table = data[0] if isinstance(data, tuple) else data
+        self.times, self.columns = time_column(table) if times is None else (times, [])
+        check_option("output", output, OUTPUTS)
+        if rule is not None and output != "median":
+            raise ValueError(f"output={output!r} is an answer on ratings, but lists are judged.")
         if self.ratings is None:
             self.values, self.levels = np.ones(self.n_rows), np.array([0.0, 1.0])
         else:  # the scale is that of all ratings: a training set may lack a level by chance
@@ -193,7 +218,10 @@ class AllRatings:
     def rows(self, protocol: Protocol) -> Iterator[tuple[IntArray, ...]]:
         """Yield the row numbers of every split."""
         split = getattr(protocol, "split", lambda *_: protocol)
-        for rows in split(self.pairs, self.ratings):
+        timed = getattr(protocol, "needs_times", False)
+        if timed and self.times is None:
+            raise no_times(self.columns)
+        for rows in split(self.pairs, self.ratings, *([self.times] if timed else ())):
             if len(rows[-1]) == 0:
                 raise ValueError(
                     f"{self.name}: no user has enough ratings to hold some of them out "
@@ -216,7 +244,24 @@ class AllRatings:
             self.values[test],
             test,
             self.rule,
+            self.output,
         )
+
+    def unknown_share(self, rows: tuple[IntArray, ...]) -> float:
+        """Return which share of a split's test rows has a user or an item that was not learned."""
+        *learned, test = rows
+        unknown = np.zeros(len(test), bool)
+        for codes in self._codes:
+            seen = np.zeros(int(codes.max()) + 1, bool)
+            for part in learned:
+                seen[codes[part]] = True
+            unknown |= ~seen[codes[test]]
+        return float(unknown.mean())
+
+    @cached_property
+    def _codes(self) -> list[IntArray]:
+        """The users and the items as whole numbers from 0."""
+        return [IdIndex(ids).encode(ids) for ids in split_pairs(self.pairs)]
 
     @property
     def users(self) -> IdIndex | None:
@@ -227,7 +272,8 @@ class AllRatings:
     def settings(self) -> dict[str, Any]:
         """What is measured."""
         rule = self.rule
-        return {"comparison": "lists" if rule else "ratings", "lists": rule and asdict(rule)}
+        kind = "lists" if rule else "ratings"
+        return {"comparison": kind, "lists": rule and asdict(rule), "output": self.output}
 
     @property
     def arrays(self) -> dict[str, Array]:

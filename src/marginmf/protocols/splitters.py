@@ -1,9 +1,11 @@
 """Splitters: which rows a model learns from, and which it is judged on."""
 
-from collections.abc import Iterator
+import itertools
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
+import narwhals as nw
 import numpy as np
 from sklearn.model_selection import KFold as _KFold
 from sklearn.model_selection import ShuffleSplit
@@ -11,9 +13,12 @@ from sklearn.model_selection import ShuffleSplit
 from marginmf._utils.indicators import as_indicator, counts
 from marginmf._utils.parameters import check_whole
 from marginmf._utils.random import as_generator
-from marginmf._utils.types import Float64Array, IntArray
+from marginmf._utils.types import Array, Float64Array, IntArray
+from marginmf.datasets import RatingsTable
+from marginmf.datasets.files.columns import find_time_column, listed
+from marginmf.datasets.files.convert import as_times
 from marginmf.ratings.ids import IdIndex
-from marginmf.ratings.tables import split_pairs
+from marginmf.ratings.tables import is_frame, split_pairs
 
 #: The row numbers to learn from and to be judged on, split by split.
 TrainTest = Iterator[tuple[IntArray, IntArray]]
@@ -89,6 +94,125 @@ class WeakGeneralisation(TwoWay):
         for _ in range(self.n_splits):
             test = _random_rows_of_each(users, self.held_out, rng)
             yield np.setdiff1d(np.arange(len(users)), test), test
+
+
+@dataclass(frozen=True)
+class TimeSplit(TwoWay):
+    """The latest ratings are held out: the model learns from the past and predicts the future.
+
+    Ratings are cut at one moment, and all ratings of a moment are on the same side, so the share is
+    only about ``test_size``.  Users and items that occur after the cut alone are unknown to the
+    model.  Their ratings are tested all the same, on what ``predict`` falls back on for them: how
+    often each level was used by the user or for the item that is known, or by all.
+
+    With ``per_user`` the latest ratings of each user are held out instead.  All users are known
+    then, but a model may learn what others thought later.  Users with no more ratings than are held
+    out stay in training whole; which of several ratings at one time are held out is random, and the
+    order of the rows does not matter.
+
+    Parameters
+    ----------
+    n_splits : int
+        How many windows are held out, one after the other: the last one ends with the latest
+        rating, and each is predicted from everything before it (expanding windows).
+    random_state : int, Generator, RandomState or None
+        The seed for ratings at the same time; without ``per_user`` nothing is random.
+    test_size : float or int
+        The length of a window: a share of all ratings, or how many.  With ``per_user``, a share of
+        the ratings of each user, or how many, such as 1 for the last one.
+    per_user : bool
+        Hold out the latest ratings of each user.
+
+    Examples
+    --------
+    >>> pairs = [("ann", "x"), ("bob", "x"), ("ann", "y"), ("bob", "z"), ("cy", "x")]
+    >>> days = ["2021-03-05", "2021-03-01", "2021-03-02", "2021-03-09", "2021-03-11"]
+    >>> for train, test in TimeSplit(test_size=0.4).split(pairs, groups=days):
+    ...     print(train, test)
+    [0 1 2] [3 4]
+    >>> for train, test in TimeSplit(test_size=1, per_user=True).split(pairs, groups=days):
+    ...     print(train, test)
+    [1 2 4] [0 3]
+    """
+
+    n_splits: int = 1
+    test_size: float | int = 0.2
+    per_user: bool = False
+
+    #: `evaluate` and `compare` give times to protocols that need them.
+    needs_times: ClassVar[bool] = True
+
+    def split(self, pairs: Any, ratings: Any = None, groups: Any = None) -> TrainTest:
+        """Yield (train, test) row numbers.
+
+        Parameters
+        ----------
+        pairs : pairs
+            (user, item) pairs; a frame may have a column of times too, such as ``timestamp``.
+        ratings
+            Not used.
+        groups : array-like, optional
+            The time of each row: numbers, dates or texts such as ``2021-03-05 12:30:00``.  The
+            name is scikit-learn's, whose functions pass it on to splitters.
+        """
+        if groups is None:
+            groups, names = time_column(pairs)
+            if groups is None:
+                raise no_times(names)
+        times, n = as_times(groups), n_rows(pairs)
+        if len(times) != n:
+            raise ValueError(f"There are {n} pairs but {len(times)} times.")
+        n_splits, size = check_whole("n_splits", self.n_splits), self.test_size
+        if not isinstance(size, float):
+            size = check_whole("test_size", size)
+        elif not 0 < size < 1:
+            raise ValueError(
+                f"test_size={size} must be a share between 0 and 1, or a whole number of ratings."
+            )
+        if n_splits * size >= (1 if isinstance(size, float) else n):
+            raise ValueError(
+                f"n_splits={n_splits} windows of test_size={size} leave no ratings to train on: "
+                "give fewer or shorter ones."
+            )
+        windows = self._windows_of_users(pairs, times) if self.per_user else self._windows(times)
+        for train, test in windows:
+            yield np.sort(train), np.sort(test)
+
+    def _windows(self, times: Array) -> TrainTest:
+        """Yield rows before a moment, and those from it to the next cut."""
+        n, order = len(times), np.argsort(times, kind="stable")
+        # Where another moment begins: a cut anywhere else would part ratings of the same time.
+        moments = np.flatnonzero(np.diff(times[order])) + 1
+        if len(moments) == 0:
+            raise ValueError(f"All {n} ratings have the same time: none of them is the latest.")
+        length = self.test_size * n if isinstance(self.test_size, float) else self.test_size
+        wanted = n - length * np.arange(self.n_splits, 0, -1)
+        nearest = np.abs(moments[:, None] - wanted).argmin(axis=0)
+        cuts = [*moments[nearest].tolist(), n]
+        if len(set(cuts)) < len(cuts):
+            raise ValueError(
+                f"The ratings have {len(moments) + 1} different times, too few for "
+                f"n_splits={self.n_splits} windows of test_size={self.test_size}."
+            )
+        for first, last in itertools.pairwise(cuts):
+            yield order[:first], order[first:last]
+
+    def _windows_of_users(self, pairs: Any, times: Array) -> TrainTest:
+        """Yield the same for each user's own ratings."""
+        users, items = (IdIndex(ids).encode(ids) for ids in split_pairs(pairs))
+        # Of ratings at one time, those of any item may be last, but each time the same ones.
+        rng, n_items = as_generator(self.random_state), int(items.max(initial=0)) + 1
+        shifts = rng.integers(n_items, size=int(users.max(initial=0)) + 1)
+        tickets = (rng.permutation(n_items)[items] + shifts[users]) % n_items
+        order = np.lexsort((tickets, times, users))
+        rank, sizes = _ranks_in_groups(users[order])
+        length = self.test_size
+        held: Any = np.rint(length * sizes) if isinstance(length, float) else length
+        for later in range(self.n_splits - 1, -1, -1):
+            kept = np.maximum(sizes - later * held, 1)
+            known = rank < kept
+            tested = known & (kept > held) & (rank >= kept - held)
+            yield order[known & ~tested], order[tested]
 
 
 @dataclass(frozen=True)
@@ -255,8 +379,32 @@ def _random_rows_of_each(users: IntArray, n: int, rng: np.random.Generator) -> I
     """Return ``n`` random rows of every user who has more than that, in ascending order."""
     n = check_whole("held_out", n)
     order = np.lexsort((rng.random(len(users)), users))
-    starts = np.flatnonzero(np.diff(users[order], prepend=-1))
-    sizes = np.diff(starts, append=len(users))
-    rank = np.arange(len(users)) - np.repeat(starts, sizes)
-    chosen = (rank < n) & (np.repeat(sizes, sizes) > n)
-    return np.sort(order[chosen])
+    rank, sizes = _ranks_in_groups(users[order])
+    return np.sort(order[(rank < n) & (sizes > n)])
+
+
+def _ranks_in_groups(codes: IntArray) -> tuple[IntArray, IntArray]:
+    """Return, for codes in order, each one's rank among its equals, and how many they are."""
+    starts = np.flatnonzero(np.diff(codes, prepend=-1))
+    sizes = np.diff(starts, append=len(codes))
+    return np.arange(len(codes)) - np.repeat(starts, sizes), np.repeat(sizes, sizes)
+
+
+def time_column(data: Any) -> tuple[Any, list[str]]:
+    """Return the times in a table or frame, None if there are none, and a frame's columns."""
+    if isinstance(data, RatingsTable):
+        return data.timestamps, []
+    if not is_frame(data):
+        return None, []
+    table = nw.from_native(data, eager_only=True)
+    name = find_time_column(table.columns)
+    return None if name is None else table.get_column(name).to_numpy(), table.columns
+
+
+def no_times(names: Iterable[str]) -> ValueError:
+    """Return the error where there are no times; the names are those of a frame's columns."""
+    found = f" among the columns {listed(names)}" if names else ""
+    return ValueError(
+        f"TimeSplit needs the time of every rating, and there is none{found}: give times= (groups= "
+        "in scikit-learn), or a frame with a column such as 'timestamp' or 'date'."
+    )

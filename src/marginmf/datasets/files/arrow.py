@@ -104,7 +104,7 @@ def read_columnar_batches(source: Source, wanted: Wanted) -> Iterator[convert.Ba
         source.columns, positions = layout.names, layout.positions
         for role, k in positions.items():
             field = file.schema.field(k)
-            if field.type.num_fields:
+            if field.type.num_fields and "maybe" not in role:
                 raise ValueError(
                     f"{source.where}: the column {field.name!r}, which is the {role}, is nested "
                     f"({field.type}); take it apart into columns of single values."

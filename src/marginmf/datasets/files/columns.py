@@ -24,7 +24,8 @@ _NAMES = {
     "courseid title movietitle",
     "rating": "rating ratings score star stars overall bookrating userrating starrating "
     "userscore like liked value",
-    "timestamp": "timestamp time unixtime unixtimestamp unixreviewtime ts",
+    "timestamp": "timestamp time unixtime unixtimestamp unixreviewtime ts datetime date ratingtime "
+    "ratingdate ratedat daterated reviewtime reviewdate createdat",
 }
 COLUMN_NAMES = {role: names.split() for role, names in _NAMES.items()}
 #: Columns that count how often, which is not how much somebody likes something.
@@ -61,12 +62,23 @@ def find_id_column(names: Iterable[str], role: str) -> str | None:
     return next((found[name] for name in known if name in found and "title" not in name), None)
 
 
+def find_time_column(names: Iterable[str]) -> str | None:
+    """Return the column of a table that holds times, if any has a name for that.
+
+    >>> find_time_column(["user", "film", "Review-Date"])
+    'Review-Date'
+    """
+    found = {plain_name(str(name)): name for name in names}
+    return next((found[name] for name in COLUMN_NAMES["timestamp"] if name in found), None)
+
+
 @dataclass(frozen=True)
 class Wanted:
     """Which columns are wanted, and what the caller says about them: a name or a position.
 
     `header` says whether the first line holds names, where the caller knows; `names` are those
     that columns had before, which are known too; `levels` are ratings in words, in rising order.
+    Times are read where there are any; `timed` says that each row must have one.
     """
 
     user: str | int | None = None
@@ -76,6 +88,7 @@ class Wanted:
     header: bool | None = None
     names: Mapping[str, str] = field(default_factory=dict)
     levels: Sequence[str] | None = None
+    timed: bool = False
 
     @property
     def roles(self) -> tuple[str, ...]:
@@ -90,7 +103,10 @@ class Wanted:
 
 @dataclass(frozen=True)
 class ColumnLayout:
-    """The position of each column, what it is called, and whether the first line holds names."""
+    """The position of each column, what it is called, and whether the first line holds names.
+
+    Column ``maybe_timestamp`` is the time if all its cells are times.
+    """
 
     positions: dict[str, int]
     header: bool = False
@@ -154,10 +170,32 @@ def find_layout(first: Row, where: str, wanted: Wanted, below: Sequence[Row] = (
             f"{where}: 2 column(s) found where 3 are needed (user, item, rating). {FOR_PAIRS}"
         )
     positions = {role: found.get(role, DEFAULT_POSITIONS[role]) for role in wanted.roles}
-    if wanted.rated and "timestamp" in found:
-        positions["timestamp"] = found["timestamp"]
-    called = {role: first[k].strip() for role, k in positions.items()} if header else {}
+    if wanted.timed:
+        positions["timestamp"] = _time_position(found, positions, first, where, wanted, header)
+    elif wanted.rated and "timestamp" in found:
+        positions["maybe_timestamp"] = found["timestamp"]
+    roles = {role.removeprefix("maybe_"): k for role, k in positions.items()}
+    called = {role: first[k].strip() for role, k in roles.items()} if header else {}
     return ColumnLayout(positions, header, called, wanted.words)
+
+
+def _time_position(
+    found: dict[str, int],
+    taken: dict[str, int],
+    first: Row,
+    where: str,
+    wanted: Wanted,
+    named: bool,
+) -> int:
+    """Return the column of times by its name or, after ratings without names, its position."""
+    last = found.get("timestamp", DEFAULT_POSITIONS["timestamp"])
+    by_position = not named and wanted.rated and last < len(first) and last not in taken.values()
+    if "timestamp" in found or by_position:
+        return last
+    raise ValueError(
+        f"{where}: there is no column of times; the columns are {listed(first)}. Name the one that "
+        "says when each row came about 'timestamp' or 'date'."
+    )
 
 
 def find_named(names: Row, where: str, wanted: Wanted) -> ColumnLayout:

@@ -106,7 +106,10 @@ def make_batch(
         error = min(errors, key=lambda error: error.row)
         remedy = f"{error.remedy} or remove this {unit}"
         raise ValueError(f"{where}, {unit} {numbers[error.row]}: {error}; {remedy}.")
-    if times is None:
+    if times is None and raw.get("maybe_timestamp") is not None:
+        with suppress(CellError):
+            times = converter.times(raw["maybe_timestamp"])
+    elif times is None:
         times = convert("maybe_time", converter.maybe_times)
     return Batch(users, items, ratings, times, converter.ratings_read.in_words)
 
@@ -293,6 +296,29 @@ def _time(value: Any) -> int:
     return parse_time(str(value).strip())
 
 
+def as_times(values: Any) -> Array:
+    """Return times as numbers in the same order: numbers as they are, dates in seconds or finer.
+
+    >>> as_times(["1970-01-02", "1970-01-01 00:00:07", "1970-01-01T01:00:00Z"]).tolist()
+    [86400, 7, 3600]
+    """
+    column = np.asarray(values)
+    if column.ndim != 1:
+        raise ValueError(f"Times must be one column, but their shape is {column.shape}.")
+    if column.dtype.kind in "iu":
+        return column
+    if column.dtype.kind in "fM":
+        faulty = np.isnat(column) if column.dtype.kind == "M" else ~np.isfinite(column)
+        if faulty.any():
+            row = int(np.argmax(faulty))
+            raise ValueError(f"The time in row {row} is {column[row]}: give each row a time.")
+        return column.view(np.int64) if column.dtype.kind == "M" else column
+    try:
+        return TypedValues().times(column.tolist())
+    except CellError as error:
+        raise ValueError(f"Row {error.row}: {error}.") from None
+
+
 def parse_number(cell: str) -> float:
     """Read a finite number, or raise ValueError with what is wrong with it."""
     plain = cell.replace(",", ".") if is_decimal_comma(cell) else cell
@@ -325,7 +351,7 @@ def _parse_date(cell: str) -> int:
     if cell[:1].isdigit():
         with suppress(ValueError, OverflowError):
             return int(np.datetime64(cell, "s").astype(np.int64))
-    raise ValueError("is neither a number nor a date such as 1998-04-22")
+    raise ValueError("is neither a number nor a date such as 1998-04-22 or 1998-04-22T10:00:00Z")
 
 
 def _seconds(moment: datetime) -> int:

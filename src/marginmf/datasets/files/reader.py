@@ -28,6 +28,7 @@ def read_ratings(
     rating: str | int | None = None,
     header: bool | None = None,
     levels: Sequence[str] | None = None,
+    timed: bool = False,
 ) -> RatingsTable:
     r"""Read a file of ratings, one rating a line or row.
 
@@ -39,7 +40,8 @@ def read_ratings(
     Columns are found by names such as ``user_id``, ``movieId``, ``rating`` and ``timestamp``, in
     any case; names that say nothing are an error, and `user`, `item` and `rating` say it then. In
     a file without a line of names, of three or four columns, the first three are user, item and
-    rating, and a fourth that holds only whole numbers is the timestamp.
+    rating, and a fourth that holds only whole numbers is the timestamp. Times are seconds since
+    1970, or dates such as ``2021-03-05``, ``2021-03-05 12:30:00`` and ``2021-03-05T12:30Z``.
 
     Ratings are numbers, also with a decimal comma; or words for two levels, such as ``true`` and
     ``false``, ``yes`` and ``no``, ``like`` and ``dislike``, which are 1 and 0; or `levels`.
@@ -56,6 +58,9 @@ def read_ratings(
         where it cannot be told.
     levels : sequence of str, optional
         Ratings in words, from the lowest: they become 1, 2 and so on.
+    timed : bool
+        Whether every rating must have a time: a file without times, and a cell that is not one, is
+        an error then. By default, a column with such a cell is left out.
 
     Returns
     -------
@@ -84,7 +89,8 @@ def read_ratings(
     (['ann', 'bob'], [50, 50], [4.5, 3.0])
     """
     source = Source(path)
-    columns = _read_columns(source, Wanted(user, item, rating, header=header, levels=levels))
+    wanted = Wanted(user, item, rating, header=header, levels=levels, timed=timed)
+    columns = _read_columns(source, wanted)
     return RatingsTable(
         source.path.name,
         *columns,
@@ -138,13 +144,15 @@ def read_pairs(
 def read_unrated(path: AnyPath, **columns: Any) -> RatingsTable:
     """Read a file of (user, item) pairs as a table, in which every rating is 1.
 
-    Parameters are those of `read_pairs`.
+    Parameters are those of `read_pairs`, and ``timed`` of `read_ratings`.
     """
     source = Source(path, "pairs")
-    users, items, *_ = _read_columns(source, Wanted(**columns, rated=False))
-    where = f"read from {source.where}"
+    users, items, _, times = _read_columns(source, Wanted(**columns, rated=False))
     return RatingsTable(
-        source.path.name, users, items, np.ones(len(users)), source=where, columns=source.columns
+        source.path.name,
+        *(users, items, np.ones(len(users)), times),
+        source=f"read from {source.where}",
+        columns=source.columns,
     )
 
 

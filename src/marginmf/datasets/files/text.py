@@ -112,7 +112,7 @@ def _careful_batches(
         narrowest = min((len(row) for _, row in taken), default=0)
         if taken and narrowest < layout.width:
             short = next(k for k, (_, row) in enumerate(taken) if len(row) < layout.width)
-            needed = ", ".join(role for role in layout.positions if role != "timestamp")
+            needed = ", ".join(role for role in layout.positions if "time" not in role)
             fault = ValueError(
                 f"{where}, line {taken[short][0]}: {len(taken[short][1])} column(s) found where "
                 f"{layout.width} are needed ({needed}, separated by comma, tab, '::', semicolon or "
