@@ -62,6 +62,13 @@ def test_ratings_of_unknown_items_are_counted(run, model_file: Path) -> None:
     assert "Take them in with marginmf update --side items first" in outcome.err
 
 
+def test_users_who_are_not_new_are_noted(run, model_file: Path) -> None:
+    Path("new.csv").write_text("user,item,rating\nu1,3,1\nann,3,2\n")
+    outcome = run("fold-in", model_file, "new.csv")
+    assert "1 of these 2 users are known to the model" in outcome.err
+    assert run("fold-in", model_file, "new.csv", "--quiet").err == ""
+
+
 def test_repeats_and_strange_levels_are_sentences(run, model_file: Path) -> None:
     Path("new.csv").write_text("user,item,rating\nann,3,1\nann,3,2\n")
     outcome = run("fold-in", model_file, "new.csv")

@@ -206,7 +206,7 @@ def explain(
     """Show which of a user's own ratings speak for an item, and which against it.
 
     A contribution is what a rating adds to the score of the item, which says how much the user
-    would like it; to-take is what having rated that item adds to the chance to take this one.
+    would like it; "to take" is what having rated that item adds to the chance to take this one.
     """
     from marginmf.cli import estimators, inputs, output
     from marginmf.ratings.lists.explain import contributions, reasons

@@ -117,6 +117,12 @@ def fold_in(
     with _own_words():
         folded = estimator.fold_in(ratings, **features)
     users, n_used = folded.users_.ids, len(folded.ratings_)
+    n_known = int((estimator.users_.encode(users, quiet=True) >= 0).sum())
+    if n_known:
+        console.note(
+            f"{n_known:,} of these {len(users):,} users are known to the model; here they are "
+            "learned from these ratings alone. See marginmf update."
+        )
     result = {"model": str(model), "data": source.summary(), "n_users": len(users)}
     result |= {"n_ratings": n_used, "n_left_out": len(ratings) - n_used}
     if out is not None:
