@@ -385,7 +385,8 @@ class RatingsEstimatorContract(NewRowsContract):
     @pytest.mark.parametrize("exclude_seen", [True, False])
     def test_recommendations_are_the_best_of_all_pairs(self, model, data, exclude_seen, by):
         pairs, _ = data
-        best = model.recommend([4, 33, 10_000], n=6, exclude_seen=exclude_seen, by=by)
+        asked = {"n": 6, "exclude_seen": exclude_seen, "by": by, "unknown": "fallback"}
+        best = model.recommend([4, 33, 10_000], **asked)
         for user in (4, 33, 10_000):
             scores, ties = self.ranked_by(model, self.all_pairs(user), by)
             order = np.lexsort((np.arange(30), -ties, -scores))

@@ -32,9 +32,9 @@ class NewRowsContract:
     def test_fold_in_leaves_unknown_items_out_and_refuses_unknown_levels(self, model, data):
         pairs, ratings = data
         alone = model.fold_in(pairs[:20], ratings[:20])
-        with_new = model.fold_in(
-            np.vstack([pairs[:20], [[pairs[0, 0], 77_777]]]), np.append(ratings[:20], ratings[0])
-        )
+        more = np.vstack([pairs[:20], [[pairs[0, 0], 77_777]]]), np.append(ratings[:20], ratings[0])
+        with pytest.warns(UserWarning, match=r"1 of 21 ratings are of unknown items .*: 77777\.$"):
+            with_new = model.fold_in(*more)
         np.testing.assert_array_equal(alone.predict(pairs[:20]), with_new.predict(pairs[:20]))
         with pytest.raises(ValueError, match="not on the scale"):
             model.fold_in([(0, 0)], [99.0])
@@ -44,10 +44,19 @@ class NewRowsContract:
         items, unknown_item = np.unique(pairs[:5, 1]), 77_777
         of = lambda user: [(user, item) for item in items]  # noqa: E731
         expected = model.predict(of(99_999))
-        alone = model.fold_in([(500, unknown_item)], ratings[:1])
-        np.testing.assert_array_equal(alone.predict(of(500)), expected)
-        mixed = model.fold_in([(500, unknown_item), *of(501)], ratings[: len(items) + 1])
+        with pytest.warns(UserWarning, match="1 of 2 users have no others, and stay unknown"):
+            mixed = model.fold_in([(500, unknown_item), *of(501)], ratings[: len(items) + 1])
         np.testing.assert_array_equal(mixed.predict(of(500)), expected)
+
+    def test_ratings_of_unknown_items_alone_are_refused(self, model, data):
+        before = dict(vars(model))
+        for learn in (model.fold_in, model.update_users):
+            with pytest.raises(ValueError, match=r"all of unknown items.*: 77777\. Take them in"):
+                learn([(500, 77_777)], data[1][:1])
+        for learn in (model.fold_in_items, model.update_items):
+            with pytest.raises(ValueError, match=r"all by unknown users.*: 77777\. Take them in"):
+                learn([(77_777, 500)], data[1][:1])
+        assert vars(model) == before
 
     def test_a_new_user_does_not_depend_on_the_other_new_users(self, model, data):
         pairs, ratings = data
@@ -102,7 +111,8 @@ class NewRowsContract:
         users = np.unique(pairs[:5, 0])
         of = lambda item: [(user, item) for user in users]  # noqa: E731
         expected = model.predict(of(99_999))
-        folded = model.fold_in_items([(77_777, 500), *of(501)], ratings[: len(users) + 1])
+        with pytest.warns(UserWarning, match=r"by unknown users and left out: 77777\. 1 of 2"):
+            folded = model.fold_in_items([(77_777, 500), *of(501)], ratings[: len(users) + 1])
         np.testing.assert_array_equal(folded.predict(of(500)), expected)
         assert folded.items_.ids.tolist() == [501]
         assert len(folded.ratings_) == len(users)
@@ -153,10 +163,10 @@ class NewRowsContract:
 
     def test_update_leaves_out_what_it_cannot_use(self, model, data):
         pairs, ratings = data
-        before = model.decision_function(pairs)
-        model.update_users([(0, 77_777), (88_888, 77_777)], ratings[:2])
-        model.update_items([(88_888, 0), (88_888, 77_777)], ratings[:2])
-        np.testing.assert_array_equal(model.decision_function(pairs), before)
+        given = [tuple(pairs[0]), (88_888, 77_777)]
+        for update in (model.update_users, model.update_items):
+            with pytest.warns(UserWarning, match="1 of 2 ratings are .* unknown .* and left out"):
+                update(given, ratings[:2])
         assert len(model.ratings_) == len(ratings)
         assert model.users_.encode([88_888])[0] == model.items_.encode([77_777])[0] == -1
 

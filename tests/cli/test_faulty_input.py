@@ -181,9 +181,10 @@ QUESTIONS = [
     case("no-pairs", "predict m.marginmf no-pairs.csv", "no-pairs.csv"),
     case("half-pairs", "predict m.marginmf half-pairs.csv", "half-pairs.csv, line 3"),
     case("strangers", "predict m.marginmf strangers.csv --unknown raise", "user u99 of pair 2"),
-    case("unknown-output", "predict m.marginmf pairs.csv --output best", "Invalid value for '--o"),
+    case("unknown-answer", "predict m.marginmf pairs.csv --answer best", "Invalid value for '--a"),
+    case("renamed", "predict m.marginmf pairs.csv --output mean", "--output is now --answer"),
     case("nobody", "recommend m.marginmf", "Name the users: --user ID"),
-    case("unknown-user", "recommend m.marginmf --user u111", "know the user 'u111'; close to it"),
+    case("unknown-user", "recommend m.marginmf --user u111", "the user 'u111'. Did you mean 'u11'"),
     case("unknown-users", "recommend m.marginmf --users strange-ids.txt", "the user '3'"),
     case("users-empty", "recommend m.marginmf --users no-ids.txt", "no-ids.txt names no user"),
     case("users-absent", "recommend m.marginmf --users no.txt", "There is no file no.txt"),
@@ -196,8 +197,13 @@ QUESTIONS = [
     ),
     case("neither", "similar m.marginmf", "either --item ID or --user ID"),
     case("both", "similar m.marginmf --item 3 --user u1", "either --item ID or --user ID"),
-    case("unknown-item", "similar m.marginmf --item 33", "not know the item '33'; close to it are"),
+    case(
+        "unknown-item", "similar m.marginmf --item 33", "'33'. The model's items are numbers from 0"
+    ),
     case("similar-none", "similar m.marginmf --item 3 -n 0", "Invalid value for '-n'"),
+    case("explain-whom", "explain m.marginmf --item 3", "Missing option '--user'"),
+    case("titles-absent", "similar m.marginmf --item 3 --items no.csv", "no file no.csv"),
+    case("title-of-what", "similar m.marginmf --item 3 --title t", "name that with --items FILE"),
 ]
 CASES = [*RATINGS, *ARGUMENTS, *PROTOCOLS, *DESTINATIONS, *MODELS, *QUESTIONS]
 
@@ -256,5 +262,5 @@ def test_there_are_many_cases() -> None:
 
 
 def test_the_same_from_a_process_of_its_own(folder: Path) -> None:
-    faulty = Case("similar m.marginmf --item 33", "not know the item '33'; close to it are")
+    faulty = Case("similar m.marginmf --item 33", "'33'. The model's items are numbers")
     check_refused_by_process(folder, faulty)

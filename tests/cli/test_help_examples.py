@@ -39,6 +39,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     lines = [f"{user},{item},{rating:g}" for user, item, rating in rows]
     (folder / "ratings.csv").write_text("\n".join(["user,item,rating", *lines]) + "\n")
     (folder / "pairs.csv").write_text("user,item\n42,50\n7,8\n")
+    (folder / "new.csv").write_text("user,item,rating\n100,50,3\n100,8,2\n")
     model = MMMF(3, 1.0, random_state=0).fit(table.pairs, table.ratings)
     model.save(folder / "m.marginmf")
     tagged = songs()

@@ -91,12 +91,12 @@ def test_names_beside_numbers_do_not_hide_the_numbers(run) -> None:
     assert json.loads(run("predict", "b.marginmf", "pairs.csv", "--json").out)["n_unknown"] == 1
 
 
-@pytest.mark.parametrize("output", ["median", "mode", "mean"])
-def test_another_output(run, model_file: Path, pairs_file: Path, output: str) -> None:
-    arguments = ["--output", output, "--json", "--quiet"]
+@pytest.mark.parametrize("answer", ["median", "mode", "mean", "rule"])
+def test_another_answer(run, model_file: Path, pairs_file: Path, answer: str) -> None:
+    arguments = ["--answer", answer, "--json", "--quiet"]
     rows = json.loads(run("predict", model_file, pairs_file, *arguments).out)["predictions"]
     pairs = [(row["user"], row["item"]) for row in rows]
-    expected = marginmf.load(model_file).predict(pairs, output=output)
+    expected = marginmf.load(model_file).predict(pairs, output=answer)
     assert [row["rating"] for row in rows] == expected.tolist()
 
 

@@ -21,7 +21,8 @@ def test_a_table_for_each_user(run, model_file: Path) -> None:
     assert (outcome.code, outcome.err) == (0, "")
     lines = [line.strip() for line in outcome.out.splitlines() if line.strip()]
     assert [line for line in lines if line.startswith("user")] == ["user u3", "user u1"]
-    assert lines[1].split() == ["rank", "item", "score", "take", "like", "rating"]
+    chances = ["take", "like", "expected", "rating", "chance", "of", "top"]
+    assert lines[1].split() == ["rank", "item", "score", *chances]
     assert [line.split()[0] for line in lines[3:5]] == ["1", "2"]
 
 
@@ -30,7 +31,7 @@ def test_json_is_what_the_library_recommends(run, model_file: Path) -> None:
     assert (outcome.code, outcome.err) == (0, "")
     result = json.loads(outcome.out)
     model = marginmf.load(model_file)
-    expected = rows_of(model.recommend(["u1"], 3))
+    expected = rows_of(model.recommend(["u1"], 3).drop(columns="known"))
     assert rows_in(result["recommendations"]) == expected
     assert len(expected) == 3
 
@@ -40,7 +41,8 @@ def test_by_expected_rating_or_by_chance(run, model_file: Path) -> None:
     for by, level in (("expected", None), ("chance", 3.0)):
         options = ["--by", by, *([] if level is None else ["--level", level])]
         outcome = run("recommend", model_file, "--user", "u1", "-n", 3, "--json", *options)
-        expected = rows_of(model.recommend(["u1"], 3, by=by, level=level))
+        frame = model.recommend(["u1"], 3, by=by, level=level)
+        expected = rows_of(frame.drop(columns="known"))
         assert rows_in(json.loads(outcome.out)["recommendations"]) == expected
     outcome = run("recommend", model_file, "--user", "u1", "--by", "chance", "--level", 77)
     assert outcome.code == 2
@@ -85,14 +87,14 @@ def test_everybody_is_printed_as_csv(run, model_file: Path) -> None:
 def test_everybody_into_a_file_in_batches(
     run, model_file: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    monkeypatch.setattr("marginmf.cli.predict.BATCH_USERS", 4)
+    monkeypatch.setattr("marginmf.cli.lists.BATCH_USERS", 4)
     outcome = run("recommend", model_file, "--users", "all", "-n", 2, "--out", name)
     assert (outcome.code, outcome.out) == (0, f"Lists for 30 users are in {name}.\n")
     content = Path(name).read_bytes()
     if name.endswith("parquet"):
         import polars
 
-        assert polars.read_parquet(name).shape == (60, 7)
+        assert polars.read_parquet(name).shape == (60, 9)
     else:
         assert content.count(b"\n") == 60 + name.endswith("csv")
 

@@ -218,7 +218,7 @@ def test_every_fault_is_one_sentence_and_leaves_nothing(
 
 
 def test_a_folder_is_not_a_file(tmp_path: Path) -> None:
-    with pytest.raises(IsADirectoryError, match="is a folder; name a file in it"):
+    with pytest.raises(IsADirectoryError, match="is a folder: give the name of a file in it"):
         write_columns(tmp_path, ROWS, kind="csv")
 
 

@@ -261,10 +261,25 @@ def test_every_array_begins_at_a_multiple_of_its_width(parts, files):
 
 
 @pytest.mark.parametrize("kind", [str, os.fspath, lambda path: path])
-def test_paths_of_every_kind_and_new_folders(models, tmp_path, kind):
-    path = kind(tmp_path / "new" / "folder" / "m.marginmf")
+def test_paths_of_every_kind(models, tmp_path, kind):
+    path = kind(tmp_path / "m.marginmf")
     models["mmmf"].save(path)
     assert isinstance(marginmf.load(path), MMMF)
+
+
+def test_a_folder_that_is_not_there_is_not_made(models, tmp_path):
+    path = tmp_path / "new" / "folder" / "m.marginmf"
+    # An unfinished model is not finished first: that may take as long as a fit.
+    folded = MMMF(2, 1.0, calibrate=False).fit([(0, 0), (0, 1), (1, 0)], [1, 2, 2])
+    folded = folded.fold_in([(7, 0)], [2])
+    for model in (models["mmmf"], folded):
+        with pytest.raises(FileNotFoundError, match=r"no folder .*new.folder for m\.marginmf"):
+            model.save(path)
+    assert folded._calibrator is None
+    assert not (tmp_path / "new").exists()
+    (tmp_path / "new").write_text("a file")
+    with pytest.raises(FileNotFoundError, match="There is no folder"):
+        models["mmmf"].save(tmp_path / "new" / "m.marginmf")
 
 
 @pytest.mark.parametrize("failing", ["fsync", "replace"])

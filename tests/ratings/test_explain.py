@@ -131,9 +131,9 @@ def test_string_ids(data):
 
 
 def test_bad_input_gets_a_sentence(model, data):
-    with pytest.raises(ValueError, match=r"1 of 1 users were not seen .* the first is 999"):
+    with pytest.raises(ValueError, match=r"The user 999 was not seen .* numbers from 0 to 39"):
         model.explain(999, 7)
-    with pytest.raises(ValueError, match=r"1 of 1 items were not seen .* the first is 999"):
+    with pytest.raises(ValueError, match="The item 999 was not seen in training"):
         model.explain(3, 999)
     with pytest.raises(ValueError, match="One user is explained at a time, but 2 were given"):
         model.explain([3, 4], 7)

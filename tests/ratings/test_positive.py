@@ -218,7 +218,7 @@ def test_the_similarity_is_what_having_the_item_adds(data):
 def test_lists_hold_the_best_scores_of_what_is_new(method, data):
     model = clone(method).fit(*data)
     lists = model.recommend(n=5)
-    assert list(lists.columns) == ["user", "item", "rank", "score"]
+    assert list(lists.columns) == ["user", "item", "rank", "score", "known"]
     scores = all_scores(model)
     scores[dense(model) > 0] = -np.inf
     np.testing.assert_array_equal(
@@ -255,9 +255,10 @@ def test_users_who_have_nothing_get_what_most_users_have(method, data):
     table = Ratings.of([*pairs, ("grump", "i00")], [*ratings, 1.0])
     model = clone(method).set_params(level=4).fit(table)
     popular = MostPopular(level=4).fit(table)
-    expected = popular.recommend("nobody", n=5, candidates=model.items_.ids[1:])
+    among = {"n": 5, "candidates": model.items_.ids[1:], "unknown": "fallback"}
+    expected = popular.recommend("nobody", **among)
     for user in ("nobody", "grump"):
-        found = model.recommend(user, n=5, candidates=model.items_.ids[1:])
+        found = model.recommend(user, **among)
         assert found["item"].tolist() == expected["item"].tolist()
         np.testing.assert_array_equal(found["score"], expected["score"])
     asked = [("nobody", "i01"), ("grump", "i01"), ("u00", "never")]
@@ -292,9 +293,9 @@ def test_new_users_do_not_depend_on_one_another(method, data):
     pairs, ratings = data
     model = clone(method).set_params(level=3).fit(pairs, ratings)
     alone = model.fold_in([("a", "i01"), ("a", "i02"), ("a", "i09")], [5, 5, 1])
-    crowd = model.fold_in(
-        [("a", "i01"), ("b", "i01"), ("a", "i02"), ("a", "i09"), ("c", "never")], [5, 2, 5, 1, 5]
-    )
+    given = [("a", "i01"), ("b", "i01"), ("a", "i02"), ("a", "i09"), ("c", "never")]
+    with pytest.warns(UserWarning, match="1 of 5 ratings are of unknown items and left out"):
+        crowd = model.fold_in(given, [5, 2, 5, 1, 5])
     assert crowd.users_.ids.tolist() == ["a", "b"]
     np.testing.assert_array_equal(all_scores(crowd)[0], all_scores(alone)[0])
     assert "i09" not in crowd.recommend("a", n=40)["item"].tolist()

@@ -86,7 +86,8 @@ def test_the_frame_is_of_the_kind_that_came_in(model, named, ask, kind):
 
 def test_no_users_give_an_empty_frame(model):
     best = model.recommend([])
-    assert list(best.columns) == ["user", "item", "rank", "score", "take", "like", "rating"]
+    chances = ["take", "like", "expected", "rating", "chance_of_top"]
+    assert list(best.columns) == ["user", "item", "rank", "score", *chances, "known"]
     assert len(best) == 0
 
 
@@ -97,7 +98,7 @@ def test_unknown_users_get_what_all_like_best(model):
     items = np.arange(N_ITEMS)
     margins = model.decision_function(np.column_stack([np.full(N_ITEMS, 999), items]))
     liked = (1.0 / (1.0 + np.exp(-margins))).sum(axis=1)
-    best = model.recommend([999, 3, "zed"], n=5, by="expected")
+    best = model.recommend([999, 3, "zed"], n=5, by="expected", unknown="fallback")
     for user in (999, "zed"):
         of_user = best[best["user"] == user]
         assert of_user["item"].tolist() == np.argsort(-liked, kind="stable")[:5].tolist()
@@ -107,7 +108,7 @@ def test_unknown_users_get_what_all_like_best(model):
 
 
 def test_unknown_users_get_what_most_people_take_and_like(model, data):
-    best = model.recommend(999, n=5)
+    best = model.recommend(999, n=5, unknown="fallback")
     taken = np.bincount(data[0][:, 1], minlength=N_ITEMS) / len(model.users_)
     above = model.levels_ > data[1].mean()
     liked = model.predict_proba([(999, item) for item in range(N_ITEMS)])[:, above].sum(axis=1)
@@ -123,12 +124,6 @@ def test_unknown_users_may_be_skipped_or_refused(model):
     assert len(model.recommend([999], unknown="skip")) == 0
     with pytest.raises(ValueError, match=r"2 of 3 users were not seen in training; .* is 999"):
         model.recommend([999, 3, 1000], unknown="raise")
-
-
-def test_a_model_without_users_knows_what_all_like(model):
-    folded = model.fold_in([(5, 77_777)], [3.0])
-    assert len(folded.recommend()) == 0
-    assert folded.recommend(5)["item"].tolist() == model.recommend(999)["item"].tolist()
 
 
 def test_new_users_get_lists_without_their_own_items(model, data):
@@ -182,10 +177,11 @@ def test_a_filter_function_says_what_stays(model):
         asked.append(user)
         return items % 2 == user % 2
 
-    best = model.recommend([8, 7, 999], n=N_ITEMS, filter=even_for_even_users)
+    others = {"n": N_ITEMS, "unknown": "fallback"}
+    best = model.recommend([8, 7, 999], filter=even_for_even_users, **others)
     assert asked == [8, 7, 999]
     assert (best["item"] % 2 == best["user"] % 2).all()
-    whole = model.recommend([8, 7, 999], n=N_ITEMS)
+    whole = model.recommend([8, 7, 999], **others)
     kept = whole[whole["item"] % 2 == whole["user"] % 2]
     assert best["item"].tolist() == kept["item"].tolist()
 
@@ -211,10 +207,11 @@ def test_a_filter_function_sees_the_candidates(model):
 )
 @pytest.mark.parametrize("exclude_seen", [False, True])
 def test_filter_pairs_are_left_out(model, form, exclude_seen):
-    whole = model.recommend([7, 999, 8], n=4, exclude_seen=exclude_seen)
+    others = {"exclude_seen": exclude_seen, "unknown": "fallback"}
+    whole = model.recommend([7, 999, 8], n=4, **others)
     refused = [row[:2] for row in rows_of(whole) if row[2] in (1, 3)]
     pairs = form([*refused, (5, 5), (7, 12_345)])
-    best = model.recommend([7, 999, 8], n=2, exclude_seen=exclude_seen, filter=pairs)
+    best = model.recommend([7, 999, 8], n=2, filter=pairs, **others)
     expected = [row[:2] for row in rows_of(whole) if row[2] in (2, 4)]
     assert [row[:2] for row in rows_of(best)] == expected
 
@@ -222,9 +219,15 @@ def test_filter_pairs_are_left_out(model, form, exclude_seen):
 # --- the ranking ---------------------------------------------------------------------------------
 
 
-def test_ratings_are_predictions_and_scores_fall(model):
-    best = model.recommend(n=8)
-    np.testing.assert_array_equal(best["rating"], model.predict(best[["user", "item"]]))
+@pytest.mark.parametrize("by", ["relevance", "expected", "chance"])
+def test_ratings_are_predictions_and_scores_fall(model, by):
+    best = model.recommend(n=8, by=by)
+    pairs = best[["user", "item"]]
+    np.testing.assert_array_equal(best["rating"], model.predict(pairs))
+    np.testing.assert_allclose(best["expected"], model.predict(pairs, output="mean"))
+    np.testing.assert_array_equal(best["chance_of_top"], model.predict_proba(pairs)[:, -1])
+    if by == "expected":
+        np.testing.assert_array_equal(best["score"], best["expected"])
     for _, of_user in best.groupby("user"):
         assert (np.diff(of_user["score"]) <= 0).all()
         assert of_user["rank"].tolist() == list(range(1, len(of_user) + 1))
@@ -315,17 +318,16 @@ def test_bad_n_gets_a_sentence(model, n):
     ("params", "sentence"),
     [
         ({"candidates": [3, 777, 888]}, "2 of 3 candidates were not seen .* the first is 777"),
-        ({"candidates": "Alien"}, "1 of 1 candidates .* the first is 'Alien'"),
+        ({"candidates": "Alien"}, "The item 'Alien' was not seen .* numbers from 0 to 29"),
         ({"candidates": np.zeros((2, 2))}, "items must be one id or one column of ids"),
         ({"filter": 3}, "filter must be a function"),
         ({"filter": [(1, 2, 3)]}, "filter must be a function.*Row 0"),
         ({"filter": lambda user, items: items}, "filter must return one True or False"),
-        ({"unknown": "maybe"}, "unknown='maybe' is not known. Choose one of 'fallback', 'raise'"),
+        ({"unknown": "maybe"}, "unknown='maybe' is not known. Choose one of 'warn', 'fall"),
         ({"users": [1, None]}, "user id in row 1 is missing"),
         ({"users": np.zeros((2, 2))}, "users must be one id or one column of ids"),
     ],
 )
-@pytest.mark.filterwarnings("ignore:None of the items given is known")
 def test_bad_input_gets_a_sentence(model, params, sentence):
     with pytest.raises(ValueError, match=sentence):
         model.recommend(**params)
@@ -419,7 +421,7 @@ def test_neither_threads_nor_blocks_matter(monkeypatch, data, dtype):
 def test_bad_questions_for_similar_ids_get_a_sentence(model, data):
     with pytest.raises(ValueError, match=r"2 of 3 items were not seen .* the first is 777"):
         model.similar_items([3, 777, 888])
-    with pytest.raises(ValueError, match=r"1 of 1 users were not seen .* the first is 777"):
+    with pytest.raises(ValueError, match=r"The user 777 was not seen in training"):
         model.similar_users(777)
     with pytest.raises(ValueError, match="n=0 must be a whole number >= 1"):
         model.similar_items(3, n=0)

@@ -13,6 +13,20 @@ from typing import BinaryIO
 PAUSE = 0.1
 
 
+def check_destination(path: Path) -> None:
+    """Raise an error unless a file can be written to a path that somebody named.
+
+    A folder that is missing is more often a slip than a wish: it is not made.
+    """
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a folder: give the name of a file in it.")
+    folder = path.absolute().parent
+    if not folder.is_dir():
+        raise FileNotFoundError(
+            f"There is no folder {folder} for {path.name}: make it first, or name another."
+        )
+
+
 @contextmanager
 def atomic_write(destination: Path) -> Iterator[BinaryIO]:
     """Open a temporary file beside `destination` that takes its name when the block succeeds.
@@ -20,7 +34,8 @@ def atomic_write(destination: Path) -> Iterator[BinaryIO]:
     On any exception, an interruption from the keyboard included, what was under the name before
     stays as it was.  The content reaches the disk before the name does, so that not even a loss of
     power leaves half a file.  Where the name is a link, the file that it leads to is replaced;
-    pipes and devices are not.
+    pipes and devices are not.  Missing folders are made, as a cache needs it; what users name goes
+    through `check_destination` first.
     """
     destination = _followed(destination)
     if destination.exists() and not destination.is_file() and not destination.is_dir():

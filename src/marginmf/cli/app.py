@@ -12,9 +12,14 @@ from marginmf.cli.doctor import doctor
 from marginmf.cli.evaluate import compare, compare_labels, evaluate, evaluate_labels
 from marginmf.cli.fit import fit, fit_labels, tune
 from marginmf.cli.info import get_datasets, info, list_datasets, show_dataset, show_path
-from marginmf.cli.predict import predict, predict_labels, recommend, similar
+from marginmf.cli.lists import explain, recommend, similar
+from marginmf.cli.new_ratings import fold_in, update
+from marginmf.cli.predict import predict, predict_labels
 
-COMMANDS = (demo, fit, predict, recommend, similar, evaluate, compare, tune, info, doctor)
+COMMANDS = (
+    *(demo, fit, predict, recommend, similar, explain, fold_in, update),
+    *(evaluate, compare, tune, info, doctor),
+)
 #: Groups of commands: a line of help and the commands.
 GROUPS = {
     "labels": (

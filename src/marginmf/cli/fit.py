@@ -139,14 +139,12 @@ def _save(
     console: options.ConsoleOptions,
 ) -> None:
     """Save a fitted model, and report what it is and where."""
-    from marginmf.cli.output import format_size
+    from marginmf.cli.output import save_model
 
-    estimator.save(out)
-    n_bytes = out.stat().st_size
-    result = {"data": data, "model": summary, "seconds": seconds}
-    console.print_json({**result, "out": str(out), "bytes": n_bytes})
+    saved, sentence = save_model(estimator, out)
+    console.print_json({"data": data, "model": summary, "seconds": seconds, **saved})
     console.print(f"{summary['class']}: {'; '.join([*clauses, f'seconds {seconds:.2f}'])}.")
-    console.print(f"Saved to {out} ({format_size(n_bytes)}).")
+    console.print(sentence)
 
 
 def _describe(model: Any) -> tuple[dict[str, Any], list[str]]:

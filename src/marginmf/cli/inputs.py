@@ -5,7 +5,6 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -13,7 +12,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from marginmf import datasets
-from marginmf._utils.ids import as_objects, shown
+from marginmf._utils.ids import as_objects
 from marginmf._utils.types import Array
 from marginmf.cli.options import DataOptions, LabelColumns, LabelDataOptions
 from marginmf.datasets import DatasetUnavailable, RatingsTable
@@ -33,8 +32,6 @@ Origin = Literal["movielens", "dataset", "synthetic", "file"]
 Table = TypeVar("Table")
 #: The dataset that the demo shows.
 DEMO = "ml-100k"
-#: Among more ids than this, close ones are looked for where the first letter is the same.
-MANY = 20_000
 #: A character that no id has, so that each line is one cell, with quotes around it or without.
 NO_SEPARATOR = "\x1f"
 
@@ -99,17 +96,21 @@ def read_ratings_checked(
     """
     source = read_source(options.file, options.reading(), progress, timed=timed)
     source = add_features(source, options)
-    table, repeats = source.table, options.duplicates
-    scale = options.scale() if table.level_names is None else {}
+    scale = options.scale() if source.table.level_names is None else {}
     scale = {key: list(map(float, v)) if key == "levels" else v for key, v in scale.items()}
+    data = as_ratings(source.table, options.duplicates, **scale, **source.features)
+    return replace(source, table=_without_repeats(source.table, data)), data
+
+
+def as_ratings(table: RatingsTable, duplicates: Any, **known: Any) -> Ratings:
+    """Return a table as ratings; an error about repeated pairs names the option for them."""
     try:
-        data = Ratings.of(table, duplicates=repeats, **scale, **source.features)
+        return Ratings.of(table, duplicates=duplicates, **known)
     except ValueError as error:
         if "duplicates=" not in str(error):
             raise
         advice = "Remove the repeats, or choose with --duplicates last or --duplicates mean."
         raise ValueError(f"{str(error).partition(' Remove the')[0]} {advice}") from None
-    return replace(source, table=_without_repeats(table, data)), data
 
 
 def read_pairs_checked(
@@ -207,14 +208,7 @@ def add_features(source: RatingsInput, options: DataOptions) -> RatingsInput:
     for side in ("user", "item"):
         part, path = f"{side}_features", options.feature_files.get(side)
         if path is not None:
-            columns, column = datasets.read_features(path), options.columns.get(side)
-            try:
-                # The ids may have the name that they have in the file of ratings.
-                own = column if column in columns else None
-                features[part] = FeatureTable.of(columns, side, id=own)
-            except ValueError as error:
-                reason = str(error).partition(", or name it with")[0]
-                raise ValueError(f"{path}: {reason}") from None
+            features[part] = read_feature_table(path, side, options.columns.get(side))
             titles[part] = path.name
         elif options.features and getattr(table, part) is not None:
             features[part] = FeatureTable.of(getattr(table, part), side)
@@ -225,6 +219,16 @@ def add_features(source: RatingsInput, options: DataOptions) -> RatingsInput:
         for found in features.values():
             found.encoder()
     return replace(source, features=features, feature_titles=titles)
+
+
+def read_feature_table(path: Path, side: str, column: str | None) -> FeatureTable:
+    """Read features of users or items; the ids may have the name that they have elsewhere."""
+    columns = datasets.read_features(path)
+    try:
+        return FeatureTable.of(columns, side, id=column if column in columns else None)
+    except ValueError as error:
+        reason = str(error).partition(", or name it with")[0]
+        raise ValueError(f"{path}: {reason}") from None
 
 
 def read_label_table(data: LabelDataOptions, progress: bool = False) -> "LabelsTable":
@@ -348,7 +352,8 @@ def find_ids(index: IdIndex, texts: Sequence[str]) -> Array:
     written = written_ids(index, texts)
     for text in texts:
         if text not in written:
-            raise ValueError(_unknown(index, text))
+            unknown = f"The model does not know the {index.what} {text!r}."
+            raise ValueError(f"{unknown} {index.hint(text)}")
     found = [written[text] for text in texts]
     return np.array(found, np.int64) if index.ids.dtype == np.int64 else as_objects(found)
 
@@ -404,17 +409,3 @@ def _is_number(text: str) -> bool:
     if not (digits.isascii() and digits.isdigit() and len(digits) <= 19):
         return False
     return str(int(text)) == text and -(2**63) <= int(text) < 2**63
-
-
-def _unknown(index: IdIndex, text: str) -> str:
-    candidates = [str(value) for value in index.ids.tolist()]
-    if len(candidates) > MANY:
-        candidates = [one for one in candidates if one[:1] == text[:1]][:MANY]
-    close = get_close_matches(text, candidates, n=3, cutoff=0.5)
-    if close:
-        hint = f"close to it are {', '.join(close)}"
-    elif len(index):
-        hint = f"its {index.what}s are such as {shown(index.ids[0])}"
-    else:
-        hint = f"it knows no {index.what}s at all"
-    return f"The model does not know the {index.what} {text!r}; {hint}."

@@ -5,7 +5,7 @@ import json
 import math
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -27,9 +27,16 @@ MOST_TABLES = 20
 #: How the numbers of a list are written for people.
 NUMBERS = {
     "rank": "{}",
+    "known": "{}",
     "rating": "{:g}",
-    **dict.fromkeys(("score", "take", "like", "similarity"), "{:.4f}"),
+    "expected": "{:.2f}",
+    **dict.fromkeys(("score", "take", "like", "chance_of_top", "similarity"), "{:.4f}"),
+    **dict.fromkeys(("contribution", "to_take"), "{:+.4f}"),
+    **dict.fromkeys(("from_ratings", "from_raters", "from_features"), "{:+.4f}"),
 }
+#: What a narrow terminal leaves out of a list, the first of these first; and the width of a title
+#: that it should have room for.
+LEFT_OUT, TITLE_WIDTH = ("chance_of_top", "like", "take", "expected"), 30
 
 
 def check_destination(
@@ -106,6 +113,13 @@ def refuse_same(out: Path | None, *read: str | Path | None) -> None:
             )
 
 
+def save_model(model: Any, out: Path) -> tuple[dict[str, Any], str]:
+    """Save a model; return where and how large it is, for programs and as a sentence."""
+    model.save(out)
+    n_bytes = out.stat().st_size
+    return {"out": str(out), "bytes": n_bytes}, f"Saved to {out} ({format_size(n_bytes)})."
+
+
 def save_figure(figure: Any, path: Path) -> None:
     """Write a figure in the format that the ending of the name says."""
     with atomic_write(path) as file:
@@ -152,8 +166,16 @@ def records(batches: Iterable[Columns]) -> list[dict[str, Any]]:
     ]
 
 
-def show_lists(console: Console, batches: Iterable[Columns], n_owners: int) -> None:
-    """Print a table for each owner of a list, the first column; or CSV where there are many."""
+def show_lists(
+    console: Console,
+    batches: Iterable[Columns],
+    n_owners: int,
+    title_of: Callable[[Any], str] = lambda owner: "",
+) -> None:
+    """Print a table for each owner of a list, the first column; or CSV where there are many.
+
+    Owners may have titles.
+    """
     if n_owners > MOST_TABLES:
         from marginmf.datasets import write_columns
 
@@ -162,16 +184,38 @@ def show_lists(console: Console, batches: Iterable[Columns], n_owners: int) -> N
     for batch in batches:
         what, *others = batch
         order = sorted(others, key="rank".__ne__)
+        while set(order).intersection(LEFT_OUT) and _width(batch, order) > console.width:
+            order.remove(next(name for name in LEFT_OUT if name in order))
         for owner in dict.fromkeys(batch[what].tolist()):
             own = np.array([one == owner for one in batch[what].tolist()])
-            table = new_table(*order)
-            for column, name in zip(table.columns, order, strict=True):
-                column.justify = "left" if batch[name].dtype == object else "right"
-            for row in zip(*(batch[name][own].tolist() for name in order), strict=True):
-                cells = zip(order, row, strict=True)
-                table.add_row(*(NUMBERS.get(name, "{}").format(value) for name, value in cells))
-            console.print(f"{what} {owner}", style="bold", markup=False)
-            console.print(table)
+            title = title_of(owner)
+            heading = f"{what} {owner}: {title}" if title else f"{what} {owner}"
+            console.print(heading, style="bold", markup=False)
+            show_columns(console, {name: batch[name][own] for name in order})
+
+
+def show_columns(console: Console, columns: Columns) -> None:
+    """Print columns of numbers and ids as a table."""
+    table = new_table(*(name.replace("_", " ") for name in columns))
+    for column, values in zip(table.columns, columns.values(), strict=True):
+        column.justify = "left" if values.dtype == object else "right"
+    cells = ([_cell(name, one) for one in columns[name].tolist()] for name in columns)
+    for row in zip(*cells, strict=True):
+        table.add_row(*map(Text, row))
+    console.print(table)
+
+
+def _cell(name: str, value: Any) -> str:
+    return NUMBERS.get(name, "{}").format(value)
+
+
+def _width(columns: Columns, names: Iterable[str]) -> int:
+    """Return how wide a table of some columns is; long titles are broken into lines."""
+    widths = []
+    for name in names:
+        cells = max((len(_cell(name, one)) for one in columns[name].tolist()), default=0)
+        widths.append(max(len(name), min(cells, TITLE_WIDTH) if name == "title" else cells))
+    return sum(width + 3 for width in widths)
 
 
 def new_table(*columns: str, numbers: int = 0) -> Table:

@@ -1,4 +1,4 @@
-"""``marginmf predict``, ``labels predict``, ``recommend`` and ``similar``: ask a saved model."""
+"""``marginmf predict`` and ``labels predict``: ask a saved model for ratings or labels."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from marginmf.labels.base import LabelsEstimator
     from marginmf.ratings.estimator import RatingsEstimator
 
-#: Pairs, scores of labels, and users with their lists that are in memory at a time.
-BATCH_PAIRS, BATCH_SCORES, BATCH_USERS = 200_000, 1 << 22, 10_000
-ARRAYS, SEPARATOR, ALL_USERS = ".npz", ";", "all"
+#: Pairs, and scores of labels, that are in memory at a time.
+BATCH_PAIRS, BATCH_SCORES = 200_000, 1 << 22
+ARRAYS, SEPARATOR = ".npz", ";"
 #: How pairs that training did not see are answered.
-ANSWERS = {"fallback": "predicted from the frequencies of levels", "nan": "left empty"}
+FALLBACKS = {"fallback": "predicted from the frequencies of levels", "nan": "left empty"}
 
 
 @command("marginmf predict m.marginmf pairs.csv --out predicted.csv")
@@ -29,10 +29,11 @@ def predict(
     model: options.ModelFile,
     pairs: Annotated[Path, Argument(metavar="PAIRS", help="Users and items, a pair a line.")],
     out: options.ColumnsOut = None,
-    output: Annotated[
+    answer: Annotated[
         Literal["median", "mode", "mean", "rule"],
         Option(help="A point of the distribution over levels, or the method's own rule."),
     ] = "median",
+    output: Annotated[str | None, Option(hidden=True)] = None,
     proba: Annotated[bool, Option("--proba", help="Also the probability of every level.")] = False,
     unknown: Annotated[
         Literal["fallback", "raise", "nan"],
@@ -55,10 +56,12 @@ def predict(
     from marginmf.cli.output import check_columns, write_batches
     from marginmf.datasets.files.source import Source
 
+    if output is not None:  # else the advice would be --out, which is a file
+        raise ValueError("--output is now --answer; --out names the file to write.")
     check_columns(out, model, pairs)
     columns = options.given(user=user, item=item, header=header)
     estimator, source = load_model(model, "ratings"), Source(pairs, "pairs")
-    found = _PairPredictions(estimator, source, columns, output, proba, unknown)
+    found = _PairPredictions(estimator, source, columns, answer, proba, unknown)
     if unknown == "raise":
         found.refuse_unknown()
     written = write_batches(found.batches(), out, console.as_json, "predictions")
@@ -72,7 +75,7 @@ def predict(
     if found.n_unknown:
         console.note(
             f"{found.n_unknown:,} of {found.n_pairs:,} pairs have a user or an item that training "
-            f"did not see; they are {ANSWERS[unknown]}."
+            f"did not see; they are {FALLBACKS[unknown]}."
         )
 
 
@@ -130,116 +133,6 @@ def predict_labels(
         console.print(f"The labels of {len(found):,} rows are in {out}.")
 
 
-@command("marginmf recommend m.marginmf --user 42 -n 5")
-def recommend(
-    *,
-    model: options.ModelFile,
-    user: Annotated[
-        list[str] | None, Option("--user", "-u", metavar="ID", help="A user; may be repeated.")
-    ] = None,
-    users: Annotated[
-        str | None, Option(metavar="FILE|all", help="A file of users, one id a line; or all users.")
-    ] = None,
-    n: options.ListLength = 10,
-    by: Annotated[
-        Literal["relevance", "expected", "chance"] | None,
-        Option(
-            help="Rank by the chance to take and to like an item (relevance), the expected rating, "
-            "or the chance to like it.",
-            show_default="relevance",
-        ),
-    ] = None,
-    level: Annotated[
-        float | None,
-        Option(help="The lowest rating of a liked item.", show_default="above the mean"),
-    ] = None,
-    include_seen: Annotated[
-        bool, Option("--include-seen", help="Also items that the user has rated.")
-    ] = False,
-    candidates: Annotated[
-        Path | None, Option(metavar="FILE", help="Choose among these items, one id a line.")
-    ] = None,
-    out: options.ColumnsOut = None,
-    console: options.ConsoleOptions,
-) -> None:
-    """Rank the items that users have not rated by how relevant they are.
-
-    Prints a table for each user, CSV for many users, or writes a file. The score is what items are
-    ranked by, take and like are the chances that it is the product of, and the rating is the level
-    that the model predicts.
-    """
-    from marginmf.cli import estimators, inputs, output
-
-    output.check_columns(out, model, users, candidates)
-    if not user and users is None:
-        raise ValueError("Name the users: --user ID, --users FILE or --users all.")
-    estimator = estimators.load_model(model, "lists")
-    index = estimator.users_
-    if users == ALL_USERS:
-        chosen = index.ids
-    else:
-        listed = [] if users is None else inputs.read_ids(Path(users), "user")
-        chosen = inputs.find_ids(index, list(dict.fromkeys([*(user or []), *listed])))
-    settings: dict[str, Any] = {"exclude_seen": not include_seen}
-    if candidates is not None:
-        named = inputs.read_ids(candidates, "item")
-        settings["candidates"] = inputs.find_ids(estimator.items_, named)
-    if not estimators.learns_from_pairs(estimator):
-        settings |= {"by": by or "relevance", "level": level}
-    elif by is not None or level is not None:
-        raise ValueError(
-            f"{model} holds a {type(estimator).__name__}, which ranks by its own scores: leave "
-            "--by and --level out."
-        )
-    batches = (
-        output.as_columns(estimator.recommend(chosen[start : start + BATCH_USERS], n, **settings))
-        for start in range(0, len(chosen), BATCH_USERS)
-    )
-    if out is None and not console.as_json:
-        output.show_lists(console.out, batches, len(chosen))
-        return
-    written = output.write_batches(batches, out, console.as_json, "recommendations")
-    console.print_json({"model": str(model), "n_users": len(chosen), "n": n, **written})
-    console.print(f"Lists for {len(chosen):,} users are in {out}.")
-
-
-@command("marginmf similar m.marginmf --item 50 -n 5")
-def similar(
-    *,
-    model: options.ModelFile,
-    item: Annotated[
-        list[str] | None,
-        Option("--item", "-i", metavar="ID", help="Items like this one; may be repeated."),
-    ] = None,
-    user: Annotated[
-        list[str] | None,
-        Option("--user", "-u", metavar="ID", help="Users like this one; may be repeated."),
-    ] = None,
-    n: options.ListLength = 10,
-    console: options.ConsoleOptions,
-) -> None:
-    """Rank items by their similarity to an item, or users by their similarity to a user.
-
-    The similarity is the cosine of the angle between what the model has learned of the two.
-    """
-    from marginmf.cli import estimators, inputs, output
-
-    if bool(item) == bool(user):
-        raise ValueError("Name what to look at: either --item ID or --user ID.")
-    estimator = estimators.load_model(model, "lists")
-    find = getattr(estimator, "similar_items" if item else "similar_users", None)
-    if find is None:
-        raise ValueError(
-            f"{model} holds a model of items alone ({type(estimator).__name__}): ask with --item."
-        )
-    index = estimator.items_ if item else estimator.users_
-    ids = inputs.find_ids(index, list(dict.fromkeys(item or user or [])))
-    columns = output.as_columns(find(ids, n))
-    console.print_json({"model": str(model), "n": n, "similar": output.records([columns])})
-    if not console.as_json:
-        output.show_lists(console.out, [columns], len(ids))
-
-
 @dataclass
 class _PairPredictions:
     """Pairs in a file and a model that predicts them; counts what it has seen of them."""
@@ -247,7 +140,7 @@ class _PairPredictions:
     model: "RatingsEstimator"
     source: "Source"
     columns: dict[str, Any]
-    output: Any
+    answer: Any
     proba: bool
     unknown: Any
     n_pairs: int = 0
@@ -260,7 +153,7 @@ class _PairPredictions:
             self.n_pairs += len(pairs)
             self.n_unknown += int((~known).sum())
             batch = {"user": written[:, 0], "item": written[:, 1]}
-            batch["rating"] = model.predict(pairs, unknown=self.unknown, output=self.output)
+            batch["rating"] = model.predict(pairs, unknown=self.unknown, output=self.answer)
             if self.proba:
                 probabilities = model.predict_proba(pairs, unknown=self.unknown)
                 for level, column in zip(model.levels_, probabilities.T, strict=True):
@@ -274,11 +167,13 @@ class _PairPredictions:
             if not known.all():
                 row = int(known.argmin())
                 user, item = written[row].tolist()
-                user_known = self.model.users_.encode(pairs[row : row + 1, 0])[0] >= 0
-                unseen = f"item {item}" if user_known else f"user {user}"
-                pair = f"pair {before + row + 1:,}"
-                where = self.source.where
-                raise ValueError(f"{where}: the {unseen} of {pair} was not seen in training.")
+                users, items = self.model.users_, self.model.items_
+                user_known = users.encode(pairs[row : row + 1, 0], quiet=True)[0] >= 0
+                index, unseen = (items, item) if user_known else (users, user)
+                raise ValueError(
+                    f"{self.source.where}: the {index.what} {unseen} of pair {before + row + 1:,} "
+                    f"was not seen in training. {index.hint(unseen)}"
+                )
             before += len(pairs)
 
     def _pairs(self) -> "Iterator[tuple[Array, Array, Array]]":

@@ -113,6 +113,23 @@ def _read_movielens(path: Path, ending: str, separator: str, encoding: str) -> R
     return _described(table, [(row[0], row[1], row[2].strip(), _year(row[1])) for row in rows])
 
 
+def read_film_titles(path: Path) -> dict[str, str] | None:
+    """Return the titles in ``u.item`` or ``movies.dat``, by ids as written; None for other files.
+
+    These have no header, so only their names say what they hold.
+    """
+    separator = {"u.item": "|", "movies.dat": "::"}.get(path.name.lower())
+    if separator is None or path.is_dir():
+        return None
+    try:
+        return {film: title for film, title, *_ in _rows(path, path.name, separator)}
+    except ValueError:
+        raise ValueError(
+            f"{path} is not the {path.name} of MovieLens: a line has no {separator} after the id; "
+            "give another name to a file with a header."
+        ) from None
+
+
 def read_movielens_100k_wheel(members: Mapping[str, bytes]) -> RatingsTable:
     """MovieLens 100K as recbole carries it: a typed header, and the year apart from the title."""
     ratings, items, people = _wheel_files(members)

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 from sklearn.utils.validation import check_is_fitted
 
 from marginmf import __version__
+from marginmf._utils.files import check_destination
 from marginmf._utils.tensor_files import (
     InvalidFileError,
     TensorHeader,
@@ -98,10 +99,12 @@ class Savable:
         Parameters
         ----------
         path : str or path
-            The file; what was there before is replaced.
+            The file; what was there before is replaced.  Its folder must be there.
 
         Raises
         ------
+        OSError
+            If the path is a folder, or in a folder that is not there (FileNotFoundError).
         ValueError
             If the model is not fitted, or holds what a file cannot: a loss or a solver of your
             own, ids that are not text, numbers, booleans or tuples of these, or a classifier
@@ -117,6 +120,7 @@ class Savable:
         ...     marginmf.load(f"{folder}/stars.marginmf")
         BiasOnly(reg=0.1)
         """
+        check_destination(Path(path))  # before what may take long
         save(self._to_save(), path)
 
     def _to_save(self) -> Any:
@@ -137,8 +141,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
         raise ValueError(f"A {type(model).__name__} is not a model of marginmf.")
     check_is_fitted(model)
     destination = Path(path)
-    if destination.is_dir():
-        raise IsADirectoryError(f"{path} is a folder: give the name of a file in it.")
+    check_destination(destination)
     encoder = ModelEncoder()
     node = encoder.encode(model, "")
     try:

@@ -16,6 +16,7 @@ from marginmf.ratings.data import Ratings
 from marginmf.ratings.estimator import RatingsEstimator
 from marginmf.ratings.ids import IdIndex, id_column
 from marginmf.ratings.lists.relevance import RankedBy, item_shares
+from marginmf.ratings.positive import PositiveOnly
 from marginmf.ratings.scales import as_values, lowest_liked
 from marginmf.ratings.tables import split_pairs, table_columns
 from marginmf.stats import bootstrap_interval
@@ -81,8 +82,9 @@ class ListRule:
     def options(self, model: Any, threshold: float) -> dict[str, Any]:
         """Return what a model's `recommend` is told beside the users and the length."""
         if not isinstance(model, RatingsEstimator):
-            return {}
+            return {"unknown": "fallback"} if isinstance(model, PositiveOnly) else {}
         options: dict[str, Any] = {} if self.by is None else {"by": self.by}
+        options["unknown"] = "fallback"  # a protocol may well ask for users that it held out
         above = model.levels_[model.levels_ >= threshold]
         if self.by != "expected" and 0 < len(above) < len(model.levels_):
             options["level"] = float(above[0])

@@ -70,7 +70,7 @@ class RatingsSplit:
     train : Ratings
         What models learn from.
     fold_in : Ratings or None
-        Ratings of new users, which fold them in after the fit.
+        Ratings of new users, which fold them in after the fit; of items in training alone.
     test_pairs, test_ratings, test_rows : array
         What models are judged on, and its row numbers in all the data.
     rule : ListRule, optional
@@ -97,7 +97,7 @@ class RatingsSplit:
                 "lists=ListRule()."
             )
         fitted, seconds = _timed_fit(model, self.train)
-        fitted = fitted if self.fold_in is None else fitted.fold_in(self.fold_in)
+        fitted = fitted.fold_in(self.fold_in) if self.fold_in else fitted
         if self.rule is not None:
             test = self.test_pairs, self.test_ratings
             lists = judge_lists(fitted, *test, self.rule, training=self.train)
@@ -237,9 +237,10 @@ class AllRatings:
             return Ratings.of(pairs, self.values[rows], levels=self.levels, **known)
 
         train, *fold_in, test = rows
+        known = at(train, **self.features)
         return RatingsSplit(
-            at(train, **self.features),
-            at(fold_in[0]) if fold_in else None,
+            known,
+            at(fold_in[0], items=known.items) if fold_in else None,
             take_rows(self.pairs, test),
             self.values[test],
             test,

@@ -365,14 +365,17 @@ class RatingsPredictor(LearnedOnDemand, Savable, BaseEstimator, ABC):
         check_is_fitted(self)
         check_option("unknown", unknown, ("fallback", "raise", "nan"))
         user_ids, item_ids = split_pairs(pairs, self.column_names_)
-        users, items = self.users_.encode(user_ids), self.items_.encode(item_ids)
+        quiet = unknown == "raise"  # the error says it
+        users = self.users_.encode(user_ids, quiet=quiet)
+        items = self.items_.encode(item_ids, quiet=quiet)
         known = (users >= 0) & (items >= 0)
         if unknown == "raise" and not known.all():
             row = int(np.argmin(known))
-            what, ids = ("user", user_ids) if users[row] < 0 else ("item", item_ids)
+            index, ids = (self.users_, user_ids) if users[row] < 0 else (self.items_, item_ids)
             raise ValueError(
                 f"{int((~known).sum())} of {len(known)} pairs have a user or an item that training "
-                f"did not see; the first is {what} {shown(ids[row])} in row {row}."
+                f"did not see; the first is {index.what} {shown(ids[row])} in row {row}. "
+                f"{index.hint(ids[row])}"
             )
         return users, items, known
 

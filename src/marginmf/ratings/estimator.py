@@ -30,8 +30,9 @@ class RatingsEstimator(SimilarByFactors, RatingsPredictor):
         Parameters
         ----------
         pairs, ratings
-            Ratings by the new users, as in `fit`.  Those of unknown items are left out, and a user
-            who has no others stays unknown; unknown levels are an error.
+            Ratings by the new users, as in `fit`.  Those of unknown items are left out with a
+            warning, and a user who has no others stays unknown.  It is an error if none of the
+            items is known, or a rating is not at a level of the model.
         user_features : optional
             Features of the users, for models fitted with some; users need no ratings then.
 
@@ -102,7 +103,7 @@ class RatingsEstimator(SimilarByFactors, RatingsPredictor):
         exclude_seen: bool = True,
         candidates: Any = None,
         filter: Any = None,  # noqa: A002
-        unknown: UnknownUsers = "fallback",
+        unknown: UnknownUsers = "warn",
     ) -> Any:
         """Return the n items that are most relevant for each user.
 
@@ -130,19 +131,28 @@ class RatingsEstimator(SimilarByFactors, RatingsPredictor):
             What else to leave out: (user, item) pairs as `predict` takes them; or a function of a
             user's id and the array of the candidates' ids that returns an array of bool, True for
             items that may stay.  It may be called for a user more than once.
-        unknown : {"fallback", "raise", "skip"}
-            What to do with unknown users: recommend what most people take and like, raise an
-            error, or leave them out.
+        unknown : {"warn", "fallback", "raise", "skip"}
+            What to do with unknown users: recommend what most people take and like, with a warning
+            or without one; raise an error; or leave them out.
 
         Returns
         -------
         frame
-            Columns ``user``, ``item``, ``rank`` (1 is the best), ``score`` (what items are ranked
-            by), ``take`` and ``like`` (by relevance: the two chances, of which ``take`` may exceed
-            1 a little) and ``rating`` (what `predict` says), by user in the order asked, then by
-            rank.  Equal scores are ranked by the sum of the margins, then by ``items_``.  The frame
-            is of the library that ``users`` come from, or else of the first of pandas, polars and
-            pyarrow that is installed, or else a dictionary of arrays.
+            A row for each item of a list, by user in the order asked, then by rank.  Equal scores
+            are ranked by the sum of the margins, then by ``items_``.  The columns are
+
+            - ``user``, ``item`` and ``rank``, of which 1 is the best;
+            - ``score``, what items are ranked by: the product of ``take`` and ``like``,
+              ``expected``, or the chance that the user likes the item;
+            - ``take`` and ``like``, by relevance alone: the chance that the user takes the item
+              (which may exceed 1 a little), and that they like it then;
+            - ``expected``, the mean of the predicted distribution over the levels, and
+              ``rating``, its median: what `predict` answers with ``output="mean"`` and without;
+            - ``chance_of_top``, the probability of the highest level;
+            - ``known``, whether the model knows the user.
+
+            The frame is of the library that ``users`` come from, or else of the first of pandas,
+            polars and pyarrow that is installed, or else a dictionary of arrays.
 
         Examples
         --------
@@ -151,8 +161,10 @@ class RatingsEstimator(SimilarByFactors, RatingsPredictor):
         >>> data = make_ratings(50, 40, n_factors=2, observed=0.5, random_state=0)
         >>> model = MMMF(n_factors=5, reg=1.0, random_state=0).fit(data.pairs, data.ratings)
         >>> best = model.recommend([3, 17], n=2)
-        >>> list(best.columns), best["user"].tolist(), best["rank"].tolist()
-        (['user', 'item', 'rank', 'score', 'take', 'like', 'rating'], [3, 3, 17, 17], [1, 2, 1, 2])
+        >>> best["user"].tolist(), best["rank"].tolist()
+        ([3, 3, 17, 17], [1, 2, 1, 2])
+        >>> best[["expected", "rating", "chance_of_top"]].round(2).iloc[0].to_dict()
+        {'expected': 1.68, 'rating': 2.0, 'chance_of_top': 0.0}
         """
         check_is_fitted(self)
         self.fit_calibrator()

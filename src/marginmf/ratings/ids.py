@@ -5,6 +5,8 @@ objects in a dictionary.
 """
 
 from collections.abc import Hashable, Iterable
+from contextlib import suppress
+from difflib import get_close_matches
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -21,6 +23,10 @@ UNKNOWN = -1
 
 # A table over the whole range of integer ids is worth it up to this many slots per id.
 _MAX_SLOTS_PER_ID = 64
+#: How many unknown ids messages name, and how many that are close to one.
+NAMED = 3
+#: Among more ids than this, close ones are looked for where the first letter is the same.
+MANY = 20_000
 
 
 class IdIndex:
@@ -98,6 +104,57 @@ class IdIndex:
                 f"{shown(column[0])} now, {shown(self.ids[0])} in training.",
             )
         return codes
+
+    def meant(self, value: Any) -> str:
+        """Return the ids that an unknown one may stand for as a question, or nothing.
+
+        >>> IdIndex(["ann", "bob"], "user").meant("anna"), IdIndex([7, 42], "user").meant("42")
+        ("did you mean 'ann'?", 'did you mean the number 42?')
+        """
+        others: list[tuple[str, Any]] = []
+        if isinstance(value, str):
+            with suppress(ValueError):
+                others.append(("number", int(value)))
+        else:
+            others.append(("text", str(value)))
+        for kind, other in others:
+            if self.encode([other], quiet=True)[0] >= 0:
+                return f"did you mean the {kind} {other!r}?"
+        if self.ids.dtype == np.int64:  # as many numbers are close to any other one
+            return ""
+        written = {str(one): one for one in self.ids.tolist()}
+        candidates = list(written)
+        if len(candidates) > MANY:
+            first = str(value)[:1]
+            candidates = [one for one in candidates if one[:1] == first][:MANY]
+        close = get_close_matches(str(value), candidates, NAMED, cutoff=0.6)
+        listed = " or ".join(shown(written[one]) for one in close)
+        return f"did you mean {listed}?" if close else ""
+
+    def hint(self, value: Any) -> str:
+        """Return a sentence that helps whoever asked for an unknown id.
+
+        >>> IdIndex([7, 42], "user").hint(43)
+        "The model's users are numbers from 7 to 42."
+        """
+        question = self.meant(value)
+        if question:
+            return f"D{question[1:]}"
+        if len(self) == 0:
+            return f"The model knows no {self.what}s at all."
+        if self.ids.dtype == np.int64:
+            return f"The model's {self.what}s are numbers from {self.ids[0]} to {self.ids[-1]}."
+        return f"The model's {self.what}s are such as {shown(self.ids[0])}."
+
+    def name_unknown(self, ids: Array) -> str:
+        """Return the first of some unknown ids as messages list them.
+
+        >>> IdIndex(["ann", "bob"], "user").name_unknown(as_objects(["anna", 7, 8, 9]))
+        "'anna' (did you mean 'ann'?), 7, 8 and 1 more"
+        """
+        named = [(shown(one), self.meant(one)) for one in ids[:NAMED].tolist()]
+        listed = ", ".join(f"{one} ({question})" if question else one for one, question in named)
+        return f"{listed} and {len(ids) - NAMED:,} more" if len(ids) > NAMED else listed
 
     def union(self, other: "IdIndex") -> "IdIndex":
         """Return a vocabulary of both; it is this one if the other has nothing new."""
@@ -185,12 +242,15 @@ def as_ids(values: Any, index: IdIndex) -> Array:
 
 def known_codes(ids: Array, index: IdIndex, role: str) -> IntArray:
     """Return the codes of ids, or raise a ValueError that names the first unknown one."""
-    codes = index.encode(ids)
-    unknown = np.flatnonzero(codes < 0)
+    codes = index.encode(ids, quiet=True)
+    unknown = ids[codes < 0]
     if len(unknown):
+        first, hint = shown(unknown[0]), index.hint(unknown[0])
+        if len(ids) == 1:
+            raise ValueError(f"The {index.what} {first} was not seen in training. {hint}")
         raise ValueError(
-            f"{len(unknown)} of {len(ids)} {role} were not seen in training; the first is "
-            f"{shown(ids[unknown[0]])}."
+            f"{len(unknown):,} of {len(ids):,} {role} were not seen in training; the first is "
+            f"{first}. {hint}"
         )
     return codes
 

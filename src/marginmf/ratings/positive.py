@@ -21,6 +21,7 @@ from marginmf._utils.types import Float64Array, FloatArray, IntArray
 from marginmf.persistence import PairCounts, Savable
 from marginmf.ratings import scales, tables
 from marginmf.ratings.data import Ratings, observed
+from marginmf.ratings.fitting.new_rows import keep_known
 from marginmf.ratings.ids import IdIndex
 from marginmf.ratings.lists.recommend import Request, UnknownUsers
 from marginmf.ratings.lists.search import ItemScores, Lists
@@ -111,8 +112,8 @@ class PositiveOnly(Savable, BaseEstimator, ABC):
         Parameters
         ----------
         pairs, ratings
-            What the new users have, as in `fit`.  Unknown items are left out, and a user who has no
-            others stays unknown.
+            What the new users have, as in `fit`.  Unknown items are left out with a warning, and a
+            user who has no others stays unknown; it is an error if none of the items is known.
 
         Returns
         -------
@@ -129,7 +130,8 @@ class PositiveOnly(Savable, BaseEstimator, ABC):
         """
         check_is_fitted(self)
         folded = copy(self)
-        folded._set_data(self._read(pairs, ratings, self.items_))
+        given = self._read(pairs, ratings)
+        folded._set_data(keep_known(given, "user", self.items_, "Fit the model again with all."))
         folded._fold_in(folded.taken_)
         return folded
 
@@ -141,7 +143,7 @@ class PositiveOnly(Savable, BaseEstimator, ABC):
         exclude_seen: bool = True,
         candidates: Any = None,
         filter: Any = None,  # noqa: A002
-        unknown: UnknownUsers = "fallback",
+        unknown: UnknownUsers = "warn",
     ) -> Any:
         """Return the n items that each user is most likely to take.
 
@@ -151,30 +153,30 @@ class PositiveOnly(Savable, BaseEstimator, ABC):
             As in `RatingsEstimator.recommend`.
         exclude_seen : bool
             Whether to leave out what is known of the user: also what was rated below ``level``.
-        unknown : {"fallback", "raise", "skip"}
+        unknown : {"warn", "fallback", "raise", "skip"}
             What to do with unknown users: recommend what most users have, as to users who have
-            nothing, raise an error, or leave them out.
+            nothing, with a warning or without one; raise an error; or leave them out.
 
         Returns
         -------
         frame
-            As of `RatingsEstimator.recommend`, with the columns ``user``, ``item``, ``rank`` and
-            ``score``: the number of users who have the item, where there is nothing else to go by.
-            Equal scores are ranked by that number, then by ``items_``.
+            As of `RatingsEstimator.recommend`, with the columns ``user``, ``item``, ``rank``,
+            ``score`` (the number of users who have the item, where there is nothing else to go by)
+            and ``known`` (whether the model knows the user).  Equal scores are ranked by that
+            number, then by ``items_``.
 
         Examples
         --------
         >>> from marginmf.ratings import MostPopular
         >>> pairs = [("ann", "x"), ("ann", "y"), ("bob", "x"), ("bob", "z"), ("cy", "z")]
         >>> model = MostPopular().fit(pairs)
-        >>> model.recommend(["ann", "new"], n=1)[["user", "item", "score"]].values.tolist()
-        [['ann', 'z', 2.0], ['new', 'x', 2.0]]
+        >>> best = model.recommend(["ann", "new"], n=1, unknown="fallback")
+        >>> best[["user", "item", "score", "known"]].values.tolist()
+        [['ann', 'z', 2.0, True], ['new', 'x', 2.0, False]]
         """
         check_is_fitted(self)
         request = Request(self, users, n, exclude_seen, candidates, filter, unknown)
-        return tables.make_frame(
-            request.answers(request.best(self._ranked_by(request.items))), users
-        )
+        return request.frame(request.best(self._ranked_by(request.items)), {}, users)
 
     def decision_function(self, pairs: Any) -> Float64Array:
         """Return the scores of (user, item) pairs, as lists are ranked by.
@@ -227,16 +229,13 @@ class PositiveOnly(Savable, BaseEstimator, ABC):
         """The items that count as taken, user by user."""
         return Lists.rated(self.taken_)
 
-    def _read(
-        self, pairs: Any, ratings: Any, items: IdIndex | None = None, **columns: Any
-    ) -> Ratings:
+    def _read(self, pairs: Any, ratings: Any, **columns: Any) -> Ratings:
         """Return what `fit` or `fold_in` was given as ratings; pairs without them are ones."""
-        if isinstance(pairs, Ratings) and items is None:
+        if isinstance(pairs, Ratings):
             return Ratings.of(pairs, ratings)
         duplicates: Any = "raise"
-        if isinstance(pairs, Ratings):
-            values: Any = pairs.values
-        elif sparse.issparse(pairs):
+        values: Any
+        if sparse.issparse(pairs):
             if pairs.format != "bsr" and pairs.ndim == 2:
                 # Where an entry stands again, SciPy means the sum: one user's plays of one item.
                 pairs = pairs.tocsr(copy=True)
@@ -259,7 +258,7 @@ class PositiveOnly(Savable, BaseEstimator, ABC):
         scale: dict[str, Any] = {"n_levels": scales.MANY_VALUES}
         if len(values) and (values == values[0]).all():
             scale = {"levels": scales.levels_of(values)}
-        return Ratings.of(pairs, ratings, duplicates=duplicates, items=items, **scale, **columns)
+        return Ratings.of(pairs, ratings, duplicates=duplicates, **scale, **columns)
 
     def _set_data(self, data: Ratings) -> None:
         self.users_, self.items_, self.ratings_ = data.users, data.items, data

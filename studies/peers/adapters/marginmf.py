@@ -73,7 +73,7 @@ class Server(Estimator):
         super().__init__(threads, estimator, calibrated=True, **options)
 
     def answer(self, users: np.ndarray, n: np.ndarray) -> dict[str, np.ndarray]:
-        lists = self.model.recommend(users, n=int(n))
+        lists = self.model.recommend(users, n=int(n), unknown="fallback")
         return {"users": np.asarray(lists["user"]), "items": np.asarray(lists["item"])}
 
     also = None  # the lists are all there is
@@ -91,6 +91,6 @@ class Lists(Server):
         self.feedback = Feedback(users, items, ratings, likes=False)
 
     def answer(self, users: np.ndarray, n: np.ndarray) -> dict[str, np.ndarray]:
-        found = self.model.recommend(users, n=int(n), **self.ranking)
+        found = self.model.recommend(users, n=int(n), unknown="fallback", **self.ranking)
         columns = (np.asarray(found[name]) for name in ("user", "item"))
         return self.feedback.lists(users, *columns, int(n))

@@ -12,7 +12,8 @@ from scipy.sparse import csr_array
 from sklearn.utils.validation import check_is_fitted
 
 from marginmf._utils.ids import shown
-from marginmf._utils.types import Array, BoolArray, Float64Array, FloatArray
+from marginmf._utils.parameters import warn
+from marginmf._utils.types import Array, BoolArray, Float64Array, FloatArray, IntArray
 from marginmf.backends.rows import SIDES, Side
 from marginmf.backends.threads import one_blas_thread
 from marginmf.ratings.data import Ratings, assemble, restricted, warn_of_missing_features
@@ -23,6 +24,9 @@ from marginmf.ratings.ids import IdIndex
 #: Of the regressions for new rows: how many rows at a time, and how many numbers are kept for other
 #: members of an ensemble.
 ROWS_AT_A_TIME, KEPT = 64, 1 << 26
+OTHER: dict[Side, Side] = {"user": "item", "item": "user"}
+#: What cannot be used of ratings that users, or items, are learned from.
+USELESS: dict[Side, str] = {"user": "of unknown items", "item": "by unknown users"}
 
 
 class NewRows:
@@ -167,8 +171,9 @@ def _read(model: Any, side: Side, pairs: Any, ratings: Any, features: Any) -> Ra
         given["names"] = model.column_names_
         if known.exact is not None:  # binned: each is put at the nearest level
             given["n_levels"] = len(model.levels_)
-        given |= {"items": known.items} if side == "user" else {"users": known.users}
         data = Ratings.of(pairs, ratings, **given)
+        first = f"Take them in with update_{OTHER[side]}s first, or fit the model again with all."
+        data = keep_known(data, side, known.index(OTHER[side]), first, needed=features is None)
     elif features is not None:
         nobody, nothing = IdIndex([], side), np.zeros(0, np.int32)
         users, items = (nobody, known.items) if side == "user" else (known.users, nobody)
@@ -181,6 +186,40 @@ def _read(model: Any, side: Side, pairs: Any, ratings: Any, features: Any) -> Ra
             f"fit it again with features of all {side}s."
         )
     return _described(data, side, features, known)
+
+
+def keep_known(
+    data: Ratings, side: Side, index: IdIndex, remedy: str, needed: bool = True
+) -> Ratings:
+    """Return the ratings of known items (or by known users), and those who are left with any.
+
+    A warning says what is left out.  If that is all, and ratings are ``needed``, it is an error.
+    """
+    other, n_rows = OTHER[side], len(data.index(side))
+    kept = (index.encode(data.index(other).ids, quiet=True) >= 0)[_entries(data, other)]
+    strange = data.index(other).ids[np.unique(_entries(data, other)[~kept])]
+    if needed and not kept.any():
+        raise ValueError(
+            f"The ratings are all {USELESS[side]}, so nothing can be learned from them: "
+            f"{index.name_unknown(strange)}. {remedy}"
+        )
+    data = restricted(data, other, index)
+    has = np.bincount(_entries(data, side), minlength=n_rows) > 0
+    if not has.all():
+        data = restricted(data, side, IdIndex(data.index(side).ids[has], side))
+    if not kept.all():
+        n_gone = n_rows - int(has.sum()) if needed else 0
+        gone = f" {n_gone:,} of {n_rows:,} {side}s have no others, and stay unknown."
+        warn(
+            f"{int((~kept).sum()):,} of {len(kept):,} ratings are {USELESS[side]} and left out: "
+            f"{index.name_unknown(strange)}.{gone if n_gone else ''}"
+        )
+    return data
+
+
+def _entries(data: Ratings, side: Side) -> IntArray:
+    """Return the user, or the item, of every rating as a code."""
+    return data.rows if side == "user" else data.indices
 
 
 def _described(data: Ratings, side: Side, features: Any, known: Ratings) -> Ratings:

@@ -59,7 +59,11 @@ class Contributions:
 def explain(model: Any, user: Any, item: Any, n: int) -> Any:
     """Return the frame of `RatingsEstimator.explain`."""
     check_whole("n", n)
-    parts = contributions(model, user, item)
+    return reasons(contributions(model, user, item), n)
+
+
+def reasons(parts: Contributions, n: int) -> Any:
+    """Return what speaks most for the item, most against it, and for taking it, as a frame."""
     values = parts.contributions
     # Equal contributions stay in the order of their items.
     order = np.argsort(-values, kind="stable")

@@ -6,8 +6,8 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from marginmf._utils.parameters import check_option, check_whole, n_threads
-from marginmf._utils.types import Array, Float64Array, FloatArray, IntArray
+from marginmf._utils.parameters import check_option, check_whole, n_threads, warn
+from marginmf._utils.types import Array, BoolArray, Float64Array, FloatArray, IntArray
 from marginmf.backends import Backend
 from marginmf.backends.rows import Side
 from marginmf.ratings.fitting.calibration import answer
@@ -17,7 +17,7 @@ from marginmf.ratings.lists.relevance import RankedBy, Relevance, block_product
 from marginmf.ratings.lists.search import Found, ItemScores, Lists, ScoreMatrix
 from marginmf.ratings.tables import make_frame
 
-UnknownUsers = Literal["fallback", "raise", "skip"]
+UnknownUsers = Literal["warn", "fallback", "raise", "skip"]
 #: How many answers of a filter function are in memory at a time.
 ANSWERS_AT_A_TIME = 2**24
 
@@ -37,11 +37,13 @@ class Request:
     ) -> None:
         check_whole("n", n)
         ids = model.users_.ids if users is None else as_ids(users, model.users_)
-        codes = model.users_.encode(ids)
-        check_option("unknown", unknown, ("fallback", "raise", "skip"))
+        check_option("unknown", unknown, ("warn", "fallback", "raise", "skip"))
         if unknown == "raise":
             known_codes(ids, model.users_, "users")
-        kept = (codes >= 0) | (unknown == "fallback")
+        codes = model.users_.encode(ids, quiet=True)
+        if unknown == "warn" and (codes < 0).any():
+            _warn_of_strangers(ids[codes < 0], len(ids), model.users_)
+        kept = (codes >= 0) | (unknown in ("warn", "fallback"))
         self.ids, self.codes, self.model, self.n = ids[kept], codes[kept], model, int(n)
         self.items: IntArray | None = None
         position, item_ids = None, model.items_.ids
@@ -78,14 +80,25 @@ class Request:
         """Return the codes of some of the candidates."""
         return columns if self.items is None else self.items[columns]
 
-    def answers(self, found: Found) -> dict[str, Array]:
-        """Return the columns of the frame that all lists have."""
-        return {
+    def frame(self, found: Found, estimates: dict[str, Array], like: Any) -> Any:
+        """Return lists with more columns as a frame of the kind that ``like`` is."""
+        known: BoolArray = self.codes[found.rows] >= 0
+        columns = {
             "user": self.ids[found.rows],
             "item": self.model.items_.ids[self.item_codes(found.columns)],
             "rank": found.ranks,
             "score": found.scores,
         }
+        return make_frame({**columns, **estimates, "known": known}, like)
+
+
+def _warn_of_strangers(unknown: Array, n_users: int, users: IdIndex) -> None:
+    warn(
+        f"{len(unknown):,} of {n_users:,} users were not seen in training: "
+        f"{users.name_unknown(unknown)}. Their lists are not personal: fold these users in with "
+        "some ratings, or choose unknown='fallback' (the same lists, without this warning), 'skip' "
+        "or 'raise'."
+    )
 
 
 def recommend(model: Any, request: Request, by: RankedBy, level: float | None, like: Any) -> Any:
@@ -93,12 +106,16 @@ def recommend(model: Any, request: Request, by: RankedBy, level: float | None, l
     scores = relevance.item_scores(model, by, level, request.items)
     found = request.best(scores)
     users, items = request.codes[found.rows], request.item_codes(found.columns)
-    distribution, columns = model._code_distribution(users, items), request.answers(found)
-    if by == "expected":
-        columns["score"] = model.levels_[0] + found.scores
+    distribution, levels = model._code_distribution(users, items), model.levels_
+    columns: dict[str, Array] = {}
     if isinstance(scores, Relevance):
-        columns |= scores.factors(users, found.columns, distribution)
-    return make_frame({**columns, "rating": answer("median", distribution, model.levels_)}, like)
+        columns = {**scores.factors(users, found.columns, distribution)}
+    columns["expected"] = answer("mean", distribution, levels)
+    if by == "expected":  # the same, as it was ranked by
+        columns["score"] = columns["expected"] = levels[0] + found.scores
+    columns["rating"] = answer("median", distribution, levels)
+    columns["chance_of_top"] = distribution[:, -1]
+    return request.frame(found, columns, like)
 
 
 class SimilarByFactors:
