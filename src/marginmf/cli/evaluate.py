@@ -65,6 +65,7 @@ def compare(
             metavar="NAME,...",
             help=f"Some of {', '.join(options.METHODS)}; with --lists, of "
             f"{', '.join(options.POSITIVE)} too.  By default {RATED}, or {LISTED}.",
+            autocompletion=options.complete(*options.METHODS, *options.POSITIVE),
         ),
     ] = None,
     out: options.TableOut = None,
@@ -96,7 +97,12 @@ def compare_labels(
     *,
     names: Annotated[
         str,
-        Option("--models", metavar="NAME,...", help=f"Some of {', '.join(options.LABEL_METHODS)}."),
+        Option(
+            "--models",
+            metavar="NAME,...",
+            help=f"Some of {', '.join(options.LABEL_METHODS)}.",
+            autocompletion=options.complete(*options.LABEL_METHODS),
+        ),
     ] = "grople,mlchmf,binary-relevance,ridge-embedding",
     out: options.TableOut = None,
     folds: comparisons.FoldOptions,

@@ -29,6 +29,7 @@ def fit(
             metavar="NAME",
             help=f"The method: {', '.join(options.METHODS)}; for who has what: "
             f"{', '.join(options.POSITIVE)}.  By default hmf, or ease.",
+            autocompletion=options.complete(*options.METHODS, *options.POSITIVE),
         ),
     ] = None,
     positive_only: Annotated[

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from typer import Argument, Option
 
 from marginmf.cli.commands import command
-from marginmf.cli.options import ColumnOptions, ConsoleOptions
+from marginmf.cli.options import ColumnOptions, ConsoleOptions, complete_data
 
 if TYPE_CHECKING:
     from marginmf._utils.types import IntArray
@@ -17,9 +17,16 @@ if TYPE_CHECKING:
 SUFFIX = ".marginmf"
 #: The most levels that are listed one by one, and the most repeated pairs.
 MOST_LEVELS, MOST_REPEATS = 20, 3
-Name = Annotated[str, Argument(metavar="NAME", help="A dataset, by name.")]
+Name = Annotated[
+    str, Argument(metavar="NAME", help="A dataset, by name.", autocompletion=complete_data(None))
+]
 RatingsOrModel = Annotated[
-    str, Argument(metavar="FILE", help="Ratings or a model; or a dataset, such as ml-100k.")
+    str,
+    Argument(
+        metavar="FILE",
+        help="Ratings, - for standard input; a model; or a dataset, such as ml-100k.",
+        autocompletion=complete_data("ratings"),
+    ),
 ]
 
 
@@ -206,7 +213,10 @@ def list_datasets(
 
 @command("marginmf datasets get ml-100k yeast", name="get")
 def get_datasets(
-    names: Annotated[list[str], Argument(metavar="NAME...", help="Datasets, by name.")],
+    names: Annotated[
+        list[str],
+        Argument(metavar="NAME...", help="Datasets, by name.", autocompletion=complete_data(None)),
+    ],
     *,
     copy: Annotated[
         Path | None,

@@ -92,13 +92,7 @@ def read_ratings_checked(options: DataOptions, progress: bool) -> tuple[RatingsI
     """
     source = add_features(read_source(options.file, options.columns, progress), options)
     table, repeats = source.table, options.duplicates
-    try:
-        data = Ratings.of(table.pairs, table.ratings, duplicates=repeats, **source.features)
-    except ValueError as error:
-        if "duplicates=" not in str(error):
-            raise
-        advice = "Remove the repeats, or choose with --duplicates last or --duplicates mean."
-        raise ValueError(f"{str(error).partition(' Remove the')[0]} {advice}") from None
+    data = Ratings.of(table.pairs, table.ratings, duplicates=repeats, **source.features)
     return replace(source, table=_without_repeats(table, data)), data
 
 
@@ -186,8 +180,7 @@ def add_features(source: RatingsInput, options: DataOptions) -> RatingsInput:
                 own = column if column in columns else None
                 features[part] = FeatureTable.of(columns, side, id=own)
             except ValueError as error:
-                reason = str(error).partition(", or name it with")[0]
-                raise ValueError(f"{path}: {reason}") from None
+                raise ValueError(f"{path}: {error}") from error
             titles[part] = path.name
         elif options.features and getattr(table, part) is not None:
             features[part] = FeatureTable.of(getattr(table, part), side)

@@ -19,7 +19,8 @@ from marginmf.backends.rows import BLOCK
 LIBRARIES = ("pandas", "polars", "pyarrow")
 #: What to do with ratings of very many values.
 FOR_MANY_LEVELS = (
-    "Bin them with Ratings.of(..., n_levels=10), or estimate a number with ALS, PMF or BiasOnly."
+    "Round them to fewer values, or bin them with Ratings.of(..., n_levels=10), or estimate a "
+    "number with ALS, PMF or BiasOnly."
 )
 #: The type of levels' codes.
 CODE = np.int16
