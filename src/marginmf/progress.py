@@ -14,6 +14,8 @@ if TYPE_CHECKING:  # the doctor shows a bar even where SciPy is broken
 
 #: The seconds over which a speed is measured: steps may be fits that take minutes each.
 LONG = 3600.0
+#: The least width of a terminal that has room for more than the bar, the times and the label.
+WIDE = 110
 #: From the name of a part of a fit to the callbacks that report its iterations.
 Report = Callable[[str], "list[Callback]"]
 
@@ -44,7 +46,8 @@ def show_bar(
     unit : {"steps", "bytes"}
         What is counted.
     text : str
-        More to show, with fields as in ``"objective {task.fields[objective]:.1f}"``.
+        More to show where there is room, with fields as in
+        ``"objective {task.fields[objective]:.1f}"``.
     **fields
         Their first values.
 
@@ -70,11 +73,13 @@ def show_bar(
         count = rich.DownloadColumn() if unit == "bytes" else rich.MofNCompleteColumn()
         left = rich.TimeRemainingColumn(), rich.TextColumn("left")
         columns = [rich.BarColumn(), count, rich.TimeElapsedColumn(), *left]
-    columns += [rich.TextColumn(text)] if text else []
+    console = Console(file=sys.stderr)
+    if text and console.width >= WIDE:
+        columns.append(rich.TextColumn(text))
     # The label comes last: its length changes, and what stands before it should stay where it is.
     columns.append(rich.TextColumn("{task.description}", markup=False))
     settings: dict[str, Any] = {"transient": transient, "speed_estimate_period": LONG}
-    with rich.Progress(*columns, console=Console(file=sys.stderr), **settings) as bar:
+    with rich.Progress(*columns, console=console, **settings) as bar:
         task = bar.add_task(label, total=total, **fields)
 
         def update(label: str | None = None, done: float | None = None, **fields: Any) -> None:

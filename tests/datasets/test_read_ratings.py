@@ -153,7 +153,7 @@ FAULTS = {
     "late": (b"user,item,rating,timestamp\n1,2,3,1e300\n", "line 2: the timestamp '1e300' is too"),
     "no time": (b"user,item,rating,timestamp\n1,2,3,\n", "line 2: the timestamp '' is neither"),
     "quote": (b'1,"2,3\n1,2,3\n', "line 2: the quotes do not match .*close the quote"),
-    "binary": (b"PK\x03\x04\x00\x00\x00", "is not a text file; export the ratings as CSV"),
+    "binary": (b"\x89PNG\x00\x00\x00", "is not a text file; export the ratings as CSV"),
     "gzip": (gzip.compress(b"1,2,3\n" * 99)[:-9], "is a damaged gzip file .*fetch or compress"),
 }
 

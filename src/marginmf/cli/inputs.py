@@ -18,7 +18,7 @@ from marginmf._utils.types import Array
 from marginmf.cli.options import DataOptions, LabelColumns, LabelDataOptions
 from marginmf.datasets import DatasetUnavailable, RatingsTable
 from marginmf.datasets.files.columns import is_column_name
-from marginmf.datasets.files.source import Source, lines_of, missing_file
+from marginmf.datasets.files.source import STANDARD_INPUT, Source, lines_of, missing_file
 from marginmf.datasets.labels.columns import Ignored
 from marginmf.ratings import Ratings
 from marginmf.ratings.features import FeatureTable
@@ -125,14 +125,15 @@ def read_source(
     A file need not have ratings where those are not wanted.
     """
     path = Path(name)
-    if path.exists() and with_ratings:
+    if is_file(name) and with_ratings:
         table = datasets.read_ratings(name, **(columns or {}))
         return RatingsInput(table, "file", table.name)
-    if path.exists():
+    if is_file(name):
         own = {side: column for side, column in (columns or {}).items() if side != "rating"}
         users, items = datasets.read_pairs(name, **own).T
-        ones, source = np.ones(len(users)), f"read from {path}"
-        table = RatingsTable(path.name, users, items, ones, source=source)
+        title = "standard input" if name == STANDARD_INPUT else path.name
+        ones, source = np.ones(len(users)), f"read from {title}"
+        table = RatingsTable(title, users, items, ones, source=source)
         return RatingsInput(table, "file", table.name)
     known = name in datasets.dataset_names("ratings")
     if columns and known:
@@ -142,6 +143,11 @@ def read_source(
     table = _load_named(name, datasets.load_ratings, progress)
     origin: Origin = "movielens" if name == DEMO else "dataset"
     return RatingsInput(table, origin, datasets.dataset_info(name).title if known else name)
+
+
+def is_file(name: str) -> bool:
+    """Whether a name is that of a file, or stands for standard input, and not for a dataset."""
+    return name == STANDARD_INPUT or Path(name).exists()
 
 
 def read_demo_ratings(file: str | None, seed: int, progress: bool) -> RatingsInput:
@@ -269,7 +275,7 @@ def _order_features(table: "LabelsTable", wanted: Sequence[str] | None, n_featur
 def _read_labels(
     name: str, given: dict[str, Any], known: dict[str, Any], progress: bool = False
 ) -> "LabelsTable":
-    if Path(name).exists():
+    if is_file(name):
         return datasets.read_labels(name, **known | given)
     if given:
         raise missing_file(Path(name))

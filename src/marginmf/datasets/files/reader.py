@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import count
 from os import PathLike
 from typing import Any
@@ -15,6 +16,7 @@ from marginmf.datasets.files.columns import Wanted
 from marginmf.datasets.files.convert import Encoded, IdBatch, Int64Array
 from marginmf.datasets.files.formats import TEXT, Format, recognise
 from marginmf.datasets.files.source import Source
+from marginmf.datasets.known_formats import read_movielens_archive
 from marginmf.datasets.table import Columns, IdArray, RatingsTable, as_pairs
 
 AnyPath = str | PathLike[str]
@@ -32,7 +34,8 @@ def read_ratings(
     The format is found by the content: delimited text (comma, tab, ``::``, semicolon or blanks),
     JSON lines (one object a line), Parquet, Arrow and Feather, for which the extra
     ``marginmf[io]`` is needed. Text and JSON lines may be compressed with gzip. Files are read in
-    chunks: memory holds the table and some megabytes beside it.
+    chunks: memory holds the table and some megabytes beside it. Of a zip archive, the file of
+    ratings is read, or the only file; those of MovieLens come with titles and features.
 
     Columns are found by names such as ``user_id``, ``movieId``, ``rating`` and ``timestamp``, in
     any case. Without a header, or with names that say nothing, the first three columns are user,
@@ -41,7 +44,7 @@ def read_ratings(
     Parameters
     ----------
     path : path-like
-        The file.
+        The file; ``"-"`` for standard input.
     user, item, rating : str or int, optional
         The column of each, where its name does not say so: the name that it has in the file, or
         its position, counted from 1. The keys of the first object are the columns of JSON lines.
@@ -73,6 +76,10 @@ def read_ratings(
     (['ann', 'bob'], [50, 50], [4.5, 3.0])
     """
     source = Source(path)
+    if source.archive is not None and source.data is None and user is item is rating is None:
+        known = read_movielens_archive(source.archive)
+        if known is not None:
+            return replace(known, name=source.archive.name, source=f"read from {source.archive}")
     columns = _read_columns(source, Wanted(user, item, rating))
     return RatingsTable(source.path.name, *columns, source=f"read from {source.where}")
 
