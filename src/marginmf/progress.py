@@ -49,7 +49,7 @@ def show_bar(
         More to show where there is room, with fields as in
         ``"objective {task.fields[objective]:.1f}"``.
     **fields
-        Their first values.
+        Their first values.  One called ``left`` is the time left, as the caller knows it better.
 
     Yields
     ------
@@ -71,8 +71,9 @@ def show_bar(
     columns: list[Any] = [rich.SpinnerColumn(), rich.TimeElapsedColumn()]
     if total is not None:
         count = rich.DownloadColumn() if unit == "bytes" else rich.MofNCompleteColumn()
-        left = rich.TimeRemainingColumn(), rich.TextColumn("left")
-        columns = [rich.BarColumn(), count, rich.TimeElapsedColumn(), *left]
+        columns = [rich.BarColumn(), count, rich.TimeElapsedColumn()]
+        if "left" not in fields:
+            columns += [rich.TimeRemainingColumn(), rich.TextColumn("left")]
     console = Console(file=sys.stderr)
     if text and console.width >= WIDE:
         columns.append(rich.TextColumn(text))

@@ -53,13 +53,13 @@ def show_nothing(total: int) -> Iterator[Tell]:
 def show_progress(total: int) -> Iterator[Tell]:
     """Show a bar with the time left on a terminal, and a line now and then elsewhere."""
     done, last = 0, time.monotonic()
-    with show_bar(total=total) as update:
+    with show_bar(total=total, text="{task.fields[left]}", left="") as update:
 
         def tell(finding: Finding, remaining: float | None) -> None:
             nonlocal done, last
             done += 1
             left = "" if remaining is None else f"about {format_duration(remaining)} left"
-            update(str(finding.cell), done=done)
+            update(str(finding.cell), done=done, left=left)
             if not sys.stderr.isatty() and time.monotonic() - last >= PAUSE:
                 last = time.monotonic()
                 print(f"{done} of {total} cells{left and f', {left}'}", file=sys.stderr, flush=True)

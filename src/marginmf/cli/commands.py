@@ -37,7 +37,6 @@ BAD_INPUT, INTERRUPTED = 2, 130
 EXPECTED = (ValueError, OSError, ImportError, FloatingPointError, MemoryError)
 #: Options with another name than the parameter of the library that they set.
 OPTIONS = {
-    "cv": ("--folds",),
     "item_features": ("--items",),
     "n_factors": ("--factors",),
     "n_jobs": ("--threads",),
