@@ -25,6 +25,7 @@ FIT = frozenset({"--factors", "--seed", "--duplicates", "--labels", "--reg", "--
         ("Give names with labels=[...].", "Give names with --labels NAME,...."),
         ("Take labels='tag_*'.", "Take --labels 'tag_*'."),
         ("Use Ratings.of(..., duplicates='last').", "Use --duplicates last."),
+        ("Not done, because top1=True.", "Not done, because --top1."),
         ("Give n_factors and tol.", "Give --factors and tol."),
         # What cannot be set here is left alone, or out where it is the second advice.
         ("Give kind=.", "Give kind=."),

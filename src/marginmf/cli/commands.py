@@ -296,7 +296,7 @@ def in_options(message: str, options: Set[str]) -> str:
             value = written
         if option == "--set":
             return f"--set {shlex.quote(f'{name}={_format(value, nested=True)}')}"
-        return f"{option} {shlex.quote(_format(value))}"
+        return option if value is True else f"{option} {shlex.quote(_format(value))}"
 
     message = PARAMETER.sub(translated, ALTERNATIVE.sub(shortened, message))
     return NAMED.sub(lambda match: _option(match[0], options - {"--set"}) or match[0], message)
