@@ -1,21 +1,31 @@
 """Progress bars: what they show, and where they show nothing."""
 
+import re
+import threading
+from contextlib import contextmanager
 from functools import partial
 
 import pytest
 
+from marginmf.datasets import make_ratings
 from marginmf.progress import progress_bar, show_bar
+from marginmf.ratings import MarginEnsemble
 from marginmf.solvers import Progress, Record
 
-#: Bars that stay in the output, of a terminal or not.
-show = partial(show_bar, terminal_only=False, transient=False)
+#: What moves the cursor and sets colours.
+CODES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+#: Bars that stay in the output.
+show = partial(show_bar, transient=False)
 
 
 @pytest.fixture
 def shown(monkeypatch, capsys):
-    """A function that returns what was shown so far."""
-    monkeypatch.setenv("COLUMNS", "120")
-    return lambda: capsys.readouterr().err
+    """A function that returns what was shown so far on what seems to be a terminal."""
+    monkeypatch.setenv("COLUMNS", "160")
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("FORCE_COLOR", "1")  # so that rich takes it for a terminal, too
+    monkeypatch.setattr("marginmf.progress.is_watched", lambda: True)
+    return lambda: CODES.sub("", capsys.readouterr().err)
 
 
 def test_a_bar_counts_steps_and_names_the_last_one(shown) -> None:
@@ -43,12 +53,65 @@ def test_nothing_is_shown_where_it_is_not_wanted(capsys, visible) -> None:
     assert capsys.readouterr() == ("", "")
 
 
-def test_a_fit_shows_its_iterations_even_in_a_log(capsys) -> None:
+def test_the_time_left_is_shown_where_the_total_is_known(shown) -> None:
+    with show("Reading", 4) as update:
+        update(done=1)
+        update(done=2)
+    assert " left " in shown()
+    with show("Reading"):
+        pass
+    assert " left " not in shown()
+
+
+def test_a_fit_shows_its_iterations_on_a_terminal(shown) -> None:
     with progress_bar("HMF", 2, visible=True) as report:
         (callback,) = report("stage 1")
         callback(Progress(Record(5, 1234.5, 1.0, 6, 0.1), None, 10))
-    shown = capsys.readouterr().err
-    assert "iteration 5  objective 1,234.5" in shown
-    assert "2/2" in shown
+    text = shown()
+    assert "iteration 5  objective 1,234.5" in text
+    assert "2/2" in text
     with progress_bar("HMF", 2, visible=False) as report:
         assert report("stage 1") == []
+    assert shown() == ""
+
+
+def test_a_part_is_finished_when_the_next_one_begins(monkeypatch) -> None:
+    done: list[float] = []
+
+    @contextmanager
+    def watch(*_, **__):
+        yield lambda label=None, done=None, **_: seen(done)
+
+    seen = done.append
+    monkeypatch.setattr("marginmf.progress.show_bar", watch)
+    with progress_bar("HMF", 3, visible=True) as report:
+        (first,) = report("stage 1")
+        first(Progress(Record(5, 1.0, 1.0, 6, 0.1), None, 10))
+        report("stage 2")
+        other = threading.Thread(target=report, args=["stage 3"])
+        other.start()
+        other.join()
+    assert done == [0.0, 0.5, 1.0, 1.0, 3]
+
+
+def test_a_log_gets_nothing(capsys) -> None:
+    with progress_bar("HMF", 2, visible=True) as report:
+        (callback,) = report("stage 1")
+        callback(Progress(Record(5, 1234.5, 1.0, 6, 0.1), None, 10))
+    assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(("ensemble", "n_fits"), [("bagging", 4), ("seeds", 8)])
+def test_an_ensemble_counts_its_members(monkeypatch, ensemble, n_fits) -> None:
+    labels: list[str] = []
+
+    @contextmanager
+    def watch(*_, visible, **__):
+        yield lambda label=None, **_: labels.append(label) if visible else None
+
+    monkeypatch.setattr("marginmf.progress.show_bar", watch)
+    data = make_ratings(30, 20, n_factors=2, observed=0.5, random_state=0)
+    few = {"n_estimators": 2, "ensemble": ensemble, "random_state": 0, "verbose": 1}
+    MarginEnsemble(("mmmf", "bias"), **few).fit(data.pairs, data.ratings)
+    wanted = [f"MarginEnsemble member {k + 1} of {n_fits}" for k in range(n_fits)]
+    assert [label for label in labels if label] == [*wanted, "MarginEnsemble"]

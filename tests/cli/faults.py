@@ -1,6 +1,7 @@
 """How faulty input is tested: one line that says it, exit code 2, and nothing left behind."""
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
@@ -14,6 +15,12 @@ import marginmf
 from marginmf.cli.app import app
 
 SOURCES = Path(marginmf.__file__).parents[1]
+
+
+#: A parameter as Python has it, such as ``reg=-1`` or ``labels=``, but for ``--set reg=-1``.
+PARAMETER = re.compile(r"(?<!--set )(?<![\w.-])[a-z_]+=|\w\(\.\.\.")
+#: Where the command line speaks of what ``--set`` takes.
+EXAMPLES = re.compile(r"write it as name=value, .*")
 
 
 class Case(NamedTuple):
@@ -68,6 +75,7 @@ def check_refused(folder: Path, faulty: Case) -> None:
     assert result.stderr.startswith("marginmf: ")
     assert result.stderr.count("\n") == 1
     assert faulty.message in result.stderr
+    assert not PARAMETER.search(EXAMPLES.sub("", result.stderr))
     assert listing(folder) == before
 
 

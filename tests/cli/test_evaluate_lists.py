@@ -142,8 +142,8 @@ def test_methods_that_only_make_lists_predict_no_ratings(run, ratings_file, comm
         (["--lists", "--level", "much"], "--level much is not a rating: give a number, or any."),
         (["--lists", "--level", "nan"], "--level nan is not a rating"),
         (["--lists", "--level", "7"], "--level 7 is not on the scale of the ratings: 1, 2, 3, 4"),
-        (["--lists", "--k", "0"], "Invalid value for '--k'"),
-        (["--lists", "--by", "odd"], "Invalid value for '--by'"),
+        (["--lists", "--k", "0"], "--k: '0' should be"),
+        (["--lists", "--by", "odd"], "--by: 'odd' is not one of"),
     ],
 )
 @pytest.mark.parametrize("command", ["evaluate", "compare"])

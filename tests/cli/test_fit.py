@@ -67,8 +67,12 @@ def test_an_ensemble(run, ratings_file: Path) -> None:
     assert json.loads(run("info", "e.marginmf", "--json").out)["class_name"] == "MarginEnsemble"
 
 
-def test_progress_goes_to_standard_error(run, ratings_file: Path) -> None:
-    outcome = run("fit", ratings_file, *QUICK, "--json")
+def test_progress_goes_to_standard_error_of_a_terminal(
+    run, ratings_file: Path, monkeypatch
+) -> None:
+    assert run("fit", ratings_file, *QUICK).err == ""
+    monkeypatch.setattr("marginmf.progress.is_watched", lambda: True)
+    outcome = run("fit", ratings_file, *QUICK, "--force", "--json")
     assert "MMMF" in outcome.err
     json.loads(outcome.out)
 

@@ -91,18 +91,22 @@ ARGUMENTS = [
     case("nearest", f"labels fit songs.csv {TAGS} {FIT} --model gropel", "Did you mean grople?"),
     case("a-wrapper", f"labels evaluate songs.csv {TAGS} --model scaled", "no model 'scaled'"),
     case("ratings-model", f"labels evaluate songs.csv {TAGS} --model hmf", "no model 'hmf'"),
-    case("decision", f"labels fit songs.csv {TAGS} {FIT} --decision best", "'--decision'"),
-    case("tune-for", f"labels fit songs.csv {TAGS} {FIT} --tune-for mae", "'--tune-for'"),
-    case("scale", f"labels fit songs.csv {TAGS} {FIT} --scale big", "'--scale'"),
+    case(
+        "decision", f"labels fit songs.csv {TAGS} {FIT} --decision best", "marginmf: --decision: '"
+    ),
+    case(
+        "tune-for", f"labels fit songs.csv {TAGS} {FIT} --tune-for mae", "marginmf: --tune-for: '"
+    ),
+    case("scale", f"labels fit songs.csv {TAGS} {FIT} --scale big", "marginmf: --scale: '"),
     case("set-unknown", f"labels fit songs.csv {TAGS} {FIT} --set lost=1", "no parameter 'lost'"),
     case("set-bad", f"labels fit songs.csv {TAGS} {FIT} --set n_factors=0", "n_factors=0"),
-    case("set-words", f"labels fit songs.csv {TAGS} {FIT} --set reg=much", "reg='much'"),
+    case("set-words", f"labels fit songs.csv {TAGS} {FIT} --set reg=much", "--set reg=much must"),
     case("set-rule", f"labels fit songs.csv {TAGS} {FIT} --set decision=sign", "with --decision."),
     case("set-tuned", f"labels fit songs.csv {TAGS} {FIT} --set tune_for=hamming", "--tune-for."),
     case("set-top1", f"labels evaluate songs.csv {TAGS} --set grople.top1_if_empty=1", "--top1."),
     case("set-no-value", f"labels fit songs.csv {TAGS} {FIT} --set reg", "write it as name=value"),
-    case("no-threads", f"labels fit songs.csv {TAGS} {FIT} --threads 0", "'--threads'"),
-    case("one-fold", f"labels evaluate songs.csv {TAGS} --cv 1", "'--cv'"),
+    case("no-threads", f"labels fit songs.csv {TAGS} {FIT} --threads 0", "marginmf: --threads: '"),
+    case("one-fold", f"labels evaluate songs.csv {TAGS} --cv 1", "marginmf: --cv: '"),
     case(
         "many-folds", f"labels evaluate few.csv {TAGS}", "few.csv has 2 rows, too few for 5 folds"
     ),
@@ -157,11 +161,11 @@ MODELS = [
     ),
     case("bare", "labels predict l.marginmf bare.csv", "bare.csv has 2 features, but the model ha"),
     case("words", "labels predict l.marginmf words.csv", "'fast' in the column 'a'"),
-    case("top-0", "labels predict l.marginmf songs.csv --top 0", "'--top'"),
+    case("top-0", "labels predict l.marginmf songs.csv --top 0", "marginmf: --top: '"),
     case(
         "top-scores", "labels predict l.marginmf songs.csv --top 2 --scores", "leave --scores and"
     ),
-    case("as", "labels predict l.marginmf songs.csv --as list", "'--as'"),
+    case("as", "labels predict l.marginmf songs.csv --as list", "marginmf: --as: '"),
 ]
 CASES = [*DATA, *ARGUMENTS, *DESTINATIONS, *(PIPES if PIPE_NAMES else ()), *MODELS]
 

@@ -136,7 +136,7 @@ def test_a_weight_for_each_stage_and_one_that_is_given(run, ratings_file: Path) 
             ["--try", "reg=1,2", "--picture", "path.png"],
             "--picture draws the path of one",
         ),
-        (["--try", "factors=1,2"], "reg='auto' is a search of its own"),
+        (["--try", "factors=1,2"], "--reg auto is a search of its own"),
         (["--model", "bias", "--try", "reg=1,2"], "cannot be tuned by halving"),
     ],
 )

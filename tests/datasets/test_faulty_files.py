@@ -137,7 +137,7 @@ DAMAGED: dict[str, tuple[str, bytes, str]] = {
         gzip.compress(as_parquet(ROWS)),
         "is a file of kind Parquet inside gzip; unpack it first",
     ),
-    "zip": ("r.zip", b"PK\x03\x04\0\0", "is not a text file; export the ratings as CSV"),
+    "zip": ("r.zip", b"PK\x03\x04\0\0", "is a damaged zip file"),
     "cut gzip": ("r.csv.gz", GZIPPED[:-9], "is a damaged gzip file"),
     "broken gzip": ("r.csv.gz", GZIPPED[:20] + b"xxxx" + GZIPPED[24:], "is a damaged gzip file"),
     "short gzip": ("r.csv.gz", GZIPPED[:5], "is a damaged gzip file"),

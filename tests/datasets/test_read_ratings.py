@@ -144,7 +144,7 @@ FAULTS = {
     "no user": (b"1,2,3\n ,2,3\n", "line 2: the user id is empty; fill it in or remove"),
     "no item": (b"1::2::3\n1::::3\n", "line 2: the item id is empty"),
     "quote": (b'1,"2,3\n1,2,3\n', "line 2: the quotes do not match .*close the quote"),
-    "binary": (b"PK\x03\x04\x00\x00\x00", "is not a text file; export the ratings as CSV"),
+    "binary": (b"\x89PNG\x00\x00\x00", "is not a text file; export the ratings as CSV"),
     "gzip": (gzip.compress(b"1,2,3\n" * 99)[:-9], "is a damaged gzip file .*fetch or compress"),
 }
 

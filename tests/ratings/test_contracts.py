@@ -217,7 +217,7 @@ class HMFContract(MarginContract):
     @pytest.mark.parametrize(
         ("reg", "sentence"),
         [
-            ([1.0, 2.0], "reg has 2 values, but the 5 levels of these ratings make 4 stages"),
+            ([1.0, 2.0], "has 2 values, but the 5 levels of these ratings make 4 stages"),
             ([1, 1, 1, -1], "must hold numbers >= 0"),
         ],
     )

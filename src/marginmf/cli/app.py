@@ -11,10 +11,18 @@ from marginmf.cli.demo import demo
 from marginmf.cli.doctor import doctor
 from marginmf.cli.evaluate import compare, compare_labels, evaluate, evaluate_labels
 from marginmf.cli.fit import fit, fit_labels, tune
-from marginmf.cli.info import get_datasets, info, list_datasets, show_dataset, show_path
+from marginmf.cli.info import (
+    get_datasets,
+    info,
+    info_labels,
+    list_datasets,
+    show_dataset,
+    show_path,
+)
 from marginmf.cli.lists import explain, recommend, similar
 from marginmf.cli.new_ratings import fold_in, update
 from marginmf.cli.predict import predict, predict_labels
+from marginmf.cli.tune_labels import tune_labels
 
 COMMANDS = (
     *(demo, fit, predict, recommend, similar, explain, fold_in, update),
@@ -23,8 +31,8 @@ COMMANDS = (
 #: Groups of commands: a line of help and the commands.
 GROUPS = {
     "labels": (
-        "Learn label sets: fit, predict, evaluate and compare.",
-        (fit_labels, predict_labels, evaluate_labels, compare_labels),
+        "Learn label sets: fit, predict, evaluate, compare, tune and info.",
+        (fit_labels, predict_labels, evaluate_labels, compare_labels, tune_labels, info_labels),
     ),
     "datasets": (
         "Datasets known by name: list them, get them, and see what is known of them.",

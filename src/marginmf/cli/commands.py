@@ -4,23 +4,30 @@ A command takes a group as one parameter, and typer shows the group's fields as 
 
     @command("marginmf fit ratings.csv --out m.marginmf")
     def fit(data: DataOptions, model: ModelOptions) -> None: ...
+
+The library names parameters in its errors, such as ``reg=-1``; here they become options.
 """
 
+import ast
 import inspect
+import json
+import re
+import shlex
 import sys
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Set
+from copy import copy
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import wraps
-from typing import Any, get_args
+from pathlib import Path
+from typing import Annotated, Any, get_args
 
 import typer
-from typer.core import TyperGroup
-from typer.models import ArgumentInfo
+from typer.core import TyperCommand, TyperGroup
+from typer.models import ArgumentInfo, OptionInfo
 
 Function = Callable[..., None]
 SETTINGS: dict[str, Any] = {
-    "add_completion": False,
     "pretty_exceptions_enable": False,
     "context_settings": {"help_option_names": ["-h", "--help"]},
 }
@@ -28,6 +35,34 @@ BAD_INPUT, INTERRUPTED = 2, 130
 #: What the library raises when the input, the machine or an extra is at fault.  Anything else is
 #: a fault of the library, and its traceback is wanted.
 EXPECTED = (ValueError, OSError, ImportError, FloatingPointError, MemoryError)
+#: Options with another name than the parameter of the library that they set.
+OPTIONS = {
+    "item_features": ("--items",),
+    "n_factors": ("--factors",),
+    "n_jobs": ("--threads",),
+    "n_levels": ("--levels",),
+    "n_splits": ("--splits", "--cv"),
+    "n_train_users": ("--train-users",),
+    "param_grid": ("--try",),
+    "random_state": ("--seed",),
+    "top1_if_empty": ("--top1",),
+    "user_features": ("--users",),
+}
+#: What the help calls values of a type.
+METAVARS = {int: "N", float: "X", Path: "FILE"}
+VALUE = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|\[[^\]]*\]|\([^)]*\)|-?\w+(?:[.+-]\w+)*"""
+#: A parameter and its value in a message, such as ``reg=-1``, ``labels=[...]`` or ``user=``.
+PARAMETER = re.compile(rf"""(?<![\w.=<'"-])([a-z]\w*)=({VALUE})?(?=[\s,.;:)]|$)""")
+#: What stands for a value, such as n or -n.
+STAND_IN = re.compile("-?[a-z]+")
+#: A call whose arguments are what matters, such as ``Ratings.of(..., duplicates='last')``.
+CALL = re.compile(r"(?<![=\w.])[\w.]+\((?:(?:\.\.\.|frame), )?((?:\w+=[^()]*)+)\)")
+#: Advice that is the second of two, up to the end of its sentence.
+ALTERNATIVE = re.compile(r",? or [^.;]*?(?=[.;](?:\s|$))")
+#: What only Python can give.
+OBJECTS = re.compile(r"\b(?:pass an?|objects?|estimators?)\b")
+#: Parameters that are named without a value.
+NAMED = re.compile(r"(?<![\w.='\"-])[a-z]+(?:_[a-z0-9]+)+(?![\w.='\"])")
 
 
 @dataclass(frozen=True)
@@ -43,7 +78,8 @@ class Command:
         # Typer would keep the line ends of the docstring, whatever the width of the terminal.
         paragraphs = inspect.cleandoc(self.function.__doc__ or "").split("\n\n")
         text = "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
-        app.command(self.name, help=text, epilog=f"Example: {self.example}")(self.function)
+        example = f"Example: {self.example}"
+        app.command(self.name, cls=PlainCommand, help=text, epilog=example)(self.function)
 
 
 def command(example: str, name: str | None = None) -> Callable[[Function], Command]:
@@ -53,7 +89,7 @@ def command(example: str, name: str | None = None) -> Callable[[Function], Comma
 
 def command_group(text: str, commands: Iterable[Command]) -> typer.Typer:
     """Return an application of its own; without a command, it shows its help."""
-    app = typer.Typer(help=text, invoke_without_command=True, **SETTINGS)
+    app = typer.Typer(help=text, cls=CommandGroup, invoke_without_command=True, **SETTINGS)
     app.callback(help=text)(show_help)
     for one in commands:
         one.add_to(app)
@@ -75,12 +111,14 @@ def expand_groups(function: Function) -> Function:
     shown: list[inspect.Parameter] = []
     for one in parameters:
         if one.name not in groups:
-            shown.append(one.replace(kind=one.KEYWORD_ONLY))
+            annotation = _for_help(one.annotation)
+            shown.append(one.replace(kind=one.KEYWORD_ONLY, annotation=annotation))
             continue
+        panel = getattr(groups[one.name], "panel", None)
         for field in fields(groups[one.name]):
             default = one.empty if field.default is MISSING else field.default
             option = inspect.Parameter(field.name, one.KEYWORD_ONLY, default=default)
-            shown.append(option.replace(annotation=field.type))
+            shown.append(option.replace(annotation=_for_help(field.type, panel)))
 
     @wraps(function)
     def run(**values: Any) -> None:
@@ -90,6 +128,19 @@ def expand_groups(function: Function) -> Function:
 
     run.__signature__ = inspect.Signature(shown)  # type: ignore[attr-defined]
     return run
+
+
+def _for_help(annotation: Any, panel: str | None = None) -> Any:
+    """Return an option's annotation with a word for its values, under a heading of the help."""
+    kind, option = get_args(annotation) or (annotation, None)
+    if not isinstance(option, OptionInfo):
+        return annotation
+    shown = copy(option)
+    shown.rich_help_panel = panel
+    for one, word in METAVARS.items():
+        if shown.metavar is None and (kind is one or one in get_args(kind)):
+            shown.metavar = word
+    return Annotated[kind, shown]
 
 
 def as_arguments(group: Any) -> list[str]:
@@ -106,7 +157,23 @@ def as_arguments(group: Any) -> list[str]:
     return words
 
 
-class CommandGroup(TyperGroup):
+class _PlainHelp:
+    """Help that does not say what a flag takes, which is nothing."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return the options and arguments of a command."""
+        found: list[Any] = super().get_params(ctx)  # type: ignore[misc]
+        for one in found:
+            if getattr(one, "is_flag", False) and one.metavar is None:
+                one.metavar = ""
+        return found
+
+
+class PlainCommand(_PlainHelp, TyperCommand):
+    """A command with plain help."""
+
+
+class CommandGroup(_PlainHelp, TyperGroup):
     """Commands whose expected errors become one line on standard error and an exit code."""
 
     def main(self, *args: Any, standalone_mode: bool = True, **extra: Any) -> Any:
@@ -117,10 +184,10 @@ class CommandGroup(TyperGroup):
             # Typer has changed where its errors of usage come from, but not what they can do.
             if not standalone_mode or not hasattr(error, "format_message"):
                 raise
-            message = _one_line(error.format_message())
+            message = describe_usage(error)
             end = "" if message.endswith("?") else "."
             context = getattr(error, "ctx", None)
-            path = context.command_path if context else "marginmf"
+            path = context.command_path if context else getattr(error, "path", "marginmf")
             print_error(f"{message.rstrip('.')}{end} See {path} --help.")
             sys.exit(BAD_INPUT)
         if not standalone_mode:
@@ -129,8 +196,12 @@ class CommandGroup(TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command that was asked for."""
+
+        def show(message: Warning | str, *rest: Any) -> None:
+            print_error(in_options(_one_line(message), self._options(ctx)))
+
         with warnings.catch_warnings():
-            warnings.showwarning = _print_warning  # type: ignore[assignment]
+            warnings.showwarning = show  # type: ignore[assignment]
             try:
                 return super().invoke(ctx)
             except KeyboardInterrupt:
@@ -139,8 +210,20 @@ class CommandGroup(TyperGroup):
             except BrokenPipeError:  # the reader of our output has gone: typer ends quietly
                 raise
             except EXPECTED as error:
-                print_error(describe_error(error))
+                print_error(describe_error(error, self._options(ctx)))
                 raise typer.Exit(BAD_INPUT) from None
+            except Exception as error:
+                if hasattr(error, "format_message") and getattr(error, "ctx", None) is None:
+                    # Typer does not always say what it was that it did not understand.
+                    error.__dict__.setdefault(
+                        "path", f"{ctx.command_path} {ctx.invoked_subcommand}"
+                    )
+                raise
+
+    def _options(self, ctx: Any) -> frozenset[str]:
+        """Return the options of the command that was asked for."""
+        asked = self.get_command(ctx, ctx.invoked_subcommand or "")
+        return frozenset(name for one in getattr(asked, "params", ()) for name in one.opts)
 
 
 def print_error(text: str) -> None:
@@ -148,8 +231,22 @@ def print_error(text: str) -> None:
     typer.echo(f"marginmf: {text}", err=True)
 
 
-def describe_error(error: BaseException) -> str:
-    r"""Return an error's message in one line.
+def describe_usage(error: Any) -> str:
+    """Return what is wrong with an argument in one line, with the argument."""
+    option = getattr(getattr(error, "param", None), "opts", [""])[0]
+    reason = _one_line(error.message)
+    if not option.startswith("-") or not reason:
+        return _one_line(error.format_message())
+    reason = reason.removeprefix("Value error, ")
+    if hasattr(error.__cause__, "errors"):  # those of pydantic do not show the value
+        wanted = reason.removeprefix("Input ").partition(",")[0]
+        given = error.__cause__.errors()[0].get("input")
+        reason = reason if reason.startswith("'") else f"{given!r} {wanted}"
+    return f"{option}: {reason}"
+
+
+def describe_error(error: BaseException, options: Set[str] = frozenset()) -> str:
+    r"""Return an error's message in one line, in the words of a command with these options.
 
     >>> describe_error(ValueError("No ratings:\n  add some."))
     'No ratings: add some.'
@@ -160,12 +257,87 @@ def describe_error(error: BaseException) -> str:
         return f"{error.filename}: {error.strerror}."
     if isinstance(error, MemoryError):
         return f"There is not enough memory. {_one_line(error)}".strip()
-    return _one_line(error) or type(error).__name__
+    message = _one_line(error) or type(error).__name__
+    return message if _raised_here(error) else in_options(message, options)
+
+
+def in_options(message: str, options: Set[str]) -> str:
+    """Return a message of the library in the words of a command with these options.
+
+    Advice that no option can follow is left out where there is other advice.
+
+    >>> in_options("reg=-1.0 must be a number >= 0.", {"--reg"})
+    '--reg -1 must be a number >= 0.'
+    >>> in_options("tol='soon' must be a number.", {"--set"})
+    '--set tol=soon must be a number.'
+    >>> in_options("Give names with labels=['a', 'b'], or kind=.", {"--labels"})
+    'Give names with --labels a,b.'
+    """
+    message = CALL.sub(r"\1", message)
+
+    def shortened(match: re.Match[str]) -> str:
+        names = [name for name, _ in PARAMETER.findall(match[0])]
+        unsettable = any(_option(name, options) is None for name in names)
+        return "" if unsettable or OBJECTS.search(match[0]) else match[0]
+
+    def translated(match: re.Match[str]) -> str:
+        name, written = match.groups()
+        option = _option(name, options)
+        if option is None or (option == "--set" and written is None):
+            return match[0]
+        if written is None:
+            return option
+        if written == "[...]":
+            return f"{option} NAME,..."
+        try:
+            value = ast.literal_eval(written)
+        except (ValueError, SyntaxError):
+            if not STAND_IN.fullmatch(written):
+                return match[0]
+            value = written
+        if option == "--set":
+            return f"--set {shlex.quote(f'{name}={_format(value, nested=True)}')}"
+        return option if value is True else f"{option} {shlex.quote(_format(value))}"
+
+    message = PARAMETER.sub(translated, ALTERNATIVE.sub(shortened, message))
+    return NAMED.sub(lambda match: _option(match[0], options - {"--set"}) or match[0], message)
+
+
+def _option(name: str, options: Set[str]) -> str | None:
+    """Return the option that sets a parameter of the library, ``--set`` if it has none of its own.
+
+    None if nothing here can set it.
+    """
+    own = (*OPTIONS.get(name, ()), f"--{name.replace('_', '-')}")
+    found = next((option for option in own if option in options), None)
+    if found is None and "--set" in options:
+        from marginmf.cli.estimators import all_parameters
+
+        found = "--set" if name in all_parameters() else None
+    return found
+
+
+def _format(value: Any, nested: bool = False) -> str:
+    """Write a value as options take it."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list | tuple) and not nested:
+        return ",".join(_format(one) for one in value)
+    if isinstance(value, float):
+        return f"{value:g}"
+    return json.dumps(value, default=str)
+
+
+def _raised_here(error: BaseException) -> bool:
+    """Whether the command line itself, whose words are options, is where an error comes from."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    module = "" if trace is None else trace.tb_frame.f_globals.get("__name__", "")
+    return module.startswith("marginmf.cli")
 
 
 def _one_line(text: object) -> str:
     return " ".join(str(text).split())
-
-
-def _print_warning(message: Warning | str, *rest: Any) -> None:
-    print_error(_one_line(message))

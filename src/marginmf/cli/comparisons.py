@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from typer import Option
 
@@ -45,6 +45,7 @@ MARK = "\x1f"
 class ProtocolOptions:
     """Which ratings to learn from, and which to test on."""
 
+    panel: ClassVar = "Protocol"
     protocol: Annotated[
         Literal["weak", "strong", "holdout", "kfold", "time", "time-per-user"] | None,
         Option(
@@ -132,6 +133,7 @@ class ProtocolOptions:
 class ListOptions:
     """Whether lists are judged in place of predicted ratings, and by which rule."""
 
+    panel: ClassVar = "Lists"
     lists: Annotated[bool, Option("--lists", help="Judge lists of items, not ratings.")] = False
     k: Annotated[
         int | None, Option("--k", min=1, help="The length of the lists.", show_default="10")
@@ -193,6 +195,7 @@ class ListOptions:
 class FoldOptions:
     """Which rows to learn from, and which to test on."""
 
+    panel: ClassVar = "Protocol"
     cv: Annotated[int, Option(min=2, help="Number of folds, each held out once.")] = 5
     stratified: Annotated[
         bool, Option("--stratified", help="Every label equally frequent in all folds.")

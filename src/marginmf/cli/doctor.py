@@ -3,16 +3,13 @@
 import os
 import platform
 import re
-import shutil
-import subprocess
 import sys
 import tempfile
 import tomllib
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from functools import partial
-from importlib import import_module, metadata
-from importlib.util import find_spec
+from importlib import metadata
 from pathlib import Path
 from typing import Any, Literal
 
@@ -36,7 +33,7 @@ REQUIREMENT = re.compile(
 
 @command("marginmf doctor")
 def doctor(console: ConsoleOptions) -> None:
-    """Check versions, extras, cores, folders, GPU and the compiled kernels.
+    """Check versions, extras, cores, folders and the compiled kernels.
 
     Ends with exit code 1 if something must be fixed, and says how.
     """
@@ -88,7 +85,6 @@ def run_checks() -> Iterator[Check]:
         "cores": _cores,
         "Numba cache": _numba_cache,
         "data folder": _data_folder,
-        "GPU": _gpu,
         "self-test": _self_test,
     }
     for name, check in checks.items():
@@ -148,22 +144,6 @@ def _data_folder() -> Answer:
         advice = f"correct or remove the environment variable {variable}"
         return "note", f"{found}; {variable}={named} is not a folder", advice
     return "ok", f"{found}; {variable}={named}" if named else found, ""
-
-
-def _gpu() -> Answer:
-    if find_spec("torch") is not None:
-        torch = import_module("torch")  # an extra that the type checker need not have
-        if torch.cuda.is_available():
-            return "ok", f"{torch.cuda.get_device_name(0)}, through torch {torch.__version__}", ""
-    program = shutil.which("nvidia-smi")
-    if program is None:
-        return "note", "none found; the CPU does the work", ""
-    command = [program, "--query-gpu=name", "--format=csv,noheader"]
-    listed = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
-    names = listed.stdout.strip().replace("\n", ", ")
-    if listed.returncode or not names:
-        return "note", "none that answers; the CPU does the work", ""
-    return "note", f"{names}, but torch does not see it", ""
 
 
 def _self_test() -> Answer:

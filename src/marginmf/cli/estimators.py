@@ -65,6 +65,13 @@ def learns_from_pairs(model: Any) -> bool:
     return getattr(type(model), "command_name", None) in POSITIVE
 
 
+def learns_from_numbers(estimator: Any) -> bool:
+    """Whether a method learns from ratings as numbers, so that they need not be levels."""
+    from marginmf.ratings.estimator import Numbers
+
+    return isinstance(estimator, Numbers)
+
+
 def make_label_models(
     names: Iterable[str], options: LabelModelOptions, decision: DecisionOptions
 ) -> dict[str, Any]:
@@ -188,6 +195,14 @@ def parameters_of(models: Iterable[Any]) -> list[str]:
     return sorted({key for model in models for key in model.get_params(deep=False)} - HIDDEN)
 
 
+def all_parameters() -> frozenset[str]:
+    """Return every parameter that ``--set`` can set in some method."""
+    from marginmf.labels import METHODS as LABEL_METHODS
+
+    known = (*METHODS.values(), *POSITIVE.values(), *LABEL_METHODS.values())
+    return frozenset(parameters_of(kind() for kind in known))
+
+
 def _make(
     names: Iterable[str],
     known: Mapping[str, type[Any]],
@@ -230,7 +245,7 @@ def _make(
 
 def _set(models: Mapping[str, Any], parameter: str, value: Any, option: str) -> None:
     """Set a parameter in those of the models that have it; one at least must."""
-    having = [one for one in models.values() if parameter in one.get_params(deep=False)]
+    having = [one for one in models.values() if parameter in parameters_of([one])]
     if not having:
         raise ValueError(
             f"{option}: {' and '.join(models)} {'has' if len(models) == 1 else 'have'} no "

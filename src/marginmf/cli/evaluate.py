@@ -67,6 +67,7 @@ def compare(
             help=f"Some of {', '.join(options.METHODS)}; with --lists, of "
             f"{', '.join(options.POSITIVE)} too; or all, less those that cannot learn from such "
             f"data.  By default {RATED}, or {LISTED}.",
+            autocompletion=options.complete("all", *options.METHODS, *options.POSITIVE),
         ),
     ] = None,
     answer: comparisons.Answer = "median",
@@ -106,6 +107,7 @@ def compare_labels(
             metavar="NAME,...",
             help=f"Some of {', '.join(options.LABEL_METHODS)}; or all, less those that cannot "
             "learn from such data.",
+            autocompletion=options.complete("all", *options.LABEL_METHODS),
         ),
     ] = "grople,mlchmf,binary-relevance,ridge-embedding",
     out: options.TableOut = None,

@@ -29,6 +29,7 @@ def fit(
             metavar="NAME",
             help=f"The method: {', '.join(options.METHODS)}; for who has what: "
             f"{', '.join(options.POSITIVE)}.  By default hmf, or ease.",
+            autocompletion=options.complete(*options.METHODS, *options.POSITIVE),
         ),
     ] = None,
     positive_only: Annotated[
@@ -78,7 +79,8 @@ def fit(
             )
         source, ratings = inputs.read_pairs_checked(data, estimator.level, console.progress)
     else:
-        source, ratings = inputs.read_ratings_checked(data, console.progress)
+        numbers = estimators.learns_from_numbers(estimator)
+        source, ratings = inputs.read_ratings_checked(data, console.progress, numbers=numbers)
     started = time.perf_counter()
     try:
         estimator.fit(ratings, **options.given(checkpoint=checkpoint))

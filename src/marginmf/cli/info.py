@@ -7,19 +7,26 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from typer import Argument, Option
 
 from marginmf.cli.commands import command
-from marginmf.cli.options import ColumnOptions, ConsoleOptions
+from marginmf.cli.options import ColumnOptions, ConsoleOptions, LabelDataOptions, complete_data
 
 if TYPE_CHECKING:
     from marginmf._utils.types import IntArray
-    from marginmf.datasets import DatasetInfo, RatingsTable
+    from marginmf.datasets import DatasetInfo, LabelsTable, RatingsTable
     from marginmf.persistence import ModelDescription
 
 SUFFIX = ".marginmf"
 #: The most levels that are listed one by one, and the most repeated pairs.
 MOST_LEVELS, MOST_REPEATS = 20, 3
-Name = Annotated[str, Argument(metavar="NAME", help="A dataset, by name.")]
+Name = Annotated[
+    str, Argument(metavar="NAME", help="A dataset, by name.", autocompletion=complete_data(None))
+]
 RatingsOrModel = Annotated[
-    str, Argument(metavar="FILE", help="Ratings or a model; or a dataset, such as ml-100k.")
+    str,
+    Argument(
+        metavar="FILE",
+        help="Ratings, - for standard input; a model; or a dataset, such as ml-100k.",
+        autocompletion=complete_data("ratings"),
+    ),
 ]
 
 
@@ -30,23 +37,47 @@ def info(file: RatingsOrModel, columns: ColumnOptions, console: ConsoleOptions) 
     Of ratings: how many there are, by whom, of what, at which levels, and whether pairs occur
     again. Of a model: what it is and what it was learned from, from the head of the file alone.
     """
+    if _is_model(Path(file)):
+        _report_model(file, console)
+        return
+    from marginmf.cli.inputs import read_source
     from marginmf.cli.output import show_facts
 
-    if _is_model(Path(file)):
-        from marginmf.persistence import describe
+    source = read_source(file, columns.reading(), console.progress)
+    facts = ratings_facts(source.table)
+    console.print_json({"kind": "ratings", **facts})
+    show_facts(console.out, source.title, _describe_ratings(facts))
 
-        about = describe(file)
-        # Parameters may be objects, such as solvers and clusterers, which are shown as they print.
-        facts = {**asdict(replace(about, params={})), "params": about.params}
-        kind, title, shown = "model", file, _describe_model(about)
-    else:
-        from marginmf.cli.inputs import read_source
 
-        source = read_source(file, columns.reading(), console.progress)
-        facts = ratings_facts(source.table)
-        kind, title, shown = "ratings", source.title, _describe_ratings(facts)
-    console.print_json({"kind": kind, **facts})
-    show_facts(console.out, title, shown)
+@command("marginmf labels info l.marginmf", name="info")
+def info_labels(data: LabelDataOptions, console: ConsoleOptions) -> None:
+    """Show what is in a saved model, or in a file of features and labels.
+
+    Of a model: what it is and what it was learned from, from the head of the file alone. Of
+    labels: how many rows, features and labels there are, and how often labels occur.
+    """
+    if _is_model(Path(data.file)):
+        _report_model(data.file, console)
+        return
+    from marginmf.cli.inputs import read_label_table, summarise_labels
+    from marginmf.cli.output import show_facts
+
+    table = read_label_table(data, console.progress)
+    facts = {**summarise_labels(table), **label_facts(table)}
+    console.print_json({"kind": "labels", **facts})
+    show_facts(console.out, table.name, _describe_labels(facts))
+
+
+def _report_model(file: str, console: ConsoleOptions) -> None:
+    """Print what a model file holds."""
+    from marginmf.cli.output import show_facts
+    from marginmf.persistence import describe
+
+    about = describe(file)
+    # Parameters may be objects, such as solvers and clusterers, which are shown as they print.
+    facts = {**asdict(replace(about, params={})), "params": about.params}
+    console.print_json({"kind": "model", **facts})
+    show_facts(console.out, file, _describe_model(about))
 
 
 def _is_model(path: Path) -> bool:
@@ -111,10 +142,6 @@ def ratings_facts(table: "RatingsTable") -> dict[str, Any]:
     listed = {f"{level:g}": int(n) for level, n in zip(levels, counts, strict=True)}
     moments = table.timestamps
 
-    def spread(codes: "IntArray") -> dict[str, float]:
-        n = np.bincount(codes)
-        return {"fewest": int(n.min()), "median": float(np.median(n)), "most": int(n.max())}
-
     return {
         "name": table.name,
         "source": table.source,
@@ -127,8 +154,8 @@ def ratings_facts(table: "RatingsTable") -> dict[str, Any]:
         "lowest": float(levels[0]),
         "highest": float(levels[-1]),
         "mean": float(table.ratings.mean()),
-        "ratings_a_user": spread(rows),
-        "ratings_an_item": spread(columns),
+        "ratings_a_user": _spread(np.bincount(rows)),
+        "ratings_an_item": _spread(np.bincount(columns)),
         **{
             f"{index.what}_ids": "whole numbers" if index.ids.dtype == np.int64 else "text"
             for index in (users, items)
@@ -163,6 +190,51 @@ def _describe_ratings(facts: dict[str, Any]) -> dict[str, str]:
     if facts["timestamps"]:
         shown["times"] = " to ".join(map(_format_time, facts["timestamps"]))
     return shown
+
+
+def label_facts(table: "LabelsTable") -> dict[str, Any]:
+    """Return how often labels occur: in how many rows each, and how many rows have none.
+
+    >>> from marginmf.datasets import LabelsTable
+    >>> facts = label_facts(LabelsTable("songs", [[1.0], [2.0]], [[1, 0], [1, 0]]))
+    >>> facts["rows_a_label"], facts["n_never"], facts["n_without_labels"]
+    ({'fewest': 0, 'median': 1.0, 'most': 2}, 1, 0)
+    """
+    import numpy as np
+
+    times, sizes = (np.asarray(table.Y.sum(axis=axis)).ravel() for axis in (0, 1))
+    common = np.argsort(-times, kind="stable")[:MOST_LEVELS]
+    return {
+        "rows_a_label": _spread(times),
+        "labels_a_row": _spread(sizes),
+        "n_never": int((times == 0).sum()),
+        "n_without_labels": int((sizes == 0).sum()),
+        "most_frequent": {str(table.label_names[k]): int(times[k]) for k in common},
+    }
+
+
+def _describe_labels(facts: dict[str, Any]) -> dict[str, str]:
+    each = "{fewest:,} to {most:,} {what} each (median {median:g})"
+    labels = each.format(**facts["rows_a_label"], what="rows")
+    rows = each.format(**facts["labels_a_row"], what="labels")
+    shown = {
+        "rows": f"{facts['n_rows']:,}, {rows}",
+        "features": f"{facts['n_features']:,}, {'sparse' if facts['sparse'] else 'dense'}",
+        "labels": f"{facts['n_labels']:,}, {labels}",
+        "labels a row": f"{facts['cardinality']:.3g} on average",
+        "rows without": f"{facts['n_without_labels']:,} rows have no label",
+        "never": f"{facts['n_never']:,} labels occur in no row",
+    }
+    for label, count in facts["most_frequent"].items():
+        shown[f"  {label}"] = f"{count:,} ({count / facts['n_rows']:.1%})"
+    return shown
+
+
+def _spread(counts: "IntArray") -> dict[str, float]:
+    import numpy as np
+
+    least, most = int(counts.min()), int(counts.max())
+    return {"fewest": least, "median": float(np.median(counts)), "most": most}
 
 
 def _format_time(seconds: int) -> str:
@@ -206,7 +278,10 @@ def list_datasets(
 
 @command("marginmf datasets get ml-100k yeast", name="get")
 def get_datasets(
-    names: Annotated[list[str], Argument(metavar="NAME...", help="Datasets, by name.")],
+    names: Annotated[
+        list[str],
+        Argument(metavar="NAME...", help="Datasets, by name.", autocompletion=complete_data(None)),
+    ],
     *,
     copy: Annotated[
         Path | None,

@@ -18,11 +18,12 @@ from marginmf.cli.options import DataOptions, LabelColumns, LabelDataOptions
 from marginmf.datasets import DatasetUnavailable, RatingsTable
 from marginmf.datasets.files.columns import is_column_name
 from marginmf.datasets.files.reader import read_unrated
-from marginmf.datasets.files.source import Source, lines_of, missing_file
+from marginmf.datasets.files.source import STANDARD_INPUT, Source, lines_of, missing_file
 from marginmf.datasets.labels.columns import Ignored
 from marginmf.ratings import Ratings
 from marginmf.ratings.features import FeatureTable
 from marginmf.ratings.ids import IdIndex
+from marginmf.ratings.scales import MANY_VALUES
 
 if TYPE_CHECKING:
     from marginmf.datasets import LabelsTable
@@ -62,7 +63,7 @@ class RatingsInput:
         table, levels = self.table, self.table.levels
         scale = f"ratings ({levels[0]:g} to {levels[-1]:g})" if len(levels) > 1 else "pairs"
         text = f"{len(table):,} {scale} of {table.n_items:,} items by {table.n_users:,} users"
-        if self.origin == "file":
+        if table.columns is not None:
             unnamed = "columns by position, as they have no names"
             text += f"; {describe_columns(table.columns) if table.columns else unnamed}"
         return f"{text}{self.counted}"
@@ -87,30 +88,22 @@ class RatingsInput:
 
 
 def read_ratings_checked(
-    options: DataOptions, progress: bool, timed: bool = False
+    options: DataOptions, progress: bool, timed: bool = False, numbers: bool = False
 ) -> tuple[RatingsInput, Ratings]:
-    """Read ratings, and make sure that a model can learn from them.
+    """Read ratings, and make sure that a model can learn from them; `numbers` may have many values.
 
     Pairs that occur again are refused or merged here, before a split could put one half of them
     into training and the other into the test.
     """
     source = read_source(options.file, options.reading(), progress, timed=timed)
     source = add_features(source, options)
-    scale = options.scale() if source.table.level_names is None else {}
-    scale = {key: list(map(float, v)) if key == "levels" else v for key, v in scale.items()}
-    data = as_ratings(source.table, options.duplicates, **scale, **source.features)
-    return replace(source, table=_without_repeats(source.table, data)), data
-
-
-def as_ratings(table: RatingsTable, duplicates: Any, **known: Any) -> Ratings:
-    """Return a table as ratings; an error about repeated pairs names the option for them."""
-    try:
-        return Ratings.of(table, duplicates=duplicates, **known)
-    except ValueError as error:
-        if "duplicates=" not in str(error):
-            raise
-        advice = "Remove the repeats, or choose with --duplicates last or --duplicates mean."
-        raise ValueError(f"{str(error).partition(' Remove the')[0]} {advice}") from None
+    table, scale = source.table, {} if source.table.level_names else options.scale()
+    if numbers and not scale:
+        scale = {"n_levels": MANY_VALUES}
+    if "levels" in scale:
+        scale["levels"] = list(map(float, scale["levels"]))
+    data = Ratings.of(table, duplicates=options.duplicates, **scale, **source.features)
+    return replace(source, table=_without_repeats(table, data)), data
 
 
 def read_pairs_checked(
@@ -141,17 +134,23 @@ def read_source(
     progress: bool,
     with_ratings: bool = True,
     timed: bool = False,
+    model: Any = None,
 ) -> RatingsInput:
     """Read a file or, where there is no file of that name, load the dataset of that name.
 
     A file need not have ratings where those are not wanted, but times where it must be `timed`.
+    Columns and words may be called as in the file that a `model` was fitted to.
     """
-    path = Path(name)
-    if path.exists() and with_ratings:
-        table = datasets.read_ratings(name, **(columns or {}), timed=timed)
+    columns = dict(columns or {})
+    if model is not None and is_file(name):
+        columns["names"] = model.ratings_.source.columns
+        if with_ratings and model.ratings_.source.level_names:
+            columns.setdefault("levels", model.ratings_.source.level_names)
+    if is_file(name) and with_ratings:
+        table = datasets.read_ratings(name, **columns, timed=timed)
         return RatingsInput(table, "file", table.name)
-    if path.exists():
-        own = {side: column for side, column in (columns or {}).items() if side != "rating"}
+    if is_file(name):
+        own = {side: column for side, column in columns.items() if side != "rating"}
         table = read_unrated(name, **own, timed=timed)
         return RatingsInput(table, "file", table.name)
     known = name in datasets.dataset_names("ratings")
@@ -176,6 +175,11 @@ def describe_columns(columns: Mapping[str, str]) -> str:
     """
     named = (name if name == role else f"{name} ({role})" for role, name in columns.items())
     return f"columns {', '.join(named)}"
+
+
+def is_file(name: str) -> bool:
+    """Whether a name is that of a file, or stands for standard input, and not for a dataset."""
+    return name == STANDARD_INPUT or Path(name).exists()
 
 
 def read_demo_ratings(file: str | None, seed: int, progress: bool) -> RatingsInput:
@@ -307,7 +311,7 @@ def _order_features(table: "LabelsTable", wanted: Sequence[str] | None, n_featur
 def _read_labels(
     name: str, given: dict[str, Any], known: dict[str, Any], progress: bool = False
 ) -> "LabelsTable":
-    if Path(name).exists():
+    if is_file(name):
         return datasets.read_labels(name, **known | given)
     if given:
         raise missing_file(Path(name))

@@ -46,11 +46,14 @@ class NewRatings(options.ColumnOptions):
     def read(self, model: Any, progress: bool) -> "tuple[RatingsInput, Ratings]":
         """Return what was read, and as ratings on the scale of a model, with ids as it has them."""
         from marginmf.cli import estimators, inputs
+        from marginmf.ratings import Ratings
         from marginmf.ratings.scales import levels_of
 
         from_pairs = estimators.learns_from_pairs(model)
         rated = not from_pairs or model.level is not None
-        source = inputs.read_source(self.file, self.columns, progress, with_ratings=rated)
+        source = inputs.read_source(
+            self.file, self.reading(), progress, with_ratings=rated, model=model
+        )
         users, items = source.table.users, source.table.items
         table = replace(
             source.table,
@@ -59,11 +62,11 @@ class NewRatings(options.ColumnOptions):
         )
         scale: dict[str, Any] = {"levels": levels_of(table.ratings)}
         if not from_pairs:
-            scale = {"levels": model.levels_}
+            scale = {"levels": model.ratings_.source.level_names or model.levels_}
             if model.ratings_.exact is not None:  # binned: each is put at the nearest level
                 scale["n_levels"] = len(model.levels_)
         repeats = self.duplicates if rated else "last"
-        return source, inputs.as_ratings(table, repeats, **scale)
+        return source, Ratings.of(table, duplicates=repeats, **scale)
 
     def features(self, model: Any, side: str, path: Path | None) -> dict[str, Any]:
         """Return features of new users or items as the methods of a model take them."""

@@ -4,10 +4,13 @@ Nothing here imports a numerical library, so that ``--help`` need not wait for o
 """
 
 import csv
+import os
 import re
+import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import typer
 from typer import Argument, Option
@@ -15,6 +18,8 @@ from typer import Argument, Option
 if TYPE_CHECKING:
     from rich.console import Console
 
+#: The width of output that is not a terminal, unless ``COLUMNS`` says another.
+NO_EDGE = 10_000
 #: The methods of `marginmf.ratings.METHODS`, of its `POSITIVE`, and of `marginmf.labels.METHODS`.
 METHODS = ("hmf", "mmmf", "pmmmf", "bmmmf", "als", "pmf", "bias", "ensemble")
 POSITIVE = ("ease", "itemknn", "oneclass", "popular")
@@ -22,11 +27,59 @@ LABEL_METHODS = (
     *("grople", "mlchmf", "binary-relevance", "classifier-chains"),
     *("mlknn", "plst", "cplst", "ridge-embedding"),
 )
+
+
+def complete(*names: str) -> Callable[[str], list[str]]:
+    """Return what a shell may complete the beginning of one of these names to, or of several.
+
+    >>> complete("hmf", "als", "pmf")("hmf,a")
+    ['hmf,als']
+    """
+
+    def find(incomplete: str) -> list[str]:
+        before, comma, last = incomplete.rpartition(",")
+        return [f"{before}{comma}{name}" for name in names if name.startswith(last)]
+
+    return find
+
+
+def complete_data(kind: Literal["ratings", "labels"] | None) -> Callable[[str], list[str]]:
+    """Return what a shell may complete the beginning of a file, or of a known dataset, to."""
+
+    def find(incomplete: str) -> list[str]:
+        from marginmf.datasets.registry import entries
+
+        names = [name for name, entry in entries().items() if kind in (None, entry.kind)]
+        folder, slash, beginning = incomplete.rpartition("/")
+        files = sorted(Path(f"{folder}{slash}" or ".").glob("*"))
+        # Files whose name begins with a dot are not meant, unless it is written.
+        shown = [one for one in files if one.name.startswith(beginning)]
+        shown = [one for one in shown if beginning or not one.name.startswith(".")]
+        own = [f"{folder}{slash}{one.name}{'/' * one.is_dir()}" for one in shown]
+        return [*(name for name in names if name.startswith(incomplete)), *own]
+
+    return find
+
+
 MethodName = Annotated[
-    str, Option("--model", "-m", metavar="NAME", help=f"The method: {', '.join(METHODS)}.")
+    str,
+    Option(
+        "--model",
+        "-m",
+        metavar="NAME",
+        help=f"The method: {', '.join(METHODS)}.",
+        autocompletion=complete(*METHODS),
+    ),
 ]
 LabelMethodName = Annotated[
-    str, Option("--model", "-m", metavar="NAME", help=f"The method: {', '.join(LABEL_METHODS)}.")
+    str,
+    Option(
+        "--model",
+        "-m",
+        metavar="NAME",
+        help=f"The method: {', '.join(LABEL_METHODS)}.",
+        autocompletion=complete(*LABEL_METHODS),
+    ),
 ]
 ModelFile = Annotated[Path, Argument(metavar="MODEL", help="A model that fit saved.")]
 ModelOut = Annotated[Path, Option(help="Where to save the model.")]
@@ -65,6 +118,7 @@ Settings = Annotated[
 class ConsoleOptions:
     """What a command prints: tables or JSON on standard output, notes on standard error."""
 
+    panel: ClassVar = "Output"
     as_json: Annotated[bool, Option("--json", help="Print one JSON object only.")] = False
     quiet: Annotated[bool, Option("--quiet", "-q", help="No progress bars and no notes.")] = False
 
@@ -78,7 +132,9 @@ class ConsoleOptions:
         """Where tables go: nowhere when JSON is wanted."""
         from rich.console import Console
 
-        return Console(quiet=self.as_json, highlight=False)
+        # Files and pipes have no edge at which lines would have to end.
+        wide = None if sys.stdout.isatty() or "COLUMNS" in os.environ else NO_EDGE
+        return Console(quiet=self.as_json, highlight=False, width=wide)
 
     def print(self, text: str) -> None:
         """Print text as it is, unless JSON is wanted."""
@@ -103,6 +159,7 @@ class ConsoleOptions:
 class ColumnOptions:
     """Which columns of a file of ratings to read."""
 
+    panel: ClassVar = "Data"
     user_column: UserColumn = None
     item_column: ItemColumn = None
     rating_column: Annotated[
@@ -147,7 +204,12 @@ class DataOptions(ColumnOptions):
     """A file of ratings, and how to read it."""
 
     file: Annotated[
-        str, Argument(metavar="FILE", help="Ratings, one a line; or a dataset (ml-100k).")
+        str,
+        Argument(
+            metavar="FILE",
+            help="Ratings, one a line, - for standard input; or a dataset (ml-100k).",
+            autocompletion=complete_data("ratings"),
+        ),
     ]
     users_file: Annotated[
         Path | None, Option("--users", metavar="FILE", help="Features of users, one user a line.")
@@ -176,6 +238,7 @@ PARAMETERS = {"factors": "n_factors", "reg": "reg", "max_iter": "max_iter"}
 class ModelOptions:
     """The parameters of a method; those that were not given keep the method's defaults."""
 
+    panel: ClassVar = "Parameters"
     factors: Annotated[int | None, Option(min=1, help="Number of factors.")] = None
     reg: Annotated[
         str | None,
@@ -195,6 +258,7 @@ class ModelOptions:
 class LabelColumns:
     """Which columns of a file are labels."""
 
+    panel: ClassVar = "Data"
     labels: Annotated[
         str | None,
         Option(
@@ -229,7 +293,9 @@ class LabelDataOptions(LabelColumns):
         str,
         Argument(
             metavar="FILE",
-            help="ARFF, svmlight, CSV, Parquet, Arrow, mat or npz; or a dataset, such as yeast.",
+            help="ARFF, svmlight, CSV, Parquet, Arrow, mat or npz, - for standard input; or a "
+            "dataset, such as yeast.",
+            autocompletion=complete_data("labels"),
         ),
     ]
 
@@ -238,6 +304,7 @@ class LabelDataOptions(LabelColumns):
 class LabelModelOptions:
     """The parameters of label methods; those that were not given keep the methods' defaults."""
 
+    panel: ClassVar = "Parameters"
     settings: Settings = None
     scale: Annotated[
         Literal["auto", "minmax", "none"],
@@ -254,6 +321,7 @@ class LabelModelOptions:
 class DecisionOptions:
     """How scores become label sets."""
 
+    panel: ClassVar = "Decision"
     decision: Annotated[
         Literal["sign", "global", "per-label"],
         Option(

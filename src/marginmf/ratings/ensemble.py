@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
+from functools import partial
 from itertools import chain
 from typing import Any, ClassVar, Literal, Self
 
@@ -14,7 +15,7 @@ from marginmf._utils.parameters import check_choice, check_number, n_threads
 from marginmf._utils.saved import ListOf
 from marginmf._utils.types import BoolArray, Float64Array, FloatArray, IntArray
 from marginmf.backends.rows import Side
-from marginmf.progress import Report, progress_bar
+from marginmf.progress import progress_bar
 from marginmf.ratings.base import method
 from marginmf.ratings.baselines import ALS, PMF, BiasOnly
 from marginmf.ratings.data import Ratings
@@ -26,6 +27,7 @@ from marginmf.ratings.fitting.priors import IMPLICIT, Implicit
 from marginmf.ratings.fitting.validation import ValidationSplit
 from marginmf.ratings.lists.relevance import Columns, MarginBlock, as_stages
 from marginmf.ratings.max_margin import HMF, MMMF, PMMMF
+from marginmf.solvers import Callback
 
 #: Members by name: the class, and its settings where factors are built from raters and where they
 #: are not.  Averaging does most of what a strong penalty does for one factorisation alone, so
@@ -54,6 +56,8 @@ RANKS_BUILT, RANKS_PLAIN = (2, 16, 32), (4, 4, 32)
 MOST_MEMBERS, FEWEST_MEMBERS, FEW_RATINGS, ROOT = 30, 4, 100_000, 8
 
 Members = list[list[RatingsEstimator]]
+#: Shows in a progress bar that a member begins; returns the callbacks that report its iterations.
+ShowMember = Callable[[], list[Callback]]
 #: From ratings, the row and the column of a seed, and a scope to a fitted member.
 FitMember = Callable[[Ratings, int, int, str], RatingsEstimator]
 
@@ -169,7 +173,10 @@ class MarginEnsemble(RatingsEstimator):
         with progress_bar(type(self).__name__, n_fits, bool(self.verbose)) as report:
 
             def fit_member(data: Ratings, row: int, k: int, scope: str) -> RatingsEstimator:
-                return self._member(data, kinds[k], int(seeds[row, k]), k, report, scope)
+                again = seeds.size if self.ensemble == "seeds" and not scope else 0
+                number = again + row * len(kinds) + k + 1
+                show = partial(report, f"member {number} of {n_fits}")
+                return self._member(data, kinds[k], int(seeds[row, k]), k, show, scope)
 
             fit = self._fit_bags if self.ensemble == "bagging" else self._fit_seeds
             fit(data, seeds.shape, fit_member, rng)
@@ -224,15 +231,16 @@ class MarginEnsemble(RatingsEstimator):
         self.members_ = fitted(data, "")
 
     def _member(
-        self, data: Ratings, kind: Any, seed: int, number: int, report: Report, scope: str
+        self, data: Ratings, kind: Any, seed: int, number: int, show: ShowMember, scope: str
     ) -> RatingsEstimator:
         member: RatingsEstimator = clone(kind)
         params = member.get_params(deep=False)
         name = f"{type(member).__name__} {number} {seed} {scope}".strip()
         # The ensemble's own calibration is the one that counts.
         changes: dict[str, Any] = {"random_state": seed, "calibrate": False}
+        shown = show()
         if "callbacks" in params:
-            changes["callbacks"] = [*params["callbacks"], *report(name)]
+            changes["callbacks"] = [*params["callbacks"], *shown]
         member.set_params(**{key: value for key, value in changes.items() if key in params})
         member = member._fit_copy(data, self._checkpoint.scope(name), self._frequencies)
         if "callbacks" in params:

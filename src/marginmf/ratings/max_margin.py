@@ -367,8 +367,9 @@ class HMF(TwoLevelFactoriser):
             return
         if len(self.reg) != data.n_levels - 1:
             raise ValueError(
-                f"reg has {len(self.reg)} values, but the {data.n_levels} levels of these ratings "
-                f"make {data.n_levels - 1} stages: give one value for each stage, or one for all."
+                f"reg={list(self.reg)!r} has {len(self.reg)} values, but the {data.n_levels} "
+                f"levels of these ratings make {data.n_levels - 1} stages: give one value for each "
+                "stage, or one for all."
             )
         if not all(isinstance(reg, Real) and 0 <= float(reg) <= MOST for reg in self.reg):
             raise ValueError(f"reg={self.reg!r} must hold numbers >= 0.")

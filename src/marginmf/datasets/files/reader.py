@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import count
 from os import PathLike
 from typing import Any
@@ -15,6 +16,7 @@ from marginmf.datasets.files.columns import Wanted
 from marginmf.datasets.files.convert import Encoded, IdBatch, Int64Array
 from marginmf.datasets.files.formats import TEXT, Format, recognise
 from marginmf.datasets.files.source import Source
+from marginmf.datasets.known_formats import read_movielens_archive
 from marginmf.datasets.table import Columns, IdArray, RatingsTable, as_pairs
 
 AnyPath = str | PathLike[str]
@@ -29,13 +31,15 @@ def read_ratings(
     header: bool | None = None,
     levels: Sequence[str] | None = None,
     timed: bool = False,
+    names: Mapping[str, str] | None = None,
 ) -> RatingsTable:
     r"""Read a file of ratings, one rating a line or row.
 
     The format is found by the content: delimited text (comma, tab, ``::``, semicolon or blanks),
     JSON lines (one object a line), Parquet, Arrow and Feather, for which the extra
     ``marginmf[io]`` is needed. Text and JSON lines may be compressed with gzip. Files are read in
-    chunks: memory holds the table and some megabytes beside it.
+    chunks: memory holds the table and some megabytes beside it. Of a zip archive, the file of
+    ratings is read, or the only file; those of MovieLens come with titles and features.
 
     Columns are found by names such as ``user_id``, ``movieId``, ``rating`` and ``timestamp``, in
     any case; names that say nothing are an error, and `user`, `item` and `rating` say it then. In
@@ -49,7 +53,7 @@ def read_ratings(
     Parameters
     ----------
     path : path-like
-        The file.
+        The file; ``"-"`` for standard input.
     user, item, rating : str or int, optional
         The column of each, where its name does not say so: the name that it has in the file, or
         its position, counted from 1. The keys of the first object are the columns of JSON lines.
@@ -61,6 +65,8 @@ def read_ratings(
     timed : bool
         Whether every rating must have a time: a file without times, and a cell that is not one, is
         an error then. By default, a column with such a cell is left out.
+    names : dict of str, optional
+        What columns may be called beside the usual names, such as a model's ``column_names_``.
 
     Returns
     -------
@@ -89,7 +95,13 @@ def read_ratings(
     (['ann', 'bob'], [50, 50], [4.5, 3.0])
     """
     source = Source(path)
+    if source.archive is not None and source.data is None and user is item is rating is None:
+        known = read_movielens_archive(source.archive)
+        if known is not None:
+            return replace(known, name=source.archive.name, source=f"read from {source.archive}")
     wanted = Wanted(user, item, rating, header=header, levels=levels, timed=timed)
+    if names is not None:
+        wanted = replace(wanted, names=names)
     columns = _read_columns(source, wanted)
     return RatingsTable(
         source.path.name,

@@ -1,19 +1,38 @@
-"""A file to read: its bytes, its text in chunks of lines, and its lines as rows of cells."""
+"""A file to read: its bytes, its text in chunks of lines, and its lines as rows of cells.
+
+It may be standard input, or the file of ratings inside a zip archive.
+"""
 
 import codecs
 import csv
 import gzip
 import io
+import re
+import sys
+import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import chain
 from os import PathLike
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import BinaryIO, NamedTuple, TypeVar
 
 HEAD_BYTES = 4096
-GZIP_MARK = b"\x1f\x8b"
+GZIP_MARK, ZIP_MARK = b"\x1f\x8b", b"PK\x03\x04"
+STANDARD_INPUT = "-"
+#: What files of ratings are called in archives that their owners publish.
+RATINGS_FILES = (
+    "u.data",
+    "ratings.dat",
+    "ratings.csv",
+    "bx-book-ratings.csv",
+    "jester_ratings.dat",
+)
+#: Members of archives that hold no data.
+NO_DATA = re.compile(r"(^|/)(__MACOSX/|\.|read.?me|licen[cs]e|notice|checksums)|/$", re.IGNORECASE)
+#: What a damaged archive, or one with a password, makes zipfile raise.
+DAMAGED_ZIP = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError)
 UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 CHUNK_BYTES = 1 << 23
 OTHER_ENCODING = "latin-1"
@@ -33,7 +52,9 @@ class Source:
     """A file that exists, and how it begins: plain or gzip, on a disk or through a pipe.
 
     `content` says what it holds, for messages: "ratings" or "pairs". `data` are the bytes of the
-    file, where they are known already, as for a file inside an archive.
+    file, where they are known already, as for a file inside an archive. The path ``-`` is standard
+    input. Of a zip archive it is the file of ratings, or the only table in it; archives of labels
+    are left to their reader.
     """
 
     def __init__(
@@ -42,6 +63,9 @@ class Source:
         self.path, self.content, self.data = Path(path), content, data
         #: What the columns are called, once the file has been read and has names for them.
         self.columns: dict[str, str] = {}
+        self.archive: Path | None = None
+        if data is None and str(path) == STANDARD_INPUT:
+            self.path, self.data = Path("standard input"), read_standard_input(content)
         self.where = where = str(self.path)
         if self.data is None:
             if self.path.is_dir():
@@ -54,6 +78,11 @@ class Source:
         self.compressed = False
         with self.open() as file:
             beginning = file.read(HEAD_BYTES)
+        if beginning.startswith(ZIP_MARK) and content != "labels":
+            self.archive, self.path = self.path, self.path / self._find_table()
+            self.where = str(self.path)
+            with self.open() as file:
+                beginning = file.read(HEAD_BYTES)
         self.compressed = beginning.startswith(GZIP_MARK)  # whatever the file is called
         if self.compressed:
             with self.open() as file:
@@ -63,9 +92,9 @@ class Source:
 
     @contextmanager
     def open(self) -> Iterator[BinaryIO]:
-        """Open the content, unpacked if it is gzip; a damaged file is a ValueError."""
+        """Open the content, unpacked if it is zip or gzip; a damaged file is a ValueError."""
         try:
-            with open(self.path, "rb") if self.data is None else io.BytesIO(self.data) as file:
+            with self._open_packed() as file:
                 if self.compressed:
                     with gzip.GzipFile(fileobj=file, mode="rb") as unpacked:
                         yield unpacked  # type: ignore[misc]
@@ -75,6 +104,33 @@ class Source:
             raise ValueError(
                 f"{self.where} is a damaged gzip file ({error}); fetch or compress it again."
             ) from error
+
+    @contextmanager
+    def _open_packed(self) -> Iterator[BinaryIO]:
+        on_disk = self.path if self.archive is None else self.archive
+        with open(on_disk, "rb") if self.data is None else io.BytesIO(self.data) as file:
+            if self.archive is None:
+                yield file
+                return
+            with _unzip(file, self.archive) as packed:
+                yield packed.open(self.path.relative_to(self.archive).as_posix())  # type: ignore[misc]
+
+    def _find_table(self) -> str:
+        """Return which member of an archive to read."""
+        with self.open() as file, _unzip(file, self.path) as packed:
+            names = [name for name in packed.namelist() if not NO_DATA.search(name)]
+        known = {PurePosixPath(name).name.lower(): name for name in names}
+        wanted = RATINGS_FILES if self.content in ("ratings", "pairs") else ()
+        found = [known[name] for name in wanted if name in known] or names
+        if len(found) > 1 and found is names:
+            listed = ", ".join(map(repr, names[:8])) + ", ..." * (len(names) > 8)
+            raise ValueError(
+                f"{self.where} holds {len(names)} files: {listed}; unpack it, and name the one "
+                f"with the {self.content}."
+            )
+        if not found:
+            raise ValueError(f"{self.where} is a zip file without a table in it.")
+        return found[0]
 
     def read_chunks(self, size: int | None = None) -> "Iterator[Chunk]":
         """Yield the text of the file; see `decode_chunks`."""
@@ -91,6 +147,34 @@ class Source:
         except UnicodeDecodeError:
             self.encoding = OTHER_ENCODING
             return read()
+
+
+@contextmanager
+def _unzip(file: BinaryIO, path: Path) -> Iterator[zipfile.ZipFile]:
+    """Open a zip archive; a damaged one is a ValueError."""
+    try:
+        with zipfile.ZipFile(file) as packed:
+            yield packed
+    except DAMAGED_ZIP as error:
+        reason = first_reason(error)
+        raise ValueError(f"{path} is a damaged zip file ({reason}); fetch it again.") from error
+
+
+def read_standard_input(content: str) -> bytes:
+    """Return all that comes through standard input, or say that nothing does."""
+    stream = sys.stdin
+    if stream is None or stream.isatty():
+        raise ValueError(
+            f"Standard input is not connected to anything: send the {content} through a pipe, or "
+            "name a file instead of -."
+        )
+    data = stream.buffer.read()
+    if not data.strip():
+        raise ValueError(
+            f"Nothing came through standard input, which should hold the {content}; name a file "
+            "instead of -."
+        )
+    return data
 
 
 def missing_file(path: Path) -> FileNotFoundError:
