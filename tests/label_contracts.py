@@ -39,6 +39,10 @@ def accuracy(true, predicted):
     return np.mean(both / np.maximum(either, 1))
 
 
+def log_loss(true, likely):
+    return -np.mean(np.log(np.where(true, likely, 1.0 - likely)))
+
+
 def dense(matrix):
     return matrix.toarray() if hasattr(matrix, "toarray") else np.asarray(matrix)
 
@@ -111,9 +115,60 @@ class LabelsEstimatorContract:
             bare = clone(filled).set_params(top1_if_empty=False).fit(X, Y)
             self.assert_same_scores(scores, bare.decision_function(X))
 
+    def test_by_default_rows_get_a_label_if_all_training_rows_have_one(self, model, data):
+        X, Y = data
+        assert model.top1_if_empty_ is bool(Y.any(axis=1).all())
+        labelled_rows = Y.any(axis=1)
+        full = self.make().fit(X[labelled_rows], Y[labelled_rows])
+        assert full.top1_if_empty_ is True
+        assert full.predict(X).any(axis=1).all()
+        chosen = self.make(top1_if_empty=True).fit(X[labelled_rows], Y[labelled_rows])
+        np.testing.assert_array_equal(full.thresholds_, chosen.thresholds_)
+        sign = self.make(decision="sign").fit(X[labelled_rows], Y[labelled_rows])
+        assert sign.top1_if_empty_ is False
+
     def best_of_empty(self, scores):
         empty = ~(scores > 0).any(axis=1)
         return empty[:, None] & (np.arange(scores.shape[1]) == scores.argmax(axis=1)[:, None])
+
+    # --- probabilities -------------------------------------------------------------------------
+
+    def test_probabilities_rise_with_the_scores_and_beat_the_base_rates(self, model, data):
+        X, Y = data
+        likely, scores = model.predict_proba(X), model.decision_function(X)
+        assert (likely.shape, likely.dtype) == (Y.shape, np.float64)
+        assert ((likely > 0) & (likely < 1)).all()
+        for label in range(Y.shape[1]):
+            order = np.argsort(scores[:, label], kind="stable")
+            assert (np.diff(likely[order, label]) >= 0).all()
+        assert log_loss(Y, likely) < log_loss(Y, np.tile(Y.mean(axis=0), (len(Y), 1)))
+
+    def test_with_the_sign_rule_probabilities_must_be_asked_for(self, data, tmp_path):
+        X, Y = data
+        model = self.make(decision="sign").fit(X, Y)
+        assert not hasattr(model, "predict_proba")
+        with pytest.raises(AttributeError, match="no probabilities: set calibrate=True and fit it"):
+            model.predict_proba(X)
+        asked = self.make(decision="sign", calibrate=True).fit(X, Y)
+        self.assert_same_scores(asked.decision_function(X), model.decision_function(X))
+        assert not asked.thresholds_.any()
+        likely = asked.predict_proba(X)
+        asked.save(tmp_path / "model.marginmf")
+        copy = marginmf.load(tmp_path / "model.marginmf")
+        assert copy.predict_proba(X).tobytes() == likely.tobytes()
+
+    @pytest.mark.parametrize("classes", [["no", "yes"], ["red", "green", "blue"]])
+    def test_probabilities_of_classes_add_up_to_one(self, data, classes):
+        X, _ = data
+        scores = X @ np.random.default_rng(3).normal(size=(X.shape[1], len(classes)))
+        y = np.array(classes)[(scores - scores.mean(axis=0)).argmax(axis=1)]
+        assert not hasattr(self.make().fit(X, y), "predict_proba")
+        model = self.make(calibrate=True).fit(X, y)
+        likely = model.predict_proba(X)
+        assert likely.shape == (len(X), len(classes))
+        np.testing.assert_allclose(likely.sum(axis=1), 1.0)
+        truth = y[:, None] == model.classes_
+        assert log_loss(truth, likely) < log_loss(truth, np.tile(truth.mean(axis=0), (len(X), 1)))
 
     def test_batches_do_not_change_answers(self, model, data, monkeypatch):
         X, _ = data
@@ -238,6 +293,7 @@ class LabelsEstimatorContract:
         order = np.random.default_rng(2).permutation(Y.shape[1])
         other = self.make().fit(X, Y[:, order])
         self.assert_same_scores(other.decision_function(X), model.decision_function(X)[:, order])
+        self.assert_same_scores(other.predict_proba(X), model.predict_proba(X)[:, order])
         np.testing.assert_array_equal(other.predict(X), model.predict(X)[:, order])
 
     def test_fitting_again_gives_the_same_answers(self, model, data):
@@ -271,6 +327,10 @@ class LabelsEstimatorContract:
         assert predicted[:, -1].all()
         assert accuracy(odd, predicted) > self.least_accuracy
         assert np.isfinite(model.decision_function(X)).all()
+        if decision != "sign":
+            likely = model.predict_proba(X)
+            assert (likely[:, 0] < 0.05).all()
+            assert (likely[:, -1] > 0.95).all()
 
     def test_only_labels_that_nobody_has(self, data):
         X, Y = data
@@ -403,6 +463,8 @@ class LabelsEstimatorContract:
         for params, message in (
             ({"decision": "best"}, "decision='best' is not known"),
             ({"tune_for": "auc"}, "tune_for='auc' is not known"),
+            ({"top1_if_empty": "yes"}, "top1_if_empty='yes' must be 'auto', True or False"),
+            ({"calibrate": "yes"}, "calibrate='yes' must be True or False"),
         ):
             with pytest.raises(ValueError, match=message):
                 self.make(**params).fit(*data)

@@ -52,7 +52,7 @@ def peer(name: str, adapter: str, kind: str, by_data: Any = None, **options: Any
 
 
 def _label(name: str, classifier: str, **options: Any) -> Method:
-    chosen = {"classifier": classifier, **options}
+    chosen = {"classifier": classifier, "top1_if_empty": False, **options}
     return Method(name, "", "marginmf_labels", "Classifier", chosen)
 
 
@@ -136,8 +136,8 @@ SERVING = (
 
 GROPLE_SIGN = _label("GroPLE, sign", "GroPLE", decision="sign")
 GROPLE = _label("GroPLE", "GroPLE")
-MLCHMF_SIGN = _label("MLCHMF, sign", "MLCHMF", decision="sign")
-MLCHMF = _label("MLCHMF", "MLCHMF")
+MLCHMF_SIGN = _label("MLCHMF, sign", "MLCHMF", decision="sign", max_depth=5)
+MLCHMF = _label("MLCHMF", "MLCHMF", max_depth=5)
 SKMULTILEARN = (
     ("MLkNN", {"k": 10, "s": 1.0}),
     ("BRkNNaClassifier", {"k": 10}),

@@ -4,7 +4,7 @@ import json
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -50,7 +50,7 @@ LABEL_METHODS: Mapping[str, Any] = {
     "CPLST": labels.CPLST,
     "GroPLE": labels.GroPLE,
     "ML-kNN": labels.MLkNN,
-    "MLC-HMF": labels.MLCHMF,
+    "MLC-HMF": partial(labels.MLCHMF, max_depth=5),
     "PLST": labels.PLST,
     "Ridge": labels.RidgeEmbedding,
 }
@@ -116,7 +116,7 @@ def make_method(name: str, params: Mapping[str, Any], n_jobs: int = 1) -> Any:
     """Return an unfitted method with a fixed seed."""
     method = {**RATING_METHODS, **LABEL_METHODS}[name](**params)
     known, fixed = method.get_params(), {}
-    if "calibrate" in known and "n_factors" in known:
+    if name in RATING_METHODS and "calibrate" in known and "n_factors" in known:
         # As in the thesis: its own rule, which needs no probabilities, and its rank.
         fixed = {"calibrate": False, "n_factors": 100}
     elif isinstance(method, MarginEnsemble):
@@ -323,7 +323,7 @@ def label_measures(
     if not issparse(table.X):
         scaler = MinMaxScaler().fit(X)
         X, X_test = scaler.transform(X), scaler.transform(X_test)
-    begin = time.perf_counter()
+    begin, rule = time.perf_counter(), {"top1_if_empty": False, **rule}
     chosen: dict[str, Any] = {}
     for grid in search:
         base = make_method(method, {**params, **chosen})

@@ -50,8 +50,8 @@ def test_json_for_every_protocol(run, ratings_file: Path, protocol: str) -> None
 def test_the_errors_are_those_of_the_library(run, ratings_file: Path) -> None:
     arguments = ["--model", "bias", "--protocol", "holdout", "--seed", 5, "--json"]
     metrics = json.loads(run("evaluate", ratings_file, *arguments).out)["metrics"]
-    table = read_ratings(ratings_file)
-    reports = evaluate(BiasOnly(), table.pairs, table.ratings, HoldOut(3, random_state=5))
+    table, model = read_ratings(ratings_file), BiasOnly(random_state=5)
+    reports = evaluate(model, table.pairs, table.ratings, HoldOut(3, random_state=5))
     for name, metric in metrics.items():
         if name != "seconds":
             assert metric["splits"] == pytest.approx([report[name] for report in reports])

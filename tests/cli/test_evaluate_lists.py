@@ -36,14 +36,14 @@ def test_the_measures_are_those_of_the_library(run, ratings_file: Path) -> None:
     assert result["protocol"]["name"] == "holdout"
     assert result["lists"] == {"k": 5, "level": 4.0, "by": None}
     assert set(result["metrics"]) == FIELDS
-    table = read_ratings(ratings_file)
+    table, model = read_ratings(ratings_file), BiasOnly(random_state=5)
     protocol = HoldOut(3, random_state=5, test_size=0.3)
     data = table.pairs, table.ratings, protocol
-    reports = evaluate(BiasOnly(), *data, lists=ListRule(5, level=4))
+    reports = evaluate(model, *data, lists=ListRule(5, level=4))
     for name, metric in result["metrics"].items():
         if name != "seconds":
             assert metric["splits"] == pytest.approx([report[name] for report in reports])
-    found = compare(table, {"bias": BiasOnly()}, protocol, lists=ListRule(5, level=4))
+    found = compare(table, {"bias": model}, protocol, lists=ListRule(5, level=4))
     assert result["metrics"]["ndcg"]["mean"] == pytest.approx(found.mean("bias"))
     assert (result["metrics"]["ndcg"]["low"], result["metrics"]["ndcg"]["high"]) == pytest.approx(
         found.interval("bias")

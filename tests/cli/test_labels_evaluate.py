@@ -84,6 +84,7 @@ def test_one_rule_for_all_methods_in_one_table(run) -> None:
     outcome = run("labels", "compare", "songs.csv", *models, "--top1")
     assert (outcome.code, outcome.err) == (0, "")
     assert "the best label where there is none" in outcome.out
+    assert "the best label" not in run("labels", "compare", "songs.csv", *models).out
     rows = [line.split() for line in outcome.out.splitlines()]
     both = [next(row for row in rows if row[:1] == [name]) for name in ("plst", "mlknn")]
     assert any(cell.startswith("*") for row in both for cell in row)

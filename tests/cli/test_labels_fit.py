@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -83,6 +84,22 @@ def test_info_knows_a_model_of_labels(run) -> None:
     assert "80 rows, 5 features, 3 labels" in outcome.out
     assert "global, chosen for accuracy; threshold " in outcome.out
     assert json.loads(run("info", "m.marginmf", "--json").out)["counts"]["labels"] == 3
+    Scaled(GroPLE(2, tune_for="macro_f1")).fit(TABLE.X, TABLE.Y).save("inner.marginmf")
+    assert "global, chosen for macro_f1; threshold " in run("info", "inner.marginmf").out
+
+
+@pytest.mark.parametrize(
+    ("given", "filled"),
+    [([], True), (["--top1"], True), (["--no-top1"], False), (["--decision", "sign"], False)],
+)
+def test_rows_get_their_best_label_as_told_or_if_all_have_one(run, given, filled) -> None:
+    labelled = np.flatnonzero(TABLE.Y.sum(axis=1))
+    Path("all.csv").write_text(as_csv(replace(TABLE, X=TABLE.X[labelled], Y=TABLE.Y[labelled])))
+    fit = ["labels", "fit", "all.csv", *FIT, *given]
+    words = run(*fit).out
+    assert ("the best label where there is none" in words) is filled
+    assert json.loads(run(*fit, "--force", "--json").out)["model"]["top1_if_empty"] is filled
+    assert marginmf.load("m.marginmf").top1_if_empty_ is filled
 
 
 def test_a_file_is_replaced_only_if_told(run) -> None:

@@ -18,6 +18,7 @@ GROUPS = {"n_factors": 3, "n_groups": 2, "max_iter": 6, "random_state": 0}
 ESTIMATORS = {
     "mlchmf": MLCHMF(2, decision="sign", random_state=0, **TREE),
     "mlchmf global": MLCHMF(2, cv=2, random_state=0, **TREE),
+    "mlchmf of some depth": MLCHMF(2, cv=2, random_state=0, max_iter=6, tol=0.0),
     "mlchmf in threads": MLCHMF(2, cv=2, random_state=0, n_jobs=2, **TREE),
     "mlchmf that keeps nothing": MLCHMF(2, 1e4, decision="sign", random_state=0, **TREE),
     "grople": GroPLE(**GROUPS, decision="sign"),

@@ -82,7 +82,7 @@ def test_the_vote_suits_the_decision_rule_that_was_fitted() -> None:
 
 def test_around_it_decision_tuned_leaves_the_vote_as_it_is() -> None:
     alone = fresh(decision="global", max_iter=5).fit(X, Y)
-    tuned = DecisionTuned(fresh(max_iter=5)).fit(X, Y)
+    tuned = DecisionTuned(fresh(decision="global", max_iter=5)).fit(X, Y)
     assert tuned.estimator_.vote_ == "soft"
     np.testing.assert_allclose(tuned.decision_function(X), alone.decision_function(X))
 
@@ -226,6 +226,7 @@ def test_splitters_are_used() -> None:
         ({"tolerance": "few"}, "tolerance='few' must be a number >= 0"),
         ({"tolerance_unit": "absolute"}, "tolerance_unit='absolute' is not known"),
         ({"max_depth": -1}, "max_depth=-1 must be a whole number >= 0"),
+        ({"max_depth": "deep"}, "max_depth='deep' is not known. Choose one of 'auto'"),
         ({"min_samples": 0}, "min_samples=0 must be a whole number >= 1"),
         ({"n_neighbors": 0}, "n_neighbors=0 must be a whole number >= 1"),
         ({"vote": "loud"}, "vote='loud' is not known. Choose one of"),
@@ -283,7 +284,8 @@ def load(root, name):
 def test_real_data_are_predicted_as_well_as_in_the_thesis(data_root, name, reg, least) -> None:
     features, labels = load(data_root, name)
     train, test = train_test_split(np.arange(len(labels)), test_size=0.2, random_state=0)
-    model = MLCHMF(reg=reg, decision="sign", random_state=0).fit(features[train], labels[train])
+    model = MLCHMF(reg=reg, max_depth=5, decision="sign", random_state=0)
+    model.fit(features[train], labels[train])
     assert accuracy(labels[test], model.predict(features[test])) > least
 
 
@@ -296,3 +298,63 @@ def test_squared_loss_is_least_squares_of_signs() -> None:
     wide = np.column_stack([X, np.ones(80)])
     expected = wide @ np.linalg.lstsq(wide, 2.0 * Y - 1.0, rcond=None)[0]
     np.testing.assert_allclose(scores, expected, atol=1e-3)
+
+
+def with_rules(n_rules: int):
+    """Rows in clusters, each of which has a linear rule of its own for its labels."""
+    rng = np.random.default_rng(0)
+    n, width = (240, 3) if n_rules > 1 else (240, 30)
+    cluster = np.arange(n) % n_rules
+    rows = rng.normal(size=(n, width))
+    scores = np.einsum("nf,nfl->nl", rows, rng.normal(size=(n_rules, width, 8))[cluster])
+    return np.column_stack([rows, 20.0 * (cluster[:, None] == np.arange(n_rules))]), scores > 0
+
+
+CHOSEN = {"reg": 0.1, "tolerance": 1.0, "n_neighbors": 1, "random_state": 0}
+
+
+@pytest.mark.parametrize("decision", ["sign", "global"])
+@pytest.mark.parametrize(("n_rules", "depth"), [(1, 0), (2, 5)])
+def test_a_tree_is_grown_where_it_is_better_on_rows_held_out(decision, n_rules, depth) -> None:
+    features, labels = with_rules(n_rules)
+    model = MLCHMF(**CHOSEN, decision=decision).fit(features, labels)
+    assert model.max_depth_ == depth
+    fixed = MLCHMF(**CHOSEN, decision=decision, max_depth=depth).fit(features, labels)
+    assert fixed.max_depth_ == depth
+    np.testing.assert_array_equal(model.thresholds_, fixed.thresholds_)
+    np.testing.assert_array_equal(model.predict(features), fixed.predict(features))
+
+
+def test_classes_have_the_depth_that_gets_more_of_them_right() -> None:
+    for n_rules, depth in ((1, 0), (2, 5)):
+        features, labels = with_rules(n_rules)
+        assert MLCHMF(**CHOSEN).fit(features, labels[:, 0]).max_depth_ == depth
+    assert MLCHMF(**CHOSEN).fit(features[:1], labels[:1]).max_depth_ == 0
+
+
+def test_a_tree_that_falls_behind_is_given_up(monkeypatch) -> None:
+    depths, fit = [], MLCHMF._fit
+    monkeypatch.setattr(
+        MLCHMF, "_fit", lambda self, *data: (depths.append(self.max_depth), fit(self, *data))
+    )
+    MLCHMF(**CHOSEN).fit(*with_rules(1))
+    assert depths == [0, 5, 0, 0, "auto"]
+
+
+def test_the_choice_depends_on_neither_order_nor_threads() -> None:
+    features, labels = with_rules(2)
+    model = MLCHMF(**CHOSEN).fit(features, labels)
+    rng = np.random.default_rng(1)
+    rows, columns = (rng.permutation(n) for n in labels.shape)
+    other = MLCHMF(**CHOSEN, n_jobs=2).fit(features[rows], labels[rows][:, columns])
+    assert other.max_depth_ == model.max_depth_
+    np.testing.assert_array_equal(other.predict(features), model.predict(features)[:, columns])
+
+
+def test_few_scores_are_enough_to_compare_depths(monkeypatch) -> None:
+    monkeypatch.setattr("marginmf.labels.mlchmf.MOST_COMPARED", 1)
+    features, labels = with_rules(2)
+    model = MLCHMF(**CHOSEN).fit(features, labels)
+    fixed = MLCHMF(**CHOSEN, max_depth=5).fit(features, labels)
+    assert model.max_depth_ == 5
+    np.testing.assert_array_equal(model.thresholds_, fixed.thresholds_)

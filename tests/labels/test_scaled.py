@@ -55,11 +55,40 @@ def test_the_estimator_inside_is_a_fitted_one_of_its_own() -> None:
     np.testing.assert_array_equal(fitted.estimator_.predict(between).toarray(), fitted.predict(X))
 
 
-def test_the_decision_rule_is_its_own() -> None:
-    fitted = Scaled(model(decision="sign"), decision="global", top1_if_empty=True).fit(X, Y)
-    assert fitted.thresholds_.any()
-    assert fitted.predict(X).sum(axis=1).min() == 1
-    assert fitted.estimator.decision == "sign"
+def test_the_decision_rule_is_that_of_the_estimator_inside_unless_it_has_its_own() -> None:
+    inner = Scaled(model(decision="sign", top1_if_empty=True, cv=2, calibrate=True)).fit(X, Y)
+    assert not inner.thresholds_.any()
+    assert inner.top1_if_empty_ is True
+    assert inner.predict_proba(X).shape == Y.shape
+    own = Scaled(model(), decision="sign", top1_if_empty=True, cv=2, calibrate=True).fit(X, Y)
+    np.testing.assert_array_equal(inner.predict(X), own.predict(X))
+    np.testing.assert_array_equal(inner.predict_proba(X), own.predict_proba(X))
+    both = Scaled(DecisionTuned(RidgeEmbedding(decision="sign")))
+    assert both.fit(X, Y).estimator_.decision == "sign"
+    assert both.decision is None
+
+
+@pytest.mark.parametrize(
+    ("estimator", "said"),
+    [
+        (
+            Scaled(model(decision="sign"), decision="global"),
+            "Scaled has decision='global', but the GroPLE inside has decision='sign'",
+        ),
+        (
+            DecisionTuned(RidgeEmbedding(top1_if_empty=True), top1_if_empty=False),
+            "DecisionTuned has top1_if_empty=False, but the RidgeEmbedding inside has "
+            "top1_if_empty=True",
+        ),
+        (
+            Scaled(DecisionTuned(RidgeEmbedding(cv=5)), cv=4),
+            "Scaled has cv=4, but the DecisionTuned inside has cv=5",
+        ),
+    ],
+)
+def test_two_different_rules_are_refused(estimator, said) -> None:
+    with pytest.raises(ValueError, match=f"{said}: set it in one of them"):
+        estimator.fit(X, Y)
 
 
 def test_sparse_features_give_the_same_answer() -> None:

@@ -112,6 +112,19 @@ CASES = {
         r"MLkNN\.thresholds_ has the shape \(4,\), which does not fit \(labels\)",
     ),
     "no thresholds": ("mlknn", without("thresholds_"), "thresholds_ is missing"),
+    "top1 of nobody": ("mlknn", without("top1_if_empty_"), "top1_if_empty_ is missing"),
+    "depth in words": ("mlchmf", param("max_depth", "deep"), "cannot be used .max_depth='deep'"),
+    "slope that falls": ("mlknn", put("calibration_.slopes", 0, -1.0), "slopes has a number below"),
+    "intercept that is no number": (
+        "mlknn",
+        put("calibration_.intercepts", 0, np.nan),
+        "calibration_ has a number that is not finite",
+    ),
+    "curve too few": (
+        "mlknn",
+        rows_less("calibration_.slopes"),
+        r"calibration_\.slopes has the shape \(4,\), which does not fit \(labels\)",
+    ),
     "no targets": ("mlknn", attribute("targets_", 7), "no object|targets_ is of the type int"),
     "targets that are neither": (
         "mlknn",

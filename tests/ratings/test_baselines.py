@@ -97,6 +97,15 @@ def test_order_of_the_ratings_does_not_matter() -> None:
     np.testing.assert_array_equal(biases(shuffled), biases(BiasOnly().fit(DATA)))
 
 
+def test_a_seed_is_for_the_calibration_alone() -> None:
+    plain, seeded = (BiasOnly(**seed).fit(DATA) for seed in ({}, {"random_state": 7}))
+    np.testing.assert_array_equal(biases(seeded), biases(plain))
+    again = BiasOnly(random_state=7).fit(DATA).predict_proba(TABLE.pairs)
+    np.testing.assert_array_equal(seeded.predict_proba(TABLE.pairs), again)
+    with pytest.raises(ValueError, match="random_state"):
+        BiasOnly(random_state="seven").fit(DATA)
+
+
 def test_fit_is_where_fold_in_stays() -> None:
     model = BiasOnly().fit(DATA)
     for side in ("user", "item"):

@@ -328,7 +328,8 @@ def compare_label_sets(
         "decision": decision.parameters(),
         "seed": model.seed,
     }
-    held_out = f"Held out: {folds.describe()}. Decision: {decision.describe()}."
+    all_labelled = bool((table.Y.sum(axis=1) > 0).all())
+    held_out = f"Held out: {folds.describe()}. Decision: {decision.describe(all_labelled)}."
     return found, about, f"{inputs.describe_labels(table)}\n{held_out}"
 
 

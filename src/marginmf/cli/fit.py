@@ -185,14 +185,15 @@ def _describe_labels(
     clauses = ["features between 0 and 1"] if scaled else []
     if finite:
         among = f"threshold {low:.4g}" if low == high else f"thresholds {low:.4g} to {high:.4g}"
-        clauses.append(f"decision {decision.describe()} ({among})")
+        clauses.append(f"decision {decision.describe(model.top1_if_empty_)} ({among})")
+    inside = model.estimator_ if scaled else model
     summary = {
         "name": name,
-        "class": type(model.estimator_ if scaled else model).__name__,
+        "class": type(inside).__name__,
         "scaled": scaled,
-        "decision": model.decision,
-        "tune_for": model.tune_for,
-        "top1_if_empty": model.top1_if_empty,
+        "decision": inside.decision,
+        "tune_for": inside.tune_for,
+        "top1_if_empty": model.top1_if_empty_,
         "lowest_threshold": low,
         "highest_threshold": high,
         "n_never_predicted": model.thresholds_.size - len(finite),

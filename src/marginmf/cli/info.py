@@ -1,5 +1,6 @@
 """``marginmf info`` and ``marginmf datasets``: what is in a file, a model, or a known dataset."""
 
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -98,9 +99,10 @@ def _describe_model(about: "ModelDescription") -> dict[str, str]:
         learned = f"{counts.rows:,} rows, {counts.features:,} features, {counts.labels:,} labels"
         low, high = counts.lowest_threshold, counts.highest_threshold
         if low is not None:
-            chosen = "" if params["decision"] == "sign" else f", chosen for {params['tune_for']}"
+            rule, tune_for = (_value_in_force(params, name) for name in ("decision", "tune_for"))
+            chosen = "" if rule == "sign" else f", chosen for {tune_for}"
             among = f" {low:.4g}" if low == high else f"s from {low:.4g} to {high:.4g}"
-            decision = f"{params['decision']}{chosen}; threshold{among}"
+            decision = f"{rule}{chosen}; threshold{among}"
     else:
         learned = f"{counts.items:,} items by {counts.users:,} users"
         if isinstance(counts, Counts):
@@ -115,6 +117,17 @@ def _describe_model(about: "ModelDescription") -> dict[str, str]:
         f"marginmf {about.marginmf_version}",
         **{f"  {name}": str(value) for name, value in params.items()},
     }
+
+
+def _value_in_force(params: Mapping[str, Any], name: str) -> Any:
+    """Return a parameter of a label model; None in one around another stands for the other's."""
+    from marginmf.labels.base import LabelsEstimator
+
+    if params[name] is not None:
+        return params[name]
+    inside = params["estimator"]
+    rule = inside._rule if isinstance(inside, LabelsEstimator) else vars(LabelsEstimator)
+    return rule[name]
 
 
 def ratings_facts(table: "RatingsTable") -> dict[str, Any]:

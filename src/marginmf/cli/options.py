@@ -333,28 +333,36 @@ class DecisionOptions:
         Literal["accuracy", "micro-f1", "macro-f1", "hamming"],
         Option(help="The measure that thresholds are chosen for."),
     ] = "accuracy"
-    top1: Annotated[bool, Option("--top1", help="Rows without a label get their best one.")] = False
+    top1: Annotated[
+        bool | None,
+        Option(
+            "--top1/--no-top1",
+            help="Rows without a label get their best one, or stay empty. By default they get it "
+            "if every training row has a label, and --decision is not sign.",
+        ),
+    ] = None
 
     def parameters(self) -> dict[str, Any]:
         """Return them as the estimators call them.
 
         >>> DecisionOptions("per-label", "macro-f1").parameters()
-        {'decision': 'per_label', 'tune_for': 'macro_f1', 'top1_if_empty': False}
+        {'decision': 'per_label', 'tune_for': 'macro_f1', 'top1_if_empty': 'auto'}
         """
         return {
             "decision": self.decision.replace("-", "_"),
             "tune_for": self.tune_for.replace("-", "_"),
-            "top1_if_empty": self.top1,
+            "top1_if_empty": "auto" if self.top1 is None else self.top1,
         }
 
-    def describe(self) -> str:
-        """Return the same in words.
+    def describe(self, all_labelled: bool) -> str:
+        """Return the same in words, given whether every training row has a label.
 
-        >>> DecisionOptions(top1=True).describe()
-        'global, chosen for accuracy, the best label where there is none'
+        >>> DecisionOptions().describe(True), DecisionOptions("sign").describe(True)
+        ('global, chosen for accuracy, the best label where there is none', 'sign')
         """
+        top1 = all_labelled and self.decision != "sign" if self.top1 is None else self.top1
         chosen = "" if self.decision == "sign" else f", chosen for {self.tune_for}"
-        return f"{self.decision}{chosen}{', the best label where there is none' * self.top1}"
+        return f"{self.decision}{chosen}{', the best label where there is none' * top1}"
 
 
 def given(**values: Any) -> dict[str, Any]:

@@ -1,12 +1,12 @@
 """What every label estimator has in common: fit, scores, the decision rule, predictions."""
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from scipy.sparse import csr_array, issparse
+from scipy.sparse import csr_array
 from sklearn.base import (
     BaseEstimator,
     ClassifierMixin,
@@ -17,12 +17,13 @@ from sklearn.base import (
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from marginmf._utils.indicators import counts
-from marginmf._utils.parameters import check_choice, check_number, n_threads, unfitted
+from marginmf._utils.parameters import n_threads, unfitted
 from marginmf._utils.saved import Length, Methods, Names, Optional, Sized, floats
-from marginmf._utils.types import Array, BoolArray, Float64Array, FloatArray, IntArray
+from marginmf._utils.types import BoolArray, Float64Array, FloatArray, IntArray
 from marginmf.checkpoints import CheckpointLike, open_checkpoint
-from marginmf.labels.decisions import DECISIONS, MEASURES, DecisionRule, ThresholdSearch
-from marginmf.labels.order import Fold, OrderedFit, inner_folds
+from marginmf.labels.calibration import LabelCalibrator, Tuner, Tuning
+from marginmf.labels.decisions import DecisionRule, ThresholdSearch, check_rule
+from marginmf.labels.order import Fold, OrderedFit, fingerprint_arrays, inner_folds
 from marginmf.labels.targets import (
     Targets,
     as_features,
@@ -33,7 +34,7 @@ from marginmf.labels.targets import (
 from marginmf.persistence import LabelCounts, Savable
 
 #: The parameters of the decision rule.
-RULE = ("decision", "tune_for", "top1_if_empty", "cv")
+RULE = ("decision", "tune_for", "top1_if_empty", "cv", "calibrate")
 #: What features may be; `as_features` has a sentence of its own for numbers that are not finite.
 ACCEPTED: dict[str, Any] = {
     "accept_sparse": "csr",
@@ -63,15 +64,24 @@ class LabelsEstimator(OrderedFit, Savable, ClassifierMixin, BaseEstimator):
         The rule that turns scores into label sets; see `marginmf.labels.decisions`.
     tune_for : {"accuracy", "micro_f1", "macro_f1", "hamming"}
         The measure that the rule's thresholds are chosen for.
-    top1_if_empty : bool
-        Whether a row that would get no label gets its best one.
+    top1_if_empty : bool or "auto"
+        Whether a row that would get no label gets its best one.  Auto: if every training row has a
+        label, but not with ``decision="sign"``.
     cv : int
         The number of folds that thresholds are chosen on.
+    calibrate : bool
+        Whether `predict_proba` is wanted even where it costs a cross-validation: with
+        ``decision="sign"``, or of a vector of classes.  Thresholds are chosen on the same scores
+        that probabilities are learned from, so that these cost nothing with the other rules.
 
     Attributes
     ----------
     thresholds_ : array of shape (n_labels,)
         A label is predicted where its score is above.
+    top1_if_empty_ : bool
+        Whether a row that would get no label gets its best one.
+    calibration_ : Calibration
+        How scores become probabilities, if this was learned.
     classes_ : array
         The names of the labels, or their numbers.
     """
@@ -83,6 +93,8 @@ class LabelsEstimator(OrderedFit, Savable, ClassifierMixin, BaseEstimator):
         "targets_": Sized(Targets, "labels"),
         "classes_": Names("classes"),
         "thresholds_": Optional(floats("labels")),
+        "top1_if_empty_": Optional(bool),
+        "calibration_": Optional("Calibration"),
         "n_features_in_": Length("features"),
         "feature_names_in_": Optional(Names("features")),
         "n_samples_fit_": int,
@@ -96,8 +108,9 @@ class LabelsEstimator(OrderedFit, Savable, ClassifierMixin, BaseEstimator):
     _: KW_ONLY
     decision: str = "global"
     tune_for: str = "accuracy"
-    top1_if_empty: bool = False
+    top1_if_empty: bool | str = "auto"
     cv: int = 3
+    calibrate: bool = False
 
     def fit(self, X: Any, y: Any, *, checkpoint: CheckpointLike = None) -> Self:
         """Learn labels from features; what was learned before is forgotten.
@@ -127,8 +140,10 @@ class LabelsEstimator(OrderedFit, Savable, ClassifierMixin, BaseEstimator):
         fitted.n_samples_fit_ = features.shape[0]
         data = fingerprint_arrays(features, indicator)
         with open_checkpoint(checkpoint, self, data) as fitted._checkpoint:
+            rule = fitted._rule
             # Classes need no thresholds, and their sign needs no tuning.
-            wants_tuning = not fitted.targets_.vector and fitted.decision != "sign"
+            wants_thresholds = not fitted.targets_.vector and rule["decision"] != "sign"
+            wants_tuning = wants_thresholds or rule["calibrate"]
             fitted._learn(features, indicator, wants_tuning and features.shape[0] > 1)
         del fitted._checkpoint
         self.__dict__ = fitted.__dict__
@@ -137,7 +152,7 @@ class LabelsEstimator(OrderedFit, Savable, ClassifierMixin, BaseEstimator):
     def decision_function(self, X: Any) -> FloatArray:
         """Return how far the score of every label is above its threshold.
 
-        A label is predicted where this is above 0 (and, with ``top1_if_empty``, a row without any
+        A label is predicted where this is above 0 (and, with ``top1_if_empty_``, a row without any
         gets the largest).
 
         Parameters
@@ -174,8 +189,54 @@ class LabelsEstimator(OrderedFit, Savable, ClassifierMixin, BaseEstimator):
         scores = (self._label_scores(batch) for _, batch in self._batches(self._features(X)))
         if self.targets_.vector:
             return np.concatenate([self.targets_.class_of(each) for each in scores])
-        rule = DecisionRule(self.thresholds_, self.top1_if_empty)
-        return self.targets_.sets(map(rule, scores))
+        # Models of older files have the parameter alone.
+        top1 = getattr(self, "top1_if_empty_", self.top1_if_empty)
+        return self.targets_.sets(map(DecisionRule(self.thresholds_, bool(top1)), scores))
+
+    @property
+    def predict_proba(self) -> Callable[[Any], Float64Array]:
+        """Return the probability of every label: ``model.predict_proba(X)``.
+
+        A logistic curve of the label's score, learned from scores of rows that were held out (see
+        `marginmf.labels.calibration`).  The decision rule makes label sets as good as possible,
+        which is not the same as the labels that are more likely than not.
+
+        From an X of shape (n_samples, n_features) to an array of shape (n_samples, n_labels); of a
+        vector of classes, of shape (n_samples, n_classes), whose rows add up to 1.
+
+        Raises
+        ------
+        AttributeError
+            If the model has learned no probabilities; see ``calibrate``.
+        """
+        # An attribute that is absent, as scikit-learn's classifiers have it.
+        learned = hasattr(self, "calibration_") if self.__sklearn_is_fitted__() else None
+        if not (self._rule["calibrate"] if learned is None else learned):
+            raise AttributeError(
+                f"{type(self).__name__} has learned no probabilities: set calibrate=True and fit "
+                "it again."
+            )
+        return self._probabilities
+
+    def _probabilities(self, X: Any) -> Float64Array:
+        found = [
+            self.calibration_(self._label_scores(batch))
+            for _, batch in self._batches(self._features(X))
+        ]
+        return self.targets_.probabilities(np.concatenate(found))
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "targets_")
+
+    @property
+    def _probability_scores(self) -> bool:
+        """Whether scores are probabilities minus one half."""
+        return False
+
+    @property
+    def _rule(self) -> dict[str, Any]:
+        """The parameters of the decision rule that are in force."""
+        return {name: getattr(self, name) for name in RULE}
 
     @abstractmethod
     def _check(self) -> None:
@@ -195,12 +256,12 @@ class LabelsEstimator(OrderedFit, Savable, ClassifierMixin, BaseEstimator):
 
     def _learn(self, X: Any, Y: csr_array, tuned: bool) -> None:
         """Fit to all rows, with thresholds chosen by cross-validation or, if not tuned, of 0."""
-        self._set_thresholds(self._choose_thresholds(X, Y)[0] if tuned else np.zeros(Y.shape[1]), Y)
+        self._set_rule(self._choose_rule(X, Y) if tuned else None, Y)
         self._fit_in_order(X, Y)
 
     def _learn_inside(self, inside: Any, X: Any, Y: csr_array, tuned: bool) -> Any:
         """Return an estimator that is a part of this one, fitted to what is checked already."""
-        inside.set_params(**{name: getattr(self, name) for name in RULE})
+        inside.set_params(**self._rule)
         inside._check()
         inside.targets_ = Targets(np.arange(Y.shape[1]), False, True, Y.dtype)
         inside.classes_ = inside.targets_.classes
@@ -210,25 +271,42 @@ class LabelsEstimator(OrderedFit, Savable, ClassifierMixin, BaseEstimator):
         del inside._checkpoint
         return inside
 
-    def _set_thresholds(self, thresholds: Float64Array, Y: csr_array) -> None:
+    def _set_rule(self, tuning: Tuning | None, Y: csr_array) -> None:
+        """Keep what was learned from rows held out, if any were."""
+        if tuning is not None:
+            self.calibration_ = tuning.calibration
         if self.targets_.vector:
             return
-        self.thresholds_ = thresholds
+        self.thresholds_ = np.zeros(Y.shape[1]) if tuning is None else tuning.thresholds
         # A label that nobody has is never predicted, whatever the rule.
         self.thresholds_[counts(Y, axis=0) == 0] = np.inf
+        self.top1_if_empty_ = self._fills_empty(Y)
 
-    def _choose_thresholds(self, X: Any, Y: csr_array) -> tuple[Float64Array, float]:
-        """Return thresholds, and the measure on held-out rows under the best common threshold."""
-        only_zero = np.zeros(1) if self.decision == "sign" else None
-        threads = n_threads(getattr(self, "n_jobs", None))
-        search = ThresholdSearch(Y.shape[1], self.top1_if_empty, only_zero, threads)
+    def _fills_empty(self, Y: csr_array) -> bool:
+        """Whether a row that would get no label gets its best one."""
+        rule = self._rule
+        if rule["top1_if_empty"] != "auto":
+            return bool(rule["top1_if_empty"])
+        return rule["decision"] != "sign" and bool((np.diff(Y.indptr) > 0).all())
+
+    def _choose_rule(self, X: Any, Y: csr_array) -> Tuning:
+        """Learn thresholds and probabilities by cross-validation."""
+        tuner = self._make_tuner(Y)
         for scores, present in self._score_held_out(X, Y):
-            search.add(scores, present)
-        return search.best(self.decision, self.tune_for)
+            tuner.add(scores, present)
+        return tuner.result()
+
+    def _make_tuner(self, Y: csr_array) -> Tuner:
+        decision, tune_for = self._rule["decision"], self._rule["tune_for"]
+        only_zero = np.zeros(1) if decision == "sign" else None
+        threads = n_threads(getattr(self, "n_jobs", None))
+        search = ThresholdSearch(Y.shape[1], self._fills_empty(Y), only_zero, threads)
+        calibrator = LabelCalibrator(counts(Y, axis=0), Y.shape[0], self._probability_scores)
+        return Tuner(search, calibrator, decision, tune_for)
 
     def _score_held_out(self, X: Any, Y: csr_array) -> Iterator[tuple[FloatArray, BoolArray]]:
         """Score the rows of each fold by a model of the others, batch by batch."""
-        folds = inner_folds(X, Y, self.cv)
+        folds = inner_folds(X, Y, self._rule["cv"])
         for model, fold in zip(self._fit_each(X, Y, folds), folds, strict=True):
             for rows in batches(fold.test, Y.shape[1]):
                 yield model._label_scores(X[rows]), Y[rows].toarray() > 0
@@ -248,6 +326,8 @@ class LabelsEstimator(OrderedFit, Savable, ClassifierMixin, BaseEstimator):
             yield ".thresholds_ is missing"
         elif not (np.isfinite(thresholds) | (thresholds == np.inf)).all():
             yield ".thresholds_ has a number that is no threshold"
+        if not hasattr(self, "top1_if_empty_") and self.top1_if_empty not in (False, True):
+            yield ".top1_if_empty_ is missing"
 
     def _learned_from(self) -> LabelCounts:
         thresholds = np.asarray(getattr(self, "thresholds_", ()), np.float64)
@@ -257,11 +337,7 @@ class LabelsEstimator(OrderedFit, Savable, ClassifierMixin, BaseEstimator):
 
     def _check_loaded(self) -> None:
         """Refuse parameters that cannot be used, in a fit and in a loaded model."""
-        check_choice(self, "decision", DECISIONS)
-        check_choice(self, "tune_for", MEASURES)
-        if not isinstance(self.top1_if_empty, bool | np.bool_):
-            raise ValueError(f"top1_if_empty={self.top1_if_empty!r} must be True or False.")
-        check_number(self, "cv", int, 2)
+        check_rule(self._rule)
         self._check()
 
     def _features(self, X: Any) -> Any:
@@ -279,14 +355,6 @@ class LabelsEstimator(OrderedFit, Savable, ClassifierMixin, BaseEstimator):
         tags.target_tags.multi_output = True
         tags.classifier_tags.multi_label = True
         return tags
-
-
-def fingerprint_arrays(X: Any, Y: csr_array) -> dict[str, Array]:
-    """Return the arrays that tell one data set from another, by names for messages."""
-    labels = {"the labels": Y.indices, "the rows of y": Y.indptr}
-    if not issparse(X):
-        return {"X": X, **labels}
-    return {"X": X.data, "the columns of X": X.indices, "the rows of X": X.indptr, **labels}
 
 
 def batches(rows: IntArray, n_labels: int) -> Iterator[IntArray]:

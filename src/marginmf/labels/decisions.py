@@ -12,11 +12,13 @@ array([[1, 1],
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from marginmf._utils.parameters import check_option, check_whole
 from marginmf._utils.types import BoolArray, Float64Array, FloatArray
 from marginmf.backends.labels import count_above
 
@@ -64,6 +66,34 @@ class DecisionRule:
             empty = np.flatnonzero(~above.any(axis=1))
             above[empty, np.argmax(excess[empty], axis=1)] = True
         return above
+
+
+def check_rule(rule: Mapping[str, Any]) -> None:
+    """Raise a sentence if a parameter of a decision rule cannot be used."""
+    for name, value in rule.items():
+        match name:
+            case "decision":
+                check_option(name, value, DECISIONS)
+            case "tune_for":
+                check_option(name, value, MEASURES)
+            case "cv":
+                check_whole(name, value, 2)
+            case "top1_if_empty" if isinstance(value, str) and value == "auto":
+                pass
+            case _ if not isinstance(value, bool | np.bool_):
+                auto = "'auto', " * (name == "top1_if_empty")
+                raise ValueError(f"{name}={value!r} must be {auto}True or False.")
+
+
+def row_accuracies(predicted: BoolArray, present: BoolArray) -> Float64Array:
+    """Return the Jaccard index of every row's label sets; two empty ones count as 0.
+
+    >>> row_accuracies(np.array([[True, True], [False, False]]), np.array([[True, False]] * 2))
+    array([0.5, 0. ])
+    """
+    both = np.count_nonzero(predicted & present, axis=1)
+    either = np.count_nonzero(predicted | present, axis=1)
+    return both / np.maximum(either, 1)
 
 
 def candidate_thresholds(batches: Sequence[tuple[FloatArray, BoolArray]]) -> Float64Array:

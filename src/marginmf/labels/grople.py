@@ -149,9 +149,9 @@ class GroPLE(LabelSpaceTransformer):
         # All rows in one thread, the folds of them in the others.
         with ThreadPoolExecutor(1) as pool:
             whole = pool.submit(self._fit_in_order, X, Y)
-            thresholds, _ = tuner._choose_thresholds(X, Y)
+            tuning = tuner._choose_rule(X, Y)
             whole.result()
-        self._set_thresholds(thresholds, Y)
+        self._set_rule(tuning, Y)
 
     def _fit_each(self, X: Any, Y: csr_array, folds: list[Fold]) -> Iterator[LabelsEstimator]:
         if self._n_threads() <= 2:

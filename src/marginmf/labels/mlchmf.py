@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from scipy.sparse import csr_array
+from sklearn.base import clone
 
 from marginmf._utils.parameters import (
     check_callbacks,
@@ -16,9 +17,11 @@ from marginmf._utils.parameters import (
 )
 from marginmf._utils.random import as_generator
 from marginmf._utils.saved import Optional, counts, within
-from marginmf._utils.types import FloatArray, IntArray
+from marginmf._utils.types import BoolArray, Float64Array, FloatArray, IntArray
 from marginmf.labels.algebra.matrices import take_rows
 from marginmf.labels.base import LabelsEstimator, method
+from marginmf.labels.calibration import Tuner, Tuning
+from marginmf.labels.decisions import DecisionRule, row_accuracies
 from marginmf.labels.neighbours import Neighbours
 from marginmf.labels.objective import label_loss
 from marginmf.labels.order import content_order
@@ -31,6 +34,12 @@ from marginmf.solvers import Callback, Solver, Stopping, get_solver
 UNITS = ("labels", "density")
 #: The most nodes that a progress bar counts on.
 MOST_NODES = 1000
+#: The depth of the tree that is compared with a single node.
+TREE_DEPTH = 5
+#: They are compared on the rows that come first, as many as have this many scores.
+MOST_COMPARED = 2**23
+#: Scores of some rows, and which labels they have.
+Batch = tuple[FloatArray, BoolArray]
 
 
 @method("mlchmf")
@@ -56,8 +65,10 @@ class MLCHMF(LabelsEstimator):
         What ``tolerance`` is a share of.  Labels: all labels, as in the thesis; 0.02 allows one
         wrong label of 50, and none of 49.  Density: the labels that an instance has on the
         average; 0.5 allows one wrong label where instances have two.
-    max_depth : int
-        How many times instances are divided; 0 is one embedding of all, without a tree.
+    max_depth : int or "auto"
+        How many times instances are divided; 0 is one embedding of all, without a tree.  Auto: 5 or
+        0, whichever has the higher accuracy on the folds of the decision rule (``cv``), under that
+        rule.  A tree that falls behind by more than a standard error is given up after a fold.
     min_samples : int
         With fewer instances than this no embedding is learned.
     n_neighbors : int
@@ -95,6 +106,8 @@ class MLCHMF(LabelsEstimator):
     tree_ : EmbeddingTree
         The nodes; ``print(model.tree_)`` draws it, and so does
         `marginmf.plots.embedding_tree`.
+    max_depth_ : int
+        The depth that was given or chosen.
     vote_ : {"hard", "soft"}
         The kind of vote that is used.
     tolerance_ : float
@@ -126,7 +139,7 @@ class MLCHMF(LabelsEstimator):
     tolerance: float = 0.02
     _: KW_ONLY
     tolerance_unit: str = "labels"
-    max_depth: int = 5
+    max_depth: int | str = "auto"
     min_samples: int = 5
     n_neighbors: int = 5
     vote: str = "auto"
@@ -146,6 +159,7 @@ class MLCHMF(LabelsEstimator):
     _varying_only: ClassVar[bool] = False
     _saved: ClassVar[dict[str, Any]] = {
         "tree_": "EmbeddingTree",
+        "max_depth_": Optional(int),
         "tolerance_": float,
         "vote_": str,
         "neighbours_": Optional("Neighbours"),
@@ -169,7 +183,10 @@ class MLCHMF(LabelsEstimator):
             check_number(self, "n_factors", int, 1)
         for name in ("reg", "tolerance", "tol"):
             check_number(self, name, float, 0)
-        check_number(self, "max_depth", int, 0)
+        if isinstance(self.max_depth, str):
+            check_choice(self, "max_depth", ("auto",))
+        else:
+            check_number(self, "max_depth", int, 0)
         for name in ("min_samples", "n_neighbors", "max_iter"):
             check_number(self, name, int, 1)
         check_choice(self, "tolerance_unit", UNITS)
@@ -181,7 +198,65 @@ class MLCHMF(LabelsEstimator):
         as_generator(self.random_state)
         check_callbacks(self)
 
+    def _learn(self, X: Any, Y: csr_array, tuned: bool) -> None:
+        if self.max_depth != "auto" or X.shape[0] < 2:
+            super()._learn(X, Y, tuned)
+            return
+        self.max_depth_, tuning = self._choose_depth(X, Y)
+        self._set_rule(tuning, Y)
+        self._fit_in_order(X, Y)
+
+    def _choose_depth(self, X: Any, Y: csr_array) -> tuple[int, Tuning]:
+        """Return the better depth, and what its scores of rows held out have taught."""
+        (single, batches), (tree, batches_of_tree) = (
+            self._try_depth(depth, X, Y) for depth in (0, TREE_DEPTH)
+        )
+        kept: list[Batch] = []
+        kept_of_tree: list[Batch] = []
+        gain, error, n_compared = 0.0, 0.0, 0
+        for batch in batches:
+            single.add(*batch)
+            if gain + error < 0:
+                continue
+            batch_of_tree = next(batches_of_tree)
+            tree.add(*batch_of_tree)
+            if n_compared < MOST_COMPARED:
+                kept.append(batch)
+                kept_of_tree.append(batch_of_tree)
+                n_compared += batch[0].size
+                gains = self._row_values(kept_of_tree, Y) - self._row_values(kept, Y)
+                gain, error = gains.mean(), gains.std() / np.sqrt(len(gains))
+        return (TREE_DEPTH, tree.result()) if gain > 0 else (0, single.result())
+
+    def _try_depth(self, depth: int, X: Any, Y: csr_array) -> tuple[Tuner, Iterator[Batch]]:
+        """Return what learns from scores of rows held out, and these scores, fold by fold."""
+        trial: MLCHMF = clone(self).set_params(max_depth=depth)
+        trial._checkpoint = self._checkpoint.scope(f"depth {depth}")
+        return trial._make_tuner(Y), trial._score_held_out(X, Y)
+
+    def _row_values(self, batches: Sequence[Batch], Y: csr_array) -> Float64Array:
+        """Return the accuracy of every row under thresholds chosen on all of them.
+
+        Of classes, 1 where they are right.
+        """
+        if self.targets_.vector:
+            codes = self.targets_.codes_of
+            right = [codes(scores) == codes(present - 0.5) for scores, present in batches]
+            return np.concatenate(right).astype(np.float64)
+        search = self._make_tuner(Y).search
+        for batch in batches:
+            search.add(*batch)
+        thresholds, _ = search.best(self.decision, self.tune_for)
+        rule = DecisionRule(thresholds, self._fills_empty(Y))
+        return np.concatenate(
+            [row_accuracies(rule(scores), present) for scores, present in batches]
+        )
+
     def _fit(self, X: Any, Y: csr_array) -> None:
+        if self.max_depth != "auto":
+            self.max_depth_ = int(self.max_depth)
+        elif not hasattr(self, "max_depth_"):  # too few rows to choose it
+            self.max_depth_ = 0
         n_samples, n_labels = Y.shape
         auto = "hard" if self.decision == "sign" else "soft"
         self.vote_ = auto if self.vote == "auto" else self.vote
@@ -192,7 +267,7 @@ class MLCHMF(LabelsEstimator):
             n_factors=self.n_factors or -(-n_labels // 2),
             reg=float(self.reg),
             tolerance=self.tolerance_,
-            max_depth=self.max_depth,
+            max_depth=self.max_depth_,
             min_samples=self.min_samples,
             splitter=self.splitter,
             loss=label_loss(self.loss),
@@ -200,7 +275,7 @@ class MLCHMF(LabelsEstimator):
             stopping=Stopping(max_iter=self.max_iter, tol=self.tol),
         )
         seed = int(self._checkpoint.generator("seed", self.random_state).integers(2**63))
-        n_nodes = min(2 ** (min(self.max_depth, 30) + 1), MOST_NODES)
+        n_nodes = min(2 ** (min(self.max_depth_, 30) + 1), MOST_NODES)
         with progress_bar(type(self).__name__, n_nodes, bool(self.verbose)) as report:
             self.tree_ = grow(
                 X,

@@ -197,6 +197,10 @@ class MLkNN(LabelsEstimator):
         scores -= 0.5
         return scores
 
+    @property
+    def _probability_scores(self) -> bool:
+        return True
+
     def _counts(self, neighbours: IntArray) -> csr_array:
         """Return how many of the neighbours have each label."""
         n, k = neighbours.shape

@@ -15,7 +15,7 @@ from scipy.sparse import csr_array, issparse
 
 from marginmf._utils.indicators import counts
 from marginmf._utils.saved import Optional, Shaped, Stored, declared, flags, saved
-from marginmf._utils.types import BoolArray, FloatArray, IntArray
+from marginmf._utils.types import Array, BoolArray, FloatArray, IntArray
 from marginmf.backends.threads import one_blas_thread
 from marginmf.checkpoints import OpenCheckpoint
 from marginmf.labels.algebra.matrices import take_rows, with_small_indices
@@ -96,6 +96,14 @@ def _sum_rows(hashes: Keys, indptr: IntArray) -> Keys:
     """Add up the hashes of each row; unsigned sums wrap round, so differences of them are exact."""
     running = np.concatenate([np.zeros(1, np.uint64), np.cumsum(hashes, dtype=np.uint64)])
     return running[indptr[1:]] - running[indptr[:-1]]
+
+
+def fingerprint_arrays(X: Any, Y: csr_array) -> dict[str, Array]:
+    """Return the arrays that tell one data set from another, by names for messages."""
+    labels = {"the labels": Y.indices, "the rows of y": Y.indptr}
+    if not issparse(X):
+        return {"X": X, **labels}
+    return {"X": X.data, "the columns of X": X.indices, "the rows of X": X.indptr, **labels}
 
 
 class Fold(NamedTuple):

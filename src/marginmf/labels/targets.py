@@ -15,7 +15,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from marginmf._utils.ids import is_missing
 from marginmf._utils.indicators import as_indicator, column_names
 from marginmf._utils.saved import Names, saved
-from marginmf._utils.types import Array, BoolArray, FloatArray, IntArray
+from marginmf._utils.types import Array, BoolArray, Float64Array, FloatArray, IntArray
 from marginmf.labels.algebra.matrices import with_small_indices
 
 
@@ -57,6 +57,14 @@ class Targets:
     def scores(self, scores: FloatArray) -> FloatArray:
         """Return scores as scikit-learn wants them: a vector for two classes."""
         return scores[:, 0] if self.vector and self.n_columns == 1 else scores
+
+    def probabilities(self, found: Float64Array) -> Float64Array:
+        """Return probabilities of labels, or of classes, which are adjusted to add up to 1."""
+        if not self.vector:
+            return found
+        if self.n_columns == 1:
+            found = np.column_stack([1.0 - found, found])[:, : len(self.classes)]
+        return found / found.sum(axis=1, keepdims=True)
 
     def codes_of(self, scores: FloatArray) -> IntArray:
         """Return the index of every row's class, for vectors."""

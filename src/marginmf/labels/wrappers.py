@@ -1,7 +1,7 @@
 """Estimators around others: one chooses decision rules and parameters, one scales features."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,11 +13,63 @@ from marginmf._utils.saved import ListOf, Optional, floats, saved
 from marginmf._utils.types import Float64Array, FloatArray
 from marginmf.labels.algebra.matrices import fill_columns
 from marginmf.labels.base import RULE, LabelsEstimator
+from marginmf.labels.calibration import Tuning
+from marginmf.labels.decisions import check_rule
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class Wrapper(LabelsEstimator):
+    """An estimator around another, whose decision rule it follows unless it is given its own.
+
+    Parameters
+    ----------
+    decision, tune_for, top1_if_empty, cv, calibrate : optional
+        How scores become label sets and probabilities; see `LabelsEstimator`.  None is what the
+        estimator inside has.  One that is given to both, and not the same, is an error.
+    """
+
+    estimator: Any = field(kw_only=False)
+    decision: str | None = None  # type: ignore[assignment]
+    tune_for: str | None = None  # type: ignore[assignment]
+    top1_if_empty: bool | str | None = None  # type: ignore[assignment]
+    cv: int | None = None  # type: ignore[assignment]
+    calibrate: bool | None = None  # type: ignore[assignment]
+
+    @property
+    def _rule(self) -> dict[str, Any]:
+        return {**self._inner_rule, **self._own_rule}
+
+    @property
+    def _own_rule(self) -> dict[str, Any]:
+        own = {name: getattr(self, name) for name in RULE}
+        return {name: value for name, value in own.items() if value is not None}
+
+    @property
+    def _inner_rule(self) -> dict[str, Any]:
+        if isinstance(self.estimator, LabelsEstimator):
+            return self.estimator._rule
+        return {name: getattr(LabelsEstimator, name) for name in RULE}
+
+    def _refuse_two_rules(self) -> None:
+        """Raise a sentence if this and the estimator inside have been given different rules."""
+        inner = self._inner_rule
+        for name, own in self._own_rule.items():
+            # What the estimator inside has by default was not given.
+            if inner[name] not in (own, getattr(LabelsEstimator, name)):
+                raise ValueError(
+                    f"{type(self).__name__} has {name}={own!r}, but the "
+                    f"{type(self.estimator).__name__} inside has {name}={inner[name]!r}: set it in "
+                    "one of them."
+                )
+
+    def _check_loaded(self) -> None:
+        check_rule(self._own_rule)
+        self._check()
 
 
 @saved
 @dataclass(eq=False, repr=False)
-class DecisionTuned(LabelsEstimator):
+class DecisionTuned(Wrapper):
     """A classifier with thresholds, and parameters if wanted, chosen on rows held out in turn.
 
     Every candidate is fitted once on each fold; its best thresholds follow from the scores of the
@@ -32,8 +84,9 @@ class DecisionTuned(LabelsEstimator):
         ``predict_proba``, the estimators of `marginmf.labels` included.
     param_grid : mapping or list of mappings, optional
         Candidates for the estimator's parameters, as in scikit-learn's ``GridSearchCV``.
-    decision, tune_for, top1_if_empty, cv
-        How scores become label sets, and what parameters are chosen for; see `LabelsEstimator`.
+    decision, tune_for, top1_if_empty, cv, calibrate
+        How scores become label sets, and what parameters are chosen for; see `LabelsEstimator`.  If
+        not given, those of the estimator inside, where it has any.
 
     Attributes
     ----------
@@ -56,7 +109,6 @@ class DecisionTuned(LabelsEstimator):
     ({'alpha': 100.0}, (200, 5))
     """
 
-    estimator: Any
     param_grid: Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Sequence[Any]]] | None = None
 
     # The estimator may look for an order of its own, and the user for the one that was given.
@@ -85,38 +137,38 @@ class DecisionTuned(LabelsEstimator):
         unused = sorted(set(RULE).intersection(name for each in candidates for name in each))
         if unused and isinstance(self.estimator, LabelsEstimator):
             raise ValueError(
-                f"param_grid has {unused[0]!r}, which is a parameter of DecisionTuned itself: the "
-                "rule of the estimator inside is not used."
+                f"param_grid has {unused[0]!r}, which is a parameter of DecisionTuned itself: give "
+                "it there."
             )
 
     def _learn(self, X: Any, Y: csr_array, tuned: bool) -> None:
+        self._refuse_two_rules()
         self.best_params_: dict[str, Any] = {}
         if self.param_grid is None or X.shape[0] < 2:
             super()._learn(X, Y, tuned)
             return
         candidates = list(ParameterGrid(self.param_grid))
         trials = [self._evaluate(k, params, X, Y) for k, params in enumerate(candidates)]
-        self.cv_values_ = [value for _, value in trials]
+        self.cv_values_ = [trial.value for trial in trials]
         best = int(np.argmax(self.cv_values_))
         self.best_params_ = candidates[best]
-        self._set_thresholds(trials[best][0] if tuned else np.zeros(Y.shape[1]), Y)
+        self._set_rule(trials[best], Y)
         self._fit_in_order(X, Y)
 
-    def _evaluate(
-        self, number: int, params: Mapping[str, Any], X: Any, Y: csr_array
-    ) -> tuple[Float64Array, float]:
+    def _evaluate(self, number: int, params: Mapping[str, Any], X: Any, Y: csr_array) -> Tuning:
         """Return a candidate's thresholds, and what it reaches with the best common one."""
         trial: DecisionTuned = clone(self)
         trial._checkpoint = self._checkpoint.scope(f"candidate {number + 1}")
         trial.set_params(estimator=trial.estimator.set_params(**params), param_grid=None)
-        if not self.targets_.vector:
-            return trial._choose_thresholds(X, Y)
+        tuner, right = trial._make_tuner(Y), []
+        for scores, present in trial._score_held_out(X, Y):
+            tuner.add(scores, present)
+            if self.targets_.vector:
+                truth = self.targets_.codes_of(present - 0.5)
+                right.append(self.targets_.codes_of(scores) == truth)
+        tuning = tuner.result()
         # Classes are predicted without thresholds: how many are right?
-        right = [
-            self.targets_.codes_of(scores) == self.targets_.codes_of(present - 0.5)
-            for scores, present in trial._score_held_out(X, Y)
-        ]
-        return np.zeros(Y.shape[1]), float(np.concatenate(right).mean())
+        return tuning._replace(value=float(np.concatenate(right).mean())) if right else tuning
 
     def _fit(self, X: Any, Y: csr_array) -> None:
         self.estimator_ = clone(self.estimator).set_params(**getattr(self, "best_params_", {}))
@@ -138,6 +190,10 @@ class DecisionTuned(LabelsEstimator):
         assert self._labels is not None
         return scores_of(self.estimator_, X, int(self._labels.varying.sum()))
 
+    @property
+    def _probability_scores(self) -> bool:
+        return scores_are_probabilities(self.estimator)
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = takes_sparse(self.estimator)
@@ -155,6 +211,13 @@ def check_classifier(estimator: Any, example: str) -> None:
             f"{type(estimator).__name__} has neither decision_function nor "
             "predict_proba, so there are no scores to choose thresholds on."
         )
+
+
+def scores_are_probabilities(estimator: Any) -> bool:
+    """Return whether a classifier's scores, see `scores_of`, are probabilities minus one half."""
+    if isinstance(estimator, LabelsEstimator):
+        return estimator._probability_scores
+    return not hasattr(estimator, "decision_function")
 
 
 def takes_sparse(estimator: Any) -> bool:
@@ -206,7 +269,7 @@ def scores_of(estimator: Any, X: Any, n_labels: int) -> FloatArray:
 
 @saved
 @dataclass(eq=False, repr=False)
-class Scaled(LabelsEstimator):
+class Scaled(Wrapper):
     """An estimator whose features are moved and stretched so that they lie between 0 and 1.
 
     The penalties of most methods treat all features alike, so features of different units should
@@ -221,9 +284,9 @@ class Scaled(LabelsEstimator):
     ----------
     estimator : LabelsEstimator
         A method of `marginmf.labels`.
-    decision, tune_for, top1_if_empty, cv
-        How scores become label sets; see `LabelsEstimator`.  Those of the estimator inside are not
-        used.
+    decision, tune_for, top1_if_empty, cv, calibrate
+        How scores become label sets; see `LabelsEstimator`.  If not given, those of the estimator
+        inside.
 
     Attributes
     ----------
@@ -247,8 +310,6 @@ class Scaled(LabelsEstimator):
     >>> bool((model.predict(1000 * X) == same.predict(X)).all())
     True
     """
-
-    estimator: Any
 
     # All that is for the estimator inside to say.
     _order, _varying_only = None, False
@@ -275,12 +336,21 @@ class Scaled(LabelsEstimator):
 
     def _learn(self, X: Any, Y: csr_array, tuned: bool) -> None:
         # The estimator inside chooses the thresholds, because it may choose more with them.
+        self._refuse_two_rules()
         self._fit(X, Y, tuned)
-        self._set_thresholds(self.estimator_.thresholds_, Y)
+        inside = self.estimator_
+        if hasattr(inside, "calibration_"):
+            self.calibration_ = inside.calibration_
+        if not self.targets_.vector:
+            self.thresholds_, self.top1_if_empty_ = inside.thresholds_, inside.top1_if_empty_
 
     def _fit(self, X: Any, Y: csr_array, tuned: bool = False) -> None:
         inside = clone(self.estimator)
         self.estimator_ = self._learn_inside(inside, self._learn_scale(X), Y, tuned)
+
+    @property
+    def _probability_scores(self) -> bool:
+        return scores_are_probabilities(self.estimator)
 
     def _scores(self, X: Any) -> FloatArray:
         return self.estimator_._label_scores(scale_features(X, self.offset_, self.factor_))

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from marginmf._utils.parameters import check_number
+from marginmf._utils.random import as_generator
 from marginmf._utils.saved import TRAINING, floats
 from marginmf._utils.types import Float64Array, FloatArray, IntArray
 from marginmf.backends import Backend
@@ -51,6 +52,8 @@ class BiasOnly(RealValued):
     max_iter, tol
         When to stop: after this many steps of conjugate gradients, of which ten are usually enough,
         or when one (on the average of the last three) lowers the objective by less than this share.
+    random_state : int, Generator or None
+        Nothing in the biases is random: it only seeds which ratings a calibration sets aside.
 
     Attributes
     ----------
@@ -80,6 +83,7 @@ class BiasOnly(RealValued):
     max_iter: int = 50
     tol: float = 1e-9
     calibrate: bool = True
+    random_state: Any = 0
     n_jobs: int | None = None
 
     _user_arrays = ("user_biases_",)
@@ -126,6 +130,7 @@ class BiasOnly(RealValued):
         check_number(self, "reg", float, 0, np.inf)
         check_number(self, "max_iter", int, 1)
         check_number(self, "tol", float, 0)
+        as_generator(self.random_state)
 
 
 @dataclass(eq=False, repr=False)

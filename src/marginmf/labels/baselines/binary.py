@@ -22,7 +22,13 @@ from marginmf._utils.types import Float64Array, FloatArray, IntArray
 from marginmf.labels.algebra.matrices import take_rows
 from marginmf.labels.base import LabelsEstimator, LinearScores, affine, method
 from marginmf.labels.order import Seen, Varying
-from marginmf.labels.wrappers import check_classifier, score_flaws, scores_of, takes_sparse
+from marginmf.labels.wrappers import (
+    check_classifier,
+    score_flaws,
+    scores_are_probabilities,
+    scores_of,
+    takes_sparse,
+)
 
 #: How often the default classifier goes through the rows at most.
 PASSES = 300
@@ -51,6 +57,10 @@ class OneEach(LabelsEstimator):
         if self.estimator is not None:
             check_classifier(self.estimator, "LinearSVC()")
         check_n_jobs(self)
+
+    @property
+    def _probability_scores(self) -> bool:
+        return self.estimator is not None and scores_are_probabilities(self.estimator)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
