@@ -63,14 +63,14 @@ def _bend(before, own, after, fallen):
 def _straighten(curve, first, last, sign):
     """Draw part of a curve as the tightest string above it (sign 1) or below it (sign -1)."""
     while first < last:
-        best = first + 1
+        begin, best = curve[first], first + 1
+        slope = curve[best] - begin
         for k in range(first + 2, last + 1):
-            rise, highest = curve[k] - curve[first], curve[best] - curve[first]
-            if sign * (rise * (best - first)) > sign * (highest * (k - first)):
-                best = k
-        slope = (curve[best] - curve[first]) / (best - first)
+            other = (curve[k] - begin) / (k - first)
+            if sign * other > sign * slope:
+                best, slope = k, other
         for k in range(first + 1, best):
-            curve[k] = curve[first] + slope * (k - first)
+            curve[k] = begin + slope * (k - first)
         first = best
 
 
@@ -98,7 +98,8 @@ def _expected_unimodal(chances, steps, curve):
     for mode in range(len(steps) + 1):
         if chances[mode] - chances[mode + 1] < highest - _NEAR:
             continue
-        curve[:] = chances
+        for q in range(len(curve)):
+            curve[q] = chances[q]
         _make_unimodal(curve, mode)
         expected = _ZERO
         for q in range(len(steps)):
