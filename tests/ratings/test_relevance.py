@@ -1,6 +1,8 @@
 """What lists are ranked by: expected ratings, and who takes what."""
 
 import threading
+from copy import copy
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -48,6 +50,21 @@ def test_blocks_agree_with_pairs(calibrated, items, by):
     np.testing.assert_allclose(block.ravel(), exact, rtol=1e-5, atol=2e-5)
     if not isinstance(calibrated, MarginEnsemble):  # whose ties are its members' margins in blocks
         np.testing.assert_allclose(ties.ravel(), exact_ties, rtol=1e-5, atol=2e-5)
+
+
+@pytest.mark.parametrize("by", ["expected", "chance"])
+@pytest.mark.parametrize("unimodal", [False, True])
+def test_lists_are_those_of_all_probabilities(calibrated, by, unimodal):
+    model, rng = copy(calibrated), np.random.default_rng(0)
+    # Weights that give most distributions dips.
+    weights = rng.normal(size=model._calibrator.weights.shape)
+    model._calibrator = replace(model._calibrator, weights=weights, unimodal=unimodal)
+    frame = model.recommend(np.arange(40), n=4, by=by, exclude_seen=False)
+    pairs = np.argwhere(np.ones((40, 30)))
+    values = UNEVEN_SCALE if by == "expected" else np.array(UNEVEN_SCALE) >= 2.0
+    every = (model.predict_proba(pairs) @ values).reshape(40, 30)
+    found = frame["score"].to_numpy().reshape(40, 4)
+    np.testing.assert_allclose(found, -np.sort(-every, axis=1)[:, :4], rtol=1e-12)
 
 
 def test_pairs_have_the_mean_of_their_distribution(calibrated):

@@ -41,6 +41,8 @@ def expected_ratings(
     user_terms: FloatArray,
     item_terms: FloatArray,
     steps: FloatArray,
+    *,
+    unimodal: bool = False,
 ) -> tuple[FloatArray, FloatArray]:
     """Return the expected ratings of a block of users and items, and what breaks their ties.
 
@@ -48,7 +50,8 @@ def expected_ratings(
     above level ``q``.  Margin ``p`` is ``scores[p] + offsets[:, p]``, and a step's log-odds are
     ``user_terms[:, q] + item_terms[q] + sum over p of weights[q, p] * margin p``, margins
     clipped to ``bounds[:, p]``.  Where the chances rise from one step to the next they are held
-    down to the lower one.  Ties are broken by the sum of the margins, infinite ones left out.
+    down to the lower one, and levels' chances become unimodal if told so.  Ties are broken by the
+    sum of the margins, infinite ones left out.
 
     All arrays are float32: scores of shape (n_margins, n_users, n_items), or (1, ...) where
     all margins share them; offsets (n_users, n_margins); bounds (2, n_margins); user_terms
@@ -59,7 +62,7 @@ def expected_ratings(
     _, n_rows, n_columns = scores.shape
     expected, ties = np.empty((2, n_rows, n_columns), np.float32)
     arguments = (scores, offsets, bounds, weights, user_terms, item_terms, steps)
-    ranking.expected_ratings(*arguments, expected, ties)
+    ranking.expected_ratings(*arguments, unimodal, expected, ties)
     return expected, ties
 
 

@@ -34,7 +34,8 @@ def inline(function: Any = None, **options: Any) -> Any:
     """Compile a function that kernels call."""
     if function is None:
         return partial(inline, **options)
-    return njit(nogil=True, forceinline=True, fastmath=set(FASTMATH), **options)(function)
+    options = {"fastmath": set(FASTMATH)} | options
+    return njit(nogil=True, forceinline=True, **options)(function)
 
 
 def n_compilations() -> int:

@@ -1,6 +1,7 @@
 """From scores to answers, compiled: probabilities, expected ratings, the n best, and counts."""
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -9,6 +10,9 @@ from marginmf.backends.cpu.compiling import inline, kernel
 # Division by zero cannot happen in the sigmoid, and asking whether it does would keep the compiler
 # from making vector code of it.
 _kernel, _inline = kernel(error_model="numpy"), inline(error_model="numpy")
+# The same for a pair whatever else is asked for: sums keep their order.
+_EXACT: dict[str, Any] = {"error_model": "numpy", "fastmath": {"contract", "nsz"}}
+_exact = inline(**_EXACT)
 
 # Columns that are worked on together: their margins fit in the fastest cache.
 _TILE = 256
@@ -18,11 +22,14 @@ _GLANCE = 32
 
 _LOG2_E = np.float32(np.log2(np.e))
 _LOG_2 = np.float32(np.log(2.0))
-_HALF, _ONE = np.float32(0.5), np.float32(1.0)
+_ZERO, _HALF, _ONE = np.float32(0.0), np.float32(0.5), np.float32(1.0)
 # 1/3! to 1/6!, of the exponential series.
 _C3, _C4, _C5, _C6 = (np.float32(1 / factorial) for factorial in (6, 24, 120, 720))
 # Powers of two between which float32 has no infinity and no denormal numbers.
 _LEAST, _MOST = np.float32(-126.0), np.float32(126.0)
+
+# Dips of a distribution that may be nothing but float32's rounding, and differences of its peaks.
+_FLAT, _NEAR = np.float32(1e-6), np.float32(1e-4)
 
 
 @_inline
@@ -41,15 +48,79 @@ def _sigmoid(x):
     return _ONE / (_ONE + series * scale)
 
 
+# A curve, from 1 to 0, is the probability of being above more and more levels, first above none:
+# level q has the probability curve[q] - curve[q + 1].
+
+
+@_exact
+def _bend(before, own, after, fallen):
+    """Return how far probabilities fall to this level, or rise once they have fallen."""
+    fall = before - own - (own - after)
+    return max(fall, _ZERO), min(fallen, max(-fall, _ZERO))
+
+
+@_exact
+def _straighten(curve, first, last, sign):
+    """Draw part of a curve as the tightest string above it (sign 1) or below it (sign -1)."""
+    while first < last:
+        begin, best = curve[first], first + 1
+        slope = curve[best] - begin
+        for k in range(first + 2, last + 1):
+            other = (curve[k] - begin) / (k - first)
+            if sign * other > sign * slope:
+                best, slope = k, other
+        for k in range(first + 1, best):
+            curve[k] = begin + slope * (k - first)
+        first = best
+
+
+@_exact
+def _make_unimodal(curve, mode):
+    """Let probabilities rise up to the highest, that of the mode, and fall from there.
+
+    They rise where the curve is concave and fall where it is convex.  Neighbours that are out of
+    order get their mean, as in isotonic regression: there is no nearer distribution with this mode.
+    """
+    _straighten(curve, 0, mode, 1)
+    _straighten(curve, mode + 1, len(curve) - 1, -1)
+
+
+@_inline
+def _expected_unimodal(chances, steps, curve):
+    """Return the expected rating of a curve once it is unimodal.
+
+    Where two levels are about as likely, rounding may decide which is the mode: it is the one with
+    the higher answer here, so that no list ends before an item that should be in it.
+    """
+    highest, answer = _ZERO, _ZERO
+    for q in range(len(steps) + 1):
+        highest = max(highest, chances[q] - chances[q + 1])
+    for mode in range(len(steps) + 1):
+        if chances[mode] - chances[mode + 1] < highest - _NEAR:
+            continue
+        for q in range(len(curve)):
+            curve[q] = chances[q]
+        _make_unimodal(curve, mode)
+        expected = _ZERO
+        for q in range(len(steps)):
+            expected += steps[q] * curve[q + 1]
+        answer = max(answer, expected)
+    return answer
+
+
 @_kernel
 def expected_ratings(
-    scores, offsets, bounds, weights, user_terms, item_terms, steps, expected, ties
+    scores, offsets, bounds, weights, user_terms, item_terms, steps, unimodal, expected, ties
 ):
     """Fill ``expected`` and ``ties``; see `marginmf.backends.ranking`."""
     n_steps, n_margins = weights.shape
     n_columns = scores.shape[2]
     clipped = np.empty((n_margins, _TILE), np.float32)
-    sums, chances = np.empty(_TILE, np.float32), np.empty((2, _TILE), np.float32)
+    sums, dips = np.empty(_TILE, np.float32), np.empty(_TILE, np.float32)
+    # Of being above no level, above each but the last, and above all.
+    chances = np.zeros((n_steps + 2, _TILE), np.float32)
+    chances[0] = 1
+    curve = np.empty(n_steps + 2, np.float32)
     for i in range(scores.shape[1]):
         for first in range(0, n_columns, _TILE):
             columns = slice(first, min(first + _TILE, n_columns))
@@ -58,7 +129,6 @@ def expected_ratings(
             partial = sums[:n]
             value[:] = 0
             tie[:] = 0
-            chances[0] = 1
             for p in range(n_margins):
                 x, margins = scores[p if scores.shape[0] > 1 else 0, i, columns], clipped[p, :n]
                 offset, low, high = offsets[i, p], bounds[0, p], bounds[1, p]
@@ -89,14 +159,27 @@ def expected_ratings(
                 base = partial if summed else item_term
                 weight, margins = weights[q, last], clipped[last, :n]
                 user_term, step = user_terms[i, q], steps[q]
-                # From one row to another: in place the compiler would store where it is lower only,
-                # which is several times slower.
-                chance, lower = chances[q % 2, :n], chances[1 - q % 2, :n]
+                chance, lower = chances[q, :n], chances[q + 1, :n]
                 for j in range(n):
                     above = _sigmoid(user_term + base[j] + weight * margins[j])
                     # A higher level cannot be more likely than a lower one.
                     lower[j] = min(chance[j], above)
                     value[j] += step * lower[j]
+            if not unimodal:
+                continue
+            falls, dip = partial, dips[:n]
+            falls[:] = 0
+            dip[:] = 0
+            for q in range(n_steps):
+                before, own, after = chances[q, :n], chances[q + 1, :n], chances[q + 2, :n]
+                # Sums: maxima would be stored where they are higher only, which is far slower.
+                for j in range(n):
+                    fall, rise = _bend(before[j], own[j], after[j], falls[j])
+                    falls[j] += fall
+                    dip[j] += rise
+            for j in range(n):
+                if dip[j] > _FLAT:
+                    value[j] = _expected_unimodal(chances[:, j], steps, curve)
 
 
 @_inline
@@ -193,31 +276,44 @@ def top_n(scores, ties, indptr, excluded, first, best, best_scores, best_ties):
             _sink(heap_scores, heap_ties, heap, size)
 
 
-@kernel(error_model="numpy", fastmath={"contract", "nsz"})
+@kernel(**_EXACT)
 def chances_above(
-    start, stop, margins, bounds, weights, user_terms, user_rows, item_terms, item_rows, shrink,
-    shift, out,
+    start, stop, margins, bounds, weights, user_terms, user_rows, item_terms, item_rows, unimodal,
+    shrink, shift, out,
 ):  # fmt: skip
     """Fill ``out`` with the probability of a rating above each level, pair by pair.
 
     The log-odds of pair ``k`` are ``user_terms[user_rows[k]] + item_terms[item_rows[k]]`` plus the
     weights times the margins, clipped to the bounds.  Probabilities that rise from level to level
-    are held down; then all are multiplied by ``shrink`` and moved by ``shift``.
+    are held down, those of the levels made unimodal if told so; then all are multiplied by
+    ``shrink`` and moved by ``shift``, which keeps both.
     """
     n_steps, n_margins = weights.shape
-    clipped = np.empty(n_margins)
+    clipped, curve = np.empty(n_margins), np.empty(n_steps + 2)
+    curve[0], curve[n_steps + 1] = 1.0, 0.0
     for k in range(start, stop):
         margin, chances = margins[k], out[k]
         user_term, item_term = user_terms[user_rows[k]], item_terms[item_rows[k]]
         for p in range(n_margins):
             clipped[p] = min(max(np.float64(margin[p]), bounds[0, p]), bounds[1, p])
-        lowest = 1.0
         for q in range(n_steps):
             log_odds = user_term[q] + item_term[q]
             for p in range(n_margins):
                 log_odds += weights[q, p] * clipped[p]
-            lowest = min(lowest, 1.0 / (1.0 + math.exp(-log_odds)))
-            chances[q] = shrink * lowest + shift[q]
+            curve[q + 1] = min(curve[q], 1.0 / (1.0 + math.exp(-log_odds)))
+        if unimodal:
+            falls, dips, mode = 0.0, 0.0, 0
+            for q in range(n_steps):
+                fall, rise = _bend(curve[q], curve[q + 1], curve[q + 2], falls)
+                falls += fall
+                dips += rise
+            if dips > 0.0:
+                for q in range(1, n_steps + 1):
+                    if curve[q] - curve[q + 1] > curve[mode] - curve[mode + 1]:
+                        mode = q
+                _make_unimodal(curve, mode)
+        for q in range(n_steps):
+            chances[q] = shrink * curve[q + 1] + shift[q]
 
 
 # No fastmath: counts and the comparisons behind them are exact.

@@ -3,7 +3,8 @@
 For every level, the probability that a rating is above it is a logistic function of all margins,
 clipped, of how often the user gave and the item got ratings above each level, and of both biases.
 The weights are fitted to ratings that the margins were not learned from; the probabilities are made
-to fall from level to level, and their differences are the distribution.
+to fall from level to level, and their differences are the distribution.  It is made unimodal unless
+those ratings say otherwise: where many users never give half stars, dips at these are real.
 """
 
 from collections.abc import Sequence
@@ -13,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.linalg import block_diag
 
-from marginmf._utils.saved import floats, saved
+from marginmf._utils.saved import Optional, floats, saved
 from marginmf._utils.types import BoolArray, Float64Array, FloatArray, IntArray
 from marginmf.backends.threads import even_bounds, one_blas_thread, run
 from marginmf.ratings.fitting.fallback import LevelFrequencies
@@ -29,6 +30,8 @@ RARE = 0.001
 MANY_LEVELS = 16
 #: Added to the probability of every level, so that none is zero.
 LEAST = 1e-4
+#: Distributions are unimodal unless that costs log loss: more than this many standard errors.
+CERTAIN = 2.0
 #: About what the probabilities of one pair take, in multiplications: mostly exponentials.
 PAIR_WORK = 100
 #: The most numbers to fit to: more ratings change the weights less than they vary by chance.
@@ -41,17 +44,21 @@ class Calibrator:
     """Logistic functions of features: one for each level but the last.
 
     Weights tell what each feature adds to the log-odds of "above the level".  Features are clipped
-    to the bounds that nearly all had when the weights were fitted: margins may be infinite.
+    to the bounds that nearly all had when the weights were fitted: margins may be infinite.  If
+    unimodal, levels become less probable with their distance from the most probable one.
     """
 
     _saved: ClassVar[dict[str, Any]] = {
         "weights": floats("stages", "features"),
         "intercepts": floats("stages"),
         "bounds": floats("ends", "features"),
+        "unimodal": Optional(bool),
     }
     weights: Float64Array
     intercepts: Float64Array
     bounds: Float64Array
+    #: Models that were saved before there was a choice are not.
+    unimodal: bool = False
 
     @classmethod
     def fit(
@@ -77,14 +84,16 @@ class Calibrator:
             seen = _view(q, n_levels, features.shape[1])
             own = standard if seen is None else standard @ seen
             weight, intercepts[q] = _logistic(own, codes > q)
-            weights[q] = (weight if seen is None else seen @ weight) / scales
+            weights[q] = weight if seen is None else seen @ weight
+        unimodal = _costs_nothing(standard, weights, intercepts, codes)
+        weights /= scales
         intercepts -= weights @ centre
         if left is not None:
             # The mean of logistic functions of z + noise of variance v is about that of
             # z / sqrt(1 + pi v / 8) (MacKay, 1992): this much was lost to what is not known.
             gained = np.sqrt(1.0 + np.pi / 8 * np.einsum("qk,kl,ql->q", weights, left, weights))
             weights, intercepts = gained[:, None] * weights, gained * intercepts
-        return cls(weights, intercepts, bounds)
+        return cls(weights, intercepts, bounds, unimodal)
 
     def above_pairs(
         self,
@@ -99,15 +108,10 @@ class Calibrator:
         Margins are the first of the features.  What a user or an item adds to the log-odds is
         computed once and looked up.  The answer for a pair does not depend on the other pairs.
         """
-        # Here, so that Numba is loaded when it is first needed and not before.
-        from marginmf.backends.cpu.ranking import chances_above
-
-        n_pairs, n_margins = margins.shape
-        n_steps = len(self.intercepts)
+        n_margins, n_steps = margins.shape[1], len(self.intercepts)
         user_table, user_rows = frequencies.features_table("user", users)
         item_table, item_rows = frequencies.features_table("item", items)
         by_user, by_item = side_columns(n_margins, n_steps, user_table.shape[1] > n_steps)
-        above = np.empty((n_pairs, n_steps))
         arguments = (
             np.ascontiguousarray(margins),
             np.ascontiguousarray(self.bounds[:, :n_margins]),
@@ -116,21 +120,44 @@ class Calibrator:
             user_rows,
             self.part(item_table, by_item),
             item_rows,
-            *certainty(n_steps),
-            above,
         )
-
-        def task(start: int, stop: int) -> None:
-            chances_above(start, stop, *arguments)
-
-        run(task, even_bounds(n_pairs, n_threads, PAIR_WORK), n_threads)
-        return above
+        return _above(arguments, self.unimodal, n_threads)
 
     def part(self, features: FloatArray, columns: IntArray) -> Float64Array:
         """Return what some of the features, alone, add to the log-odds."""
         clipped = np.clip(features, *self.bounds[:, columns])
         # Not a matrix product: BLAS rounds a row by what else there is.
         return np.einsum("nk,qk->nq", clipped, self.weights[:, columns])
+
+
+def _above(arguments: Any, unimodal: bool, n_threads: int = 1) -> Float64Array:
+    """Return the probability of a rating above each level: what `chances_above` makes of pairs."""
+    # Here, so that Numba is loaded when it is first needed and not before.
+    from marginmf.backends.cpu.ranking import chances_above
+
+    n_pairs, n_steps = len(arguments[0]), len(arguments[2])
+    above = np.empty((n_pairs, n_steps))
+    out = unimodal, *certainty(n_steps), above
+
+    def task(start: int, stop: int) -> None:
+        chances_above(start, stop, *arguments, *out)
+
+    run(task, even_bounds(n_pairs, n_threads, PAIR_WORK), n_threads)
+    return above
+
+
+def _costs_nothing(
+    features: Float64Array, weights: Float64Array, intercepts: Float64Array, codes: IntArray
+) -> bool:
+    """Whether these ratings are about as probable, or more, once distributions are unimodal."""
+    no_bounds = np.array([[-np.inf], [np.inf]]) * np.ones(features.shape[1])
+    nothing, rows = np.zeros((1, len(intercepts))), np.zeros(len(codes), np.int64)
+    features = np.ascontiguousarray(features)
+    arguments = (features, no_bounds, weights, intercepts[None], rows, nothing, rows)
+    free, unimodal = (distribution_of(_above(arguments, which)) for which in (False, True))
+    own = np.arange(len(codes)), codes
+    cost = np.log(free[own]) - np.log(unimodal[own])
+    return bool(cost.mean() <= CERTAIN * cost.std() / np.sqrt(len(cost)))
 
 
 def features_of(

@@ -176,7 +176,7 @@ class ExpectedValues:
             shrink * steps,
         )
         arrays = (np.ascontiguousarray(argument, np.float32) for argument in arguments)
-        expected, ties = expected_ratings(*arrays)
+        expected, ties = expected_ratings(*arrays, unimodal=calibrator.unimodal)
         expected += np.float32(shift @ steps)
         return expected, ties
 
