@@ -43,7 +43,8 @@ def test_the_errors_are_those_of_the_library(run, dated_file: Path, arguments, p
     outcome = run("evaluate", dated_file, "--model", "bias", *arguments, "--json")
     assert (outcome.code, outcome.err) == (0, "")
     result, table = json.loads(outcome.out), read_ratings(dated_file)
-    reports = evaluate(BiasOnly(), table.pairs, table.ratings, protocol, times=table.timestamps)
+    bias = BiasOnly(random_state=protocol.random_state)
+    reports = evaluate(bias, table.pairs, table.ratings, protocol, times=table.timestamps)
     assert result["metrics"]["mae"]["splits"] == pytest.approx([one["mae"] for one in reports])
     assert result["protocol"]["splits"] == protocol.n_splits
     assert result["answer"] == "median"

@@ -40,12 +40,12 @@ COLUMNAR_FAULTS: dict[str, tuple[Any, str]] = {
     "no rows": (pa.table(GOOD).slice(0, 0), "has no rows; add some"),
     "two columns": (
         {"a": [1], "b": [1]},
-        "none of the columns 'a', 'b' is known as the user, item or rating; say which is which",
+        "none of the columns 'a', 'b' is known as the user, item or rating; name the columns",
     ),
     "unknown": (
         {"rating": [5], "user": [1], "thing": [1]},
-        "none of the columns 'rating', 'user', 'thing' is known as the item; say which is which "
-        "with item=, or name the columns 'user', 'item' and 'rating'",
+        "none of the columns 'rating', 'user', 'thing' is known as the item; name the columns "
+        "'user', 'item' and 'rating', or say which is which with item=",
     ),
 }
 
@@ -102,7 +102,7 @@ JSON_FAULTS: dict[str, tuple[str, str]] = {
     "deep": ('{"user": ' + "[" * 100_000, r"line 1: '.{30,60}\.\.\.' is not a JSON object"),
     "no keys": (
         "{}",
-        "line 1: none of the columns none is known as the user, item or rating; say which is",
+        "line 1: none of the columns none is known as the user, item or rating; name the col",
     ),
     "unknown": ('{"stars": 3, "user": 1, "thing": 2}', "line 1: none of the columns 'stars', 'use"),
     "first first": (

@@ -53,7 +53,7 @@ def test_names_that_do_not_say_which_is_which(tmp_path: Path, kind: str) -> None
     assert found.items.tolist() == [9, 8]
     assert found.timestamps is None  # a name was given, so that names say which is which
     assert found.columns == {"user": "x", "item": "w", "rating": "y"}
-    with pytest.raises(ValueError, match="'w', 'x', 'y', 'z' is known as the item or rating; say"):
+    with pytest.raises(ValueError, match="'w', 'x', 'y', 'z' is known as the item or rating; name"):
         read_ratings(path, user=1)
 
 

@@ -133,7 +133,7 @@ FAULTS = {
     "header only": (b"user,item,rating\n", "has no ratings after its header line; add"),
     "narrow": (b"1,2\n", r"line 1: 2 column\(s\) found where 3 are needed .*positive-only data"),
     "short line": (b"1,2,3\n\n1,2\n", r"line 3: 2 column\(s\) found where 3 are needed"),
-    "word": (b"1,2,3\n1,3,good\n", "line 2: the rating 'good' is not a number .*; correct"),
+    "word": (b"1,2,3\n1,3,good\n", "line 2: the rating 'good' is not a number, .*; correct"),
     "word after header": (b"user,item,rating\n1,2,3\n1,3,A\n", "line 3: the rating 'A' is not"),
     "word first": (b"1,2,abc\n", "line 1: the rating 'abc' is not a number"),
     "no rating": (b"1,2,3\n1,2,\n", "line 2: the rating '' is not a number"),

@@ -180,7 +180,7 @@ REFUSED: dict[str, tuple[tuple[Any, ...], dict[str, Any], str]] = {
     "not a number": (
         (TWO, ["1", "good"]),
         {},
-        r"rating in row 1, 'good', is not a number \(for ratings in words",
+        r"rating in row 1, 'good', is not a number, or a word",
     ),
     "None": ((TWO, [1, None]), {}, r"rating in row 1 is nan; 1 of 2 ratings"),
     "empty": (([], []), {}, "There are no ratings at all"),

@@ -152,8 +152,9 @@ def as_arguments(group: Any) -> list[str]:
             continue
         written = (option.default, f"--{field.name.replace('_', '-')}")  # where typer keeps it
         name = next(one for one in written if isinstance(one, str))
+        yes, _, no = name.partition("/")
         for one in value if isinstance(value, list) else [value]:
-            words += [name] if one is True else [name, str(one)]
+            words += [yes if one else no] if isinstance(one, bool) else [name, str(one)]
     return words
 
 
@@ -223,7 +224,8 @@ class CommandGroup(_PlainHelp, TyperGroup):
     def _options(self, ctx: Any) -> frozenset[str]:
         """Return the options of the command that was asked for."""
         asked = self.get_command(ctx, ctx.invoked_subcommand or "")
-        return frozenset(name for one in getattr(asked, "params", ()) for name in one.opts)
+        params = getattr(asked, "params", ())
+        return frozenset(name for one in params for name in (*one.opts, *one.secondary_opts))
 
 
 def print_error(text: str) -> None:
@@ -295,6 +297,8 @@ def in_options(message: str, options: Set[str]) -> str:
             if not STAND_IN.fullmatch(written):
                 return match[0]
             value = written
+        if isinstance(value, bool) and f"--no-{option[2:]}" in options:
+            return option if value else f"--no-{option[2:]}"
         if option == "--set":
             return f"--set {shlex.quote(f'{name}={_format(value, nested=True)}')}"
         return option if value is True else f"{option} {shlex.quote(_format(value))}"

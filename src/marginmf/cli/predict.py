@@ -153,12 +153,22 @@ class _PairPredictions:
             self.n_pairs += len(pairs)
             self.n_unknown += int((~known).sum())
             batch = {"user": written[:, 0], "item": written[:, 1]}
-            batch["rating"] = model.predict(pairs, unknown=self.unknown, output=self.answer)
+            predicted = model.predict(pairs, unknown=self.unknown, output=self.answer)
+            batch["rating"] = self._in_words(predicted)
             if self.proba:
                 probabilities = model.predict_proba(pairs, unknown=self.unknown)
                 for level, column in zip(model.levels_, probabilities.T, strict=True):
                     batch[f"p_{level:g}"] = column
             yield batch
+
+    def _in_words(self, predicted: "Array") -> "Array":
+        """Return levels as they were called in the ratings of the fit, if those were words."""
+        from marginmf._utils.ids import as_objects
+
+        names = self.model.level_names_
+        if names is None or self.answer == "mean":
+            return predicted
+        return as_objects(names.get(level, "") for level in predicted.tolist())
 
     def refuse_unknown(self) -> None:
         """Raise an error, before anything is written, if the model does not know some pair."""

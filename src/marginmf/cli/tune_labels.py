@@ -92,7 +92,7 @@ def tune_labels(
 
 
 #: Parameters that are not tried: options set them, and they decide rather than learn.
-FIXED = {"decision", "tune_for", "top1_if_empty", "cv", "n_jobs", "random_state"}
+FIXED = {"decision", "tune_for", "top1_if_empty", "cv", "calibrate", "n_jobs", "random_state"}
 
 
 def fit_labels_command(

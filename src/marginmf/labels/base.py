@@ -27,7 +27,7 @@ from marginmf.labels.order import Fold, OrderedFit, fingerprint_arrays, inner_fo
 from marginmf.labels.targets import (
     Targets,
     as_features,
-    check_none_missing,
+    check_forms,
     label_names,
     read_targets,
 )
@@ -132,7 +132,7 @@ class LabelsEstimator(OrderedFit, Savable, ClassifierMixin, BaseEstimator):
         fitted = unfitted(self, ("_labels",))
         fitted._check_loaded()
         names = label_names(y)
-        check_none_missing(y)
+        check_forms(X, y)
         features, y = validate_data(fitted, X, y, multi_output=True, **ACCEPTED)
         features = as_features(features, fitted)
         indicator, fitted.targets_ = read_targets(y, names)

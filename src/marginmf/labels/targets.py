@@ -138,6 +138,28 @@ def as_features(X: Any, estimator: Any) -> Any:
     return with_small_indices(features)
 
 
+def check_forms(X: Any, y: Any) -> None:
+    """Refuse forms of features and labels that a line of Python turns into what is needed."""
+    for name, given in (("X", X), ("y", y)):
+        if type(given).__name__ == "LazyFrame":
+            raise ValueError(f"{name} is a lazy frame without rows yet: give {name}.collect().")
+    check_none_missing(y)
+    many = (list, tuple, set, frozenset)
+    rows = [row for row in (y if isinstance(y, many) else ()) if isinstance(row, many)]
+    if (
+        getattr(getattr(y, "dtype", None), "kind", "") == "O" and getattr(y, "ndim", 0) == 1
+    ):  # a column of lists
+        rows = [row for row in np.asarray(y) if isinstance(row, many)]
+    if not rows:
+        return
+    words = any(isinstance(label, str) for row in rows for label in row)
+    if words or isinstance(rows[0], set | frozenset) or len({len(row) for row in rows}) > 1:
+        raise ValueError(
+            f"y holds lists of labels, such as {rows[0]!r}: give "
+            "sklearn.preprocessing.MultiLabelBinarizer().fit_transform(y)."
+        )
+
+
 def check_none_missing(y: Any) -> None:
     """Refuse a vector of classes in which one is missing, before anything tries to compare it."""
     if y is None or issparse(y):

@@ -53,7 +53,8 @@ class ItemBased(PositiveOnly):
         check_is_fitted(self)
         codes = np.arange(len(self.items_) + 1, dtype=np.int64)
         alone = Lists(codes, codes[:-1].astype(np.int32))  # as if each user had one item
-        return similar_by(_Weighted(self.weights_, alone), items, n, self.items_, self.n_jobs)
+        about = self.items_, self.n_jobs, self.ratings_.source.library
+        return similar_by(_Weighted(self.weights_, alone), items, n, *about)
 
     def _scores(self, items: IntArray | None) -> ItemScores:
         return _Weighted(self.weights_.among(items), self._has)

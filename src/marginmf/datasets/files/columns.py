@@ -150,7 +150,7 @@ def find_layout(first: Row, where: str, wanted: Wanted, below: Sequence[Row] = (
     by_name = any(_as_position(getattr(wanted, role), first) is None for role in chosen)
     header = wanted.header
     if header is None:
-        header = by_name or _is_header(first, below, where, wanted, set(recognised))
+        header = by_name or _is_header(first, below, where, wanted, recognised)
     free = {role: k for role, k in recognised.items() if k not in chosen.values()}
     found = {**free, **chosen} if header else chosen
     missing = [role for role in wanted.roles if role not in found]
@@ -239,14 +239,19 @@ def recognise_names(first: Row, wanted: Wanted) -> dict[str, int]:
 
 
 def _is_header(
-    first: Row, below: Sequence[Row], where: str, wanted: Wanted, recognised: set[str]
+    first: Row, below: Sequence[Row], where: str, wanted: Wanted, recognised: Mapping[str, int]
 ) -> bool:
     """Tell whether the first line holds names; ValueError if that cannot be told."""
-    known = recognised.intersection(wanted.roles)
+    known = set(recognised).intersection(wanted.roles)
     if len(known) > 1:
         return True
     if any(is_number(cell) for cell in first):
         return False
+    if known == {"rating"}:  # the word "like" is a name of columns, and a rating
+        k = recognised["rating"]
+        ratings = [row[k].strip().lower() for row in (first, *below) if k < len(row)]
+        if below and all(rating in wanted.words for rating in ratings):
+            return False
     if known or (wanted.rated and recognised):
         return True
     for k, cell in enumerate(first):
@@ -291,8 +296,8 @@ def _unnamed(
         )
     return ValueError(
         f"{where}: none of the columns {listed(first)} is known as the {_join(missing, 'or')}; "
-        f"say which is which with {_join([f'{role}=' for role in missing], 'and')}, or name the "
-        f"columns {_join(list(map(repr, wanted.roles)), 'and')}."
+        f"name the columns {_join(list(map(repr, wanted.roles)), 'and')}, or say which is which "
+        f"with {_join([f'{role}=' for role in missing], 'and')}."
     )
 
 

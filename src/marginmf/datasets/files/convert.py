@@ -134,7 +134,7 @@ class RatingReader:
         """Return the number that a text stands for, or raise ValueError with what is wrong."""
         word = text.lower()
         self.kinds.add(word in self.words)
-        if len(self.kinds) > 1:
+        if self.words is WORDS and len(self.kinds) > 1:
             raise ValueError("is of another kind than others, which are numbers or words")
         if word in self.words:
             return self.words[word]
@@ -143,11 +143,11 @@ class RatingReader:
                 return parse_number(text)
             except ValueError as error:
                 words = text.isalpha() and text.lower() not in ("nan", "inf", "infinity")
-                hint = " (for ratings in words, give their order with levels=)"
+                hint = ", or a word that levels= puts in order"
                 raise ValueError(f"{error}{hint * words}") from None
         close = get_close_matches(word, self.words, 1)
-        close = [f"did you mean {close[0]!r}?"] if close else []
-        raise ValueError(" ".join([f"is none of the levels {', '.join(self.words)}", *close]))
+        meant = f" (did you mean {close[0]!r}?)" if close else ""
+        raise ValueError(f"is none of the levels {', '.join(self.words)}{meant}")
 
 
 class TextCells:

@@ -1,5 +1,6 @@
 """Read a user's own file: ratings, pairs to predict, or features, in any format."""
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -20,6 +21,11 @@ from marginmf.datasets.known_formats import read_movielens_archive
 from marginmf.datasets.table import Columns, IdArray, RatingsTable, as_pairs
 
 AnyPath = str | PathLike[str]
+#: How files of features and labels begin.
+LABEL_FILES = {
+    "ARFF": re.compile(r"(%[^\n]*\n\s*)*@relation\b", re.IGNORECASE),
+    "svmlight": re.compile(r"(\d+ \d+ \d+\n)?(\d+(,\d+)*)?([ \t]+\d+:[\d.eE+-]+)+[ \t]*(\n|$)"),
+}
 
 
 def read_ratings(
@@ -211,7 +217,7 @@ def iterate_pairs(
     size = check_whole("chunk", chunk)
     source = path if isinstance(path, Source) else Source(path, "pairs")
     wanted = Wanted(user, item, rated=False, header=header, names=names or {})
-    return _pair_chunks(source, recognise(source), wanted, size)
+    return _pair_chunks(source, _recognise(source), wanted, size)
 
 
 def read_features(path: AnyPath) -> Columns:
@@ -247,9 +253,26 @@ def read_features(path: AnyPath) -> Columns:
     return source.read_decoded(lambda: file_format.read_columns(source))
 
 
+def _recognise(source: Source) -> Format:
+    """Return the format of a file of ratings or pairs; files of other things are refused."""
+    begin = source.head.decode("utf-8-sig", errors="ignore").lstrip()
+    if begin.startswith("%%MatrixMarket"):
+        raise ValueError(
+            f"{source.where} is a Matrix Market file; read it with scipy.io.mmread, and fit a "
+            "model to the matrix."
+        )
+    kind = next((kind for kind, like in LABEL_FILES.items() if like.match(begin)), None)
+    if kind is not None:
+        raise ValueError(
+            f"{source.where} is an {kind} file of features and labels, not of {source.content}; it "
+            "is for read_labels, and for marginmf labels on the command line."
+        )
+    return recognise(source)
+
+
 def _read_columns(source: Source, wanted: Wanted) -> tuple[IdArray, IdArray, Any, Any]:
     """Return users, items, ratings and times; None for what the file has not."""
-    file_format = recognise(source)
+    file_format = _recognise(source)
     batches = source.read_decoded(lambda: list(file_format.read_batches(source, wanted)))
     if len({batch.in_words for batch in batches}) > 1:
         raise ValueError(

@@ -59,10 +59,10 @@ class Contributions:
 def explain(model: Any, user: Any, item: Any, n: int) -> Any:
     """Return the frame of `RatingsEstimator.explain`."""
     check_whole("n", n)
-    return reasons(contributions(model, user, item), n)
+    return reasons(contributions(model, user, item), n, model.ratings_.source.library)
 
 
-def reasons(parts: Contributions, n: int) -> Any:
+def reasons(parts: Contributions, n: int, library: str | None = None) -> Any:
     """Return what speaks most for the item, most against it, and for taking it, as a frame."""
     values = parts.contributions
     # Equal contributions stay in the order of their items.
@@ -80,7 +80,8 @@ def reasons(parts: Contributions, n: int) -> Any:
             "contribution": values[rows],
             "to_take": parts.to_take[rows],
             **{f"from_{name}": part[rows] for name, part in parts.sources.items()},
-        }
+        },
+        library=library,
     )
 
 

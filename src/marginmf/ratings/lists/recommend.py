@@ -89,7 +89,8 @@ class Request:
             "rank": found.ranks,
             "score": found.scores,
         }
-        return make_frame({**columns, **estimates, "known": known}, like)
+        library = self.model.ratings_.source.library
+        return make_frame({**columns, **estimates, "known": known}, like, library)
 
 
 def _warn_of_strangers(unknown: Array, n_users: int, users: IdIndex) -> None:
@@ -165,10 +166,18 @@ def _similar(model: Any, values: Any, n: int, side: Side) -> Any:
             "Use a method with factors, such as HMF, MMMF or ALS."
         )
     cosines = _Cosines(relevance.as_stages(factors), model._arithmetic())
-    return similar_by(cosines, values, n, model.ratings_.index(side), model.n_jobs)
+    about = model.ratings_.index(side), model.n_jobs, model.ratings_.source.library
+    return similar_by(cosines, values, n, *about)
 
 
-def similar_by(scores: ItemScores, values: Any, n: int, index: IdIndex, n_jobs: int | None) -> Any:
+def similar_by(
+    scores: ItemScores,
+    values: Any,
+    n: int,
+    index: IdIndex,
+    n_jobs: int | None,
+    library: str | None = None,
+) -> Any:
     """Return the frame of `similar_items` by the scores of some ids with all others."""
     check_whole("n", n)
     ids = as_ids(values, index)
@@ -179,7 +188,8 @@ def similar_by(scores: ItemScores, values: Any, n: int, index: IdIndex, n_jobs: 
 
     found = search.best(ScoreMatrix(scores, codes, len(index), itself), int(n), n_threads(n_jobs))
     columns = {index.what: ids[found.rows], "similar": index.ids[found.columns]}
-    return make_frame({**columns, "rank": found.ranks, "similarity": found.scores}, values)
+    columns |= {"rank": found.ranks, "similarity": found.scores}
+    return make_frame(columns, values, library)
 
 
 class _Cosines:
