@@ -309,7 +309,7 @@ def test_weakly_regularised_models_predict_as_well_for_far_fewer_gradients():
 
     (early, n_early), (late, n_late) = fitted(True), fitted(False)
     assert n_early < 0.5 * n_late
-    assert early >= 1.04 * late  # errors, below zero: early stopping costs a few per cent at most
+    assert early >= 1.05 * late  # errors, below zero: early stopping costs a few per cent at most
 
 
 def test_two_levels_and_a_few_ratings():
