@@ -51,16 +51,16 @@ wheel: $(INSTALLED) ## build the wheel into dist/
 	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
 	@ls -l dist
 
-# An empty environment with the lowest versions that pyproject.toml allows.
+# An empty environment: the plain install, at the lowest versions that pyproject.toml allows.
 $(LOWEST)/installed: pyproject.toml .ci/lowest
 	$(PYTHON) -m venv --clear $(LOWEST)
-	.ci/lowest pandas > $(LOWEST)/lowest.txt
+	.ci/lowest > $(LOWEST)/lowest.txt
 	$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check -r $(LOWEST)/lowest.txt
 	touch $@
 
-wheel-test: wheel $(LOWEST)/installed ## run the README's examples from the wheel, with the lowest dependencies
+wheel-test: wheel $(LOWEST)/installed ## run the first pages from the wheel, with the lowest dependencies alone
 	$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --force-reinstall dist/*.whl
-	MARGINMF_DATA='$(DATA)' $(LOWEST)/bin/python tests/examples.py README.md
+	MARGINMF_DATA='$(DATA)' $(LOWEST)/bin/python tests/examples.py README.md docs/index.md docs/files.md
 
 # Beside all peers, each in an environment of its own: hours.  BENCH="--quick" takes minutes.
 bench: $(INSTALLED) ## compare with other libraries (hours; BENCH=--quick takes minutes)
