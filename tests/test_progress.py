@@ -94,11 +94,13 @@ def test_a_part_is_finished_when_the_next_one_begins(monkeypatch) -> None:
     assert done == [0.0, 0.5, 1.0, 1.0, 3]
 
 
-def test_a_log_gets_nothing(capsys) -> None:
+def test_a_log_gets_the_last_state_of_a_fit(capsys) -> None:
     with progress_bar("HMF", 2, visible=True) as report:
         (callback,) = report("stage 1")
         callback(Progress(Record(5, 1234.5, 1.0, 6, 0.1), None, 10))
-    assert capsys.readouterr() == ("", "")
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert "objective 1,234.5" in err
 
 
 @pytest.mark.parametrize(("ensemble", "n_fits"), [("bagging", 4), ("seeds", 8)])

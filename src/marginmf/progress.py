@@ -1,6 +1,7 @@
 """Progress bars on standard error: one for any work of many steps, and one for a fit.
 
-They are for people who wait: logs and pipes get nothing.
+They are for people who wait: logs and pipes get nothing, or the last state where a fit was asked
+for it with ``verbose=1``.
 """
 
 import sys
@@ -26,6 +27,7 @@ def show_bar(
     total: float | None = None,
     *,
     visible: bool = True,
+    terminal_only: bool = True,
     transient: bool = True,
     unit: Literal["steps", "bytes"] = "steps",
     text: str = "",
@@ -40,7 +42,9 @@ def show_bar(
     total : float, optional
         How much there is to do.  None, where that is not known, shows a spinner instead of a bar.
     visible : bool
-        False shows nothing; neither does True where nobody looks (see `is_watched`).
+        False shows nothing.
+    terminal_only : bool
+        Whether nothing is shown either where nobody looks (see `is_watched`).
     transient : bool
         Whether the bar disappears at the end.
     unit : {"steps", "bytes"}
@@ -62,7 +66,7 @@ def show_bar(
     ...     update("HMF, split 1")
     ...     update("HMF, split 2", done=1)
     """
-    if not visible or not is_watched():
+    if not visible or (terminal_only and not is_watched()):
         yield lambda *_, **__: None
         return
     from rich import progress as rich
@@ -75,7 +79,7 @@ def show_bar(
         if "left" not in fields:
             columns += [rich.TimeRemainingColumn(), rich.TextColumn("left")]
     console = Console(file=sys.stderr)
-    if text and console.width >= WIDE:
+    if text and (console.width >= WIDE or not is_watched()):
         columns.append(rich.TextColumn(text))
     # The label comes last: its length changes, and what stands before it should stay where it is.
     columns.append(rich.TextColumn("{task.description}", markup=False))
@@ -106,6 +110,7 @@ def progress_bar(name: str, n_parts: int, visible: bool) -> Iterator[Report]:
         name,
         n_parts,
         visible=visible,
+        terminal_only=False,
         transient=False,
         text="iteration {task.fields[iteration]}  objective {task.fields[objective]:,.1f}",
         iteration=0,

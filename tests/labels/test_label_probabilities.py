@@ -184,7 +184,8 @@ def test_scikit_learn_finds_probabilities_where_they_are() -> None:
 
 @pytest.mark.parametrize("data", ["emotions", "yeast", "scene"])
 @pytest.mark.parametrize("name", sorted(METHODS))
-def test_probabilities_of_real_data_beat_the_base_rates(data_root, data, name) -> None:
+def test_probabilities_of_real_data_beat_the_base_rates(data_root, monkeypatch, data, name) -> None:
+    monkeypatch.setenv("MARGINMF_DATA", str(data_root))
     table = load_labels(data)
     train, test = table.train_idx, table.test_idx
     kind = METHODS[name]

@@ -126,13 +126,12 @@ def test_estimators_in_a_list_store_their_common_ratings_once(data):
     np.testing.assert_array_equal(two.predict(data[0]), members[1].predict(data[0]))
 
 
-def test_folded_models_and_models_without_users(models, data, path):
+def test_folded_models(models, data, path):
     for model in models.values():
-        for pairs, ratings in (data, ([("x", "unknown")], [3.0])):
-            folded = model.fold_in(pairs, ratings)
-            copy = saved_and_loaded(folded, path)
-            known = [(user, "item 01") for user, _ in pairs] + [("nobody", "item 02")]
-            np.testing.assert_array_equal(copy.predict(known), folded.predict(known))
+        folded = model.fold_in(*data)
+        copy = saved_and_loaded(folded, path)
+        known = [(user, "item 01") for user, _ in data[0]] + [("nobody", "item 02")]
+        np.testing.assert_array_equal(copy.predict(known), folded.predict(known))
 
 
 def test_loaded_arrays_can_be_changed(files):

@@ -124,8 +124,10 @@ class ConsoleOptions:
 
     @property
     def progress(self) -> bool:
-        """Whether progress is shown."""
-        return not self.quiet
+        """Whether progress is shown: not in logs and pipes."""
+        from marginmf import progress
+
+        return not self.quiet and progress.is_watched()
 
     @property
     def out(self) -> "Console":
