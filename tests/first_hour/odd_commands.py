@@ -124,6 +124,7 @@ COMMANDS = {
     "no folder": Command("fit ratings.csv -m bias --out no/m.marginmf", "There is no folder"),
     # Asking a model.
     "a misspelt user": Command("recommend m.marginmf --user u111", "Did you mean 'u11'"),
+    "nothing left": Command("recommend m.marginmf --user u1", "No item is left for 1 of", False),
     "titles": Command(
         "recommend m.marginmf --user u1 --include-seen --items items.csv", "Film ", False
     ),

@@ -247,11 +247,16 @@ def make_lists(
     model: Any, users: "Array", n: int, titles: Titles, settings: Mapping[str, Any]
 ) -> Iterator["Columns"]:
     """Yield the lists of known users in batches, with titles."""
+    from marginmf._utils.parameters import warn
     from marginmf.cli.output import as_columns
 
     for start in range(0, len(users), BATCH_USERS):
-        batch = as_columns(model.recommend(users[start : start + BATCH_USERS], n, **settings))
+        asked = users[start : start + BATCH_USERS]
+        batch = as_columns(model.recommend(asked, n, **settings))
         batch.pop("known")  # all of them are: the command refuses others
+        served = set(batch["user"].tolist())
+        if empty := [user for user in asked.tolist() if user not in served]:
+            warn(f"No item is left for {len(empty):,} of the users, such as {empty[0]!r}.")
         yield titles.add(batch)
 
 
