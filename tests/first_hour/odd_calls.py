@@ -117,6 +117,12 @@ FRAMES: dict[str, Call] = {
     "words in order": Call(lambda: values(frame(rating=WORDS), levels=ORDER), [3.0, 2.0, 1.0]),
     "ordered categories": Call(lambda: values(categorical(True)), [3.0, 2.0, 1.0]),
     "unordered categories": Call(lambda: values(categorical(False)), "'great', is not a number"),
+    "categories that are numbers": Call(
+        lambda: values(frame(rating=pd.Categorical(["10", "6", "2"], ["2", "6", "10"], True))),
+        [10.0, 6.0, 2.0],
+    ),
+    "categories for positive-only": Call(lambda: len(EASE(1.0).fit(categorical(True)).items_), 2),
+    "digits that are no column": Call(lambda: values(frame(), user="1"), "has no column '1' for"),
     "an Enum of polars": Call(
         lambda: values(
             pl.DataFrame(GOOD).with_columns(rating=pl.Series(WORDS, dtype=pl.Enum(ORDER)))
@@ -158,7 +164,39 @@ FRAMES: dict[str, Call] = {
     ),
 }
 
+STARRED = [(u, i) for u in range(9) for i in range(9)]
+
+
+def starred() -> MMMF:
+    ratings = [1 + (u * i) % 5 for u, i in STARRED]
+    return MMMF(2, 1.0, calibrate=False).fit(STARRED, ratings)
+
+
 CALLS: dict[str, Call] = {
+    "likes for stars": Call(
+        lambda: starred().fold_in([(99, 1), (99, 2)], ["like", "yes"]), "'like', is not a number"
+    ),
+    "booleans for stars": Call(
+        lambda: starred().fold_in([(99, 1)], np.array([True])), "true and false, which are no"
+    ),
+    "likes scored as stars": Call(
+        lambda: starred().score(STARRED[:2], ["like", "yes"]), "'like', is not a number"
+    ),
+    "categories for stars": Call(
+        lambda: starred().fold_in([(99, 1), (99, 2)], categorical(True).rating[:2]), "are words"
+    ),
+    "numbers for categories": Call(
+        lambda: values(categorical(True), levels=[2, 4, 6]), "are numbers, but the ratings are wor"
+    ),
+    "columns of several lengths": Call(
+        lambda: values({"user": [1, 2], "item": [1], "rating": [3, 4]}), "2 users but 1 items"
+    ),
+    "columns that are none": Call(
+        lambda: values({"user": 1, "item": 2, "rating": 3}), "'user' must be a list or an array"
+    ),
+    "a column itself": Call(
+        lambda: values(frame(), rating=frame().rating), "rating= takes the name of a column"
+    ),
     "a path": Call(lambda: bias("ratings.csv"), "'ratings.csv' is a name: read the file with"),
     "triples": Call(lambda: bias([("a", "x", 1), ("b", "x", 2)]), r"Three columns.*fit\(\[\(user"),
     "an array of three columns": Call(lambda: bias(np.ones((5, 3))), "Three columns without names"),
@@ -223,6 +261,15 @@ CALLS: dict[str, Call] = {
     "a list of zero": Call(lambda: bias().recommend(1, 0), "n=0"),
     "likes for positive-only": Call(lambda: len(EASE(1.0).fit(PAIRS).items_), 2),
     "a frame for positive-only": Call(lambda: len(MostPopular().fit(pd.DataFrame(IDS)).items_), 2),
+    "names of the fit for positive-only": Call(
+        lambda: (
+            EASE(1.0)
+            .fit(pd.DataFrame(STRANGE), **NAMED)
+            .decision_function(pd.DataFrame(STRANGE)[["artikel", "kunde"]])
+            .any()
+        ),
+        np.True_,
+    ),
     "names for positive-only": Call(
         lambda: len(MostPopular().fit(pd.DataFrame(STRANGE), **NAMED).items_), 2
     ),

@@ -37,6 +37,8 @@ FILES_OF_COMMANDS = {
     + "".join(f"{k % 7},{k % 3},{k % 2},1\n" for k in range(40)),
     "songs.arff": "@relation songs\n@attribute a numeric\n@attribute rock {0,1}\n@data\n1,0\n",
     "items.csv": "item,title\n" + "".join(f"{i},Film {i}\n" for i in range(25)),
+    "blank.jsonl": '\n{"user": "u1", "item": 3}\n',
+    "users.csv": "user,age\nzoe,30\n",
     "new.csv": "user,item,rating\nzoe,3,5\nzoe,4,1\n",
     "strange.csv": "user,item,rating\nzoe,x,5\nzoe,y,1\n",
 }
@@ -132,6 +134,22 @@ COMMANDS = {
     "nothing to fold in": Command("fold-in m.marginmf strange.csv", "nothing can be learned"),
     "fold-in": Command("fold-in m.marginmf new.csv", "user zoe", False),
     "an unknown item to explain": Command("explain m.marginmf --user u1 --item zz", "zz"),
+    "features that say nothing": Command(
+        "fold-in m.marginmf new.csv --users users.csv", "fitted without --users"
+    ),
+    "JSON after a blank line": Command("predict m.marginmf blank.jsonl", "u1,3,", False),
+    "tune with thresholds of their own": Command(
+        "labels tune songs.csv --labels 2 -m plst --try reg=1 --decision per-label",
+        "--decision per-label",
+        refused=False,
+    ),
+    "words for a positive level": Command(
+        "fit words.csv -m ease --levels bad,good,great --set level=good --out e.marginmf",
+        "give the number of the level",
+    ),
+    "words for a dataset": Command(
+        "fit ratings.csv -m bias --levels bad,good --out e.marginmf", "none of the levels bad, good"
+    ),
     "standard input": Command("predict m.marginmf -", "u1,3,", False, "user,item\nu1,3\n"),
     "an empty input": Command("predict m.marginmf -", "standard input", typed=""),
     "all models": Command(

@@ -82,6 +82,16 @@ FILES: dict[str, Odd] = {
     "thumbs": Odd("user;item;rating\nann;x;thumbs up\nbob;y;thumbs down\n", [*TWO[:2], [1.0, 0.0]]),
     "decimal commas": Odd("user;item;rating\nann;x;4,5\nbob;y;3\n", [*TWO[:2], [4.5, 3.0]]),
     "decimal commas in quotes": Odd('user,item,rating\nann,x,"4,5"\n', [["ann"], ["x"], [4.5]]),
+    "decimal commas without quotes": Odd("user,item,rating\nann,x,4,5\n", "4 cells under 3 names"),
+    "a comma in a title": Odd("user,title,rating\nann,Go, Jo,5\n", "into quotes"),
+    "numbers in text as levels": Odd(
+        "user,item,rating\nann,x,5\nbob,y,3\n", TWO, {"levels": ["1", "3", "5"]}
+    ),
+    "words below unknown names": Odd(
+        "kunde,artikel,note\nann,x,bad\nbob,y,great\n", "is known as the user, item", LEVELS
+    ),
+    "words below a comma": Odd("user,item,rating\nann,x,very good\n", "a word that levels= puts"),
+    "an odd cell late": Odd("user,item,rating\na,x,5\nb,x,4\nc,x,-\n", "line 4: the rating '-'"),
     "thousands": Odd("user;item;rating\nann;x;1,000\n", "the rating '1,000' is not a number"),
     "words in order": Odd("user,item,rating\nann,x,Great\nbob,y,bad\n", [*TWO[:2], [3, 1]], LEVELS),
     "words without order": Odd("user,item,rating\nann,x,great\n", "a word that levels= puts"),
@@ -116,6 +126,9 @@ FILES: dict[str, Odd] = {
     # Times.
     "a date that is Unix time": Odd(
         "user,item,rating,date\n1,10,5,881250949\n2,20,3,891717742\n", NUMBERS, {"timed": True}
+    ),
+    "dates of two forms": Odd(
+        "user,item,rating,date\n1,10,5,20200304\n2,20,3,2019-03-04\n", NUMBERS, {"timed": True}
     ),
     "a date that is none": Odd("user,item,rating,date\n1,10,5,soon\n2,20,3,later\n", NUMBERS),
     "a date that is needed": Odd(

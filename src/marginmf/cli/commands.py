@@ -57,6 +57,8 @@ PARAMETER = re.compile(rf"""(?<![\w.=<'"-])([a-z]\w*)=({VALUE})?(?=[\s,.;:)]|$)"
 STAND_IN = re.compile("-?[a-z]+")
 #: A call whose arguments are what matters, such as ``Ratings.of(..., duplicates='last')``.
 CALL = re.compile(r"(?<![=\w.])[\w.]+\((?:(?:\.\.\.|frame), )?((?:\w+=[^()]*)+)\)")
+#: A method whose command has another form.
+UPDATE = re.compile(r"\bupdate_(users|items)\b")
 #: Advice that is the second of two, up to the end of its sentence.
 ALTERNATIVE = re.compile(r",? or [^.;]*?(?=[.;](?:\s|$))")
 #: What only Python can give.
@@ -275,7 +277,7 @@ def in_options(message: str, options: Set[str]) -> str:
     >>> in_options("Give names with labels=['a', 'b'], or kind=.", {"--labels"})
     'Give names with --labels a,b.'
     """
-    message = CALL.sub(r"\1", message)
+    message = CALL.sub(r"\1", UPDATE.sub(r"marginmf update --side \1", message))
 
     def shortened(match: re.Match[str]) -> str:
         names = [name for name, _ in PARAMETER.findall(match[0])]

@@ -275,11 +275,8 @@ def compare_ratings(
         source, ratings = inputs.read_pairs_checked(data, None, console.progress, protocol.timed)
     else:
         source, ratings = inputs.read_ratings_checked(data, console.progress, protocol.timed)
-    try:
-        if rule is not None:
-            rule.threshold(ratings)  # so that a fault is found before the fits
-    except ValueError as error:
-        raise ValueError(str(error).replace("level=", "--level ")) from None
+    if rule is not None:
+        rule.threshold(ratings)  # so that a fault is found before the fits
     found = protocols.compare(
         source.table,
         models,

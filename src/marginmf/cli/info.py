@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from typer import Argument, Option
 
 from marginmf.cli.commands import command
-from marginmf.cli.options import ColumnOptions, ConsoleOptions, LabelDataOptions, complete_data
+from marginmf.cli.options import ConsoleOptions, LabelDataOptions, ScaledColumns, complete_data
 
 if TYPE_CHECKING:
     from marginmf._utils.types import IntArray
@@ -32,7 +32,7 @@ RatingsOrModel = Annotated[
 
 
 @command("marginmf info ratings.csv")
-def info(file: RatingsOrModel, columns: ColumnOptions, console: ConsoleOptions) -> None:
+def info(file: RatingsOrModel, columns: ScaledColumns, console: ConsoleOptions) -> None:
     """Show what is in a file of ratings, or in a saved model.
 
     Of ratings: how many there are, by whom, of what, at which levels, and whether pairs occur

@@ -14,7 +14,7 @@ from scipy.sparse import issparse
 from marginmf import datasets
 from marginmf._utils.ids import as_objects
 from marginmf._utils.types import Array
-from marginmf.cli.options import DataOptions, LabelColumns, LabelDataOptions
+from marginmf.cli.options import DataOptions, LabelColumns, LabelDataOptions, is_number
 from marginmf.datasets import DatasetUnavailable, RatingsTable
 from marginmf.datasets.files.columns import is_column_name
 from marginmf.datasets.files.reader import read_unrated
@@ -101,6 +101,9 @@ def read_ratings_checked(
     if numbers and not scale:
         scale = {"n_levels": MANY_VALUES}
     if "levels" in scale:
+        if not all(map(is_number, scale["levels"])):
+            words = ",".join(scale["levels"])
+            raise ValueError(f"--levels {words} are words, but {source.title} has numbers.")
         scale["levels"] = list(map(float, scale["levels"]))
     data = Ratings.of(table, duplicates=options.duplicates, **scale, **source.features)
     return replace(source, table=_without_repeats(table, data)), data
@@ -117,6 +120,8 @@ def read_pairs_checked(
         raise ValueError(
             "Who has what is learned from pairs alone: leave --features, --users and --items out."
         )
+    if isinstance(level, str):
+        raise ValueError(f"--set level={level}: give the number of the level, 1 for the lowest.")
     if level is not None:
         source, data = read_ratings_checked(options, progress, timed)
         return replace(source, counted=f"; those from {level:g} count as taken"), data
@@ -231,8 +236,7 @@ def read_feature_table(path: Path, side: str, column: str | None) -> FeatureTabl
     try:
         return FeatureTable.of(columns, side, id=column if column in columns else None)
     except ValueError as error:
-        reason = str(error).partition(", or name it with")[0]
-        raise ValueError(f"{path}: {reason}") from None
+        raise ValueError(f"{path}: {error}") from error
 
 
 def read_label_table(data: LabelDataOptions, progress: bool = False) -> "LabelsTable":

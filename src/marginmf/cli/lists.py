@@ -262,12 +262,12 @@ def make_lists(
 
 def _read_titles(name: str, column: str | None, progress: bool) -> dict[str, str]:
     """Return the titles in a file of items, or of a dataset, by ids as they are written."""
-    from marginmf.cli.inputs import read_source
+    from marginmf.cli.inputs import is_file, read_source
     from marginmf.datasets import read_features
     from marginmf.datasets.files.columns import find_id_column
     from marginmf.datasets.known_formats import read_film_titles
 
-    if not Path(name).exists():
+    if not is_file(name):
         titles = read_source(name, None, progress).table.titles
         if titles is None:
             raise ValueError(f"{name} comes without titles: leave --items out, or name a file.")

@@ -1,7 +1,5 @@
 """``marginmf fold-in`` and ``update``: ratings that come after the fit, without another one."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -20,12 +18,6 @@ if TYPE_CHECKING:
 
 #: The length of lists unless told.
 LIST_LENGTH = 10
-#: What the library advises, in the words of the command line.
-ADVICE = {
-    f"Take them in with update_{side}s first": f"Take them in with marginmf update --side {side}s "
-    "first"
-    for side in ("user", "item")
-}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,8 +109,7 @@ def fold_in(
     source, ratings = data.read(estimator, console.progress)
     features = data.features(estimator, "user", data.users_file)
     found = titles.read(estimator.items_.ids, console.progress)
-    with _own_words():
-        folded = estimator.fold_in(ratings, **features)
+    folded = estimator.fold_in(ratings, **features)
     users, n_used = folded.users_.ids, len(folded.ratings_)
     n_known = int((estimator.users_.encode(users, quiet=True) >= 0).sum())
     if n_known:
@@ -180,18 +171,17 @@ def update(
     of_users = data.features(estimator, "user", data.users_file)
     of_items = data.features(estimator, "item", items_file)
     before = [estimator.users_, estimator.items_, estimator.ratings_]
-    with _own_words():
-        if side == "items":
-            estimator.update_items(ratings, **of_items)
-        elif side == "both":
-            # Known items stay: they rest on far more than these ratings.
-            known = estimator.users_.encode(ratings.users.ids, quiet=True) >= 0
-            new = estimator.items_.encode(ratings.items.ids, quiet=True) < 0
-            first = ratings.subset(known[ratings.rows] & new[ratings.indices])
-            if len(first) or of_items:
-                estimator.update_items(first if len(first) else None, **of_items)
-        if side != "items":
-            estimator.update_users(ratings, **of_users)
+    if side == "items":
+        estimator.update_items(ratings, **of_items)
+    elif side == "both":
+        # Known items stay: they rest on far more than these ratings.
+        known = estimator.users_.encode(ratings.users.ids, quiet=True) >= 0
+        new = estimator.items_.encode(ratings.items.ids, quiet=True) < 0
+        first = ratings.subset(known[ratings.rows] & new[ratings.indices])
+        if len(first) or of_items:
+            estimator.update_items(first if len(first) else None, **of_items)
+    if side != "items":
+        estimator.update_users(ratings, **of_users)
     after = [estimator.users_, estimator.items_, estimator.ratings_]
     n_users, n_items, n_ratings = (
         len(now) - len(was) for now, was in zip(after, before, strict=True)
@@ -211,15 +201,3 @@ def _convert(index: "IdIndex", ids: "Array") -> "Array":
     if len(index) and all(isinstance(one, str) for one in index.ids.tolist()):
         return as_objects(map(str, ids.tolist()))
     return convert_ids(index, ids)
-
-
-@contextmanager
-def _own_words() -> Iterator[None]:
-    """Let errors of the library advise in the words of the command line."""
-    try:
-        yield
-    except ValueError as error:
-        message = str(error)
-        for python, own in ADVICE.items():
-            message = message.replace(python, own)
-        raise ValueError(message) from None

@@ -168,6 +168,21 @@ class ColumnOptions:
         str | None, Option("--rating", metavar="COLUMN", help="The column of ratings.")
     ] = None
     header: Header = None
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """The columns that were named."""
+        return given(user=self.user_column, item=self.item_column, rating=self.rating_column)
+
+    def reading(self) -> dict[str, Any]:
+        """Return the arguments of `marginmf.datasets.read_ratings` that were given."""
+        return {**self.columns, **given(header=self.header)}
+
+
+@dataclass(frozen=True)
+class ScaledColumns(ColumnOptions):
+    """Which columns to read, and what the levels of ratings are."""
+
     levels: Annotated[
         str | None,
         Option(
@@ -177,21 +192,16 @@ class ColumnOptions:
         ),
     ] = None
 
-    @property
-    def columns(self) -> dict[str, str]:
-        """The columns that were named."""
-        return given(user=self.user_column, item=self.item_column, rating=self.rating_column)
-
     def reading(self) -> dict[str, Any]:
         """Return the arguments of `marginmf.datasets.read_ratings` that were given."""
         words = self.scale().get("levels")
         in_words = words if words and not all(map(is_number, words)) else None
-        return {**self.columns, **given(header=self.header, levels=in_words)}
+        return {**super().reading(), **given(levels=in_words)}
 
     def scale(self) -> dict[str, Any]:
         """Return the arguments of `marginmf.ratings.Ratings.of` that say what the levels are.
 
-        >>> ColumnOptions(levels="10").scale(), ColumnOptions(levels="bad,good").scale()
+        >>> ScaledColumns(levels="10").scale(), ScaledColumns(levels="bad,good").scale()
         ({'n_levels': 10}, {'levels': ['bad', 'good']})
         """
         if self.levels is None:
@@ -202,7 +212,7 @@ class ColumnOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class DataOptions(ColumnOptions):
+class DataOptions(ScaledColumns):
     """A file of ratings, and how to read it."""
 
     file: Annotated[

@@ -190,14 +190,15 @@ class _PairPredictions:
         """Yield pairs as written, with ids as the model has them, and whether it has them."""
         from marginmf.cli.inputs import convert_ids
         from marginmf.datasets import iterate_pairs
+        from marginmf.datasets.files.formats import TEXT, recognise
         from marginmf.datasets.files.text import first_row
         from marginmf.datasets.table import as_pairs
 
         users, items = self.model.users_, self.model.items_
         reading = {"names": self.model.column_names_, **self.columns}
-        if "header" not in reading and (first := first_row(self.source)):
+        if "header" not in reading and recognise(self.source) is TEXT:
             # Names of columns and a pair of names look alike; but the model knows ids.
-            reading |= {"header": False} if self._knows(first) else {}
+            reading |= {"header": False} if self._knows(first_row(self.source)) else {}
         for written in iterate_pairs(self.source, chunk=BATCH_PAIRS, **reading):
             pairs = as_pairs(convert_ids(users, written[:, 0]), convert_ids(items, written[:, 1]))
             known = (users.encode(pairs[:, 0]) >= 0) & (items.encode(pairs[:, 1]) >= 0)

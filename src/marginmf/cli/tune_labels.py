@@ -47,7 +47,9 @@ def tune_labels(
     from marginmf.cli.fit import parse_tries
     from marginmf.progress import show_bar
 
-    estimator = estimators.make_label_models([name], model, decision)[name]
+    # A rule that looks at no thresholds would have nothing to compare candidates by.
+    common = replace(decision, decision="global")
+    estimator = estimators.make_label_models([name], model, common)[name]
     known = [key for key in estimators.parameters_of([estimator]) if key not in FIXED]
     grid = parse_tries(tries or [])
     for parameter in grid or [None]:
@@ -58,8 +60,7 @@ def tune_labels(
     if cv > table.n_samples:
         few = f"{table.name} has {table.n_samples} rows, too few for {cv} folds"
         raise ValueError(f"{few}; give fewer with --cv.")
-    # A rule that looks at no thresholds would have nothing to compare candidates by.
-    rule = {**decision.parameters(), "decision": "global", "cv": cv}
+    rule = {**common.parameters(), "cv": cv}
     outer = estimators.scale_features({name: estimator}, model, table)[name]
     candidates, values = list(ParameterGrid(grid)), []
     started = time.perf_counter()

@@ -210,8 +210,10 @@ class LabelsEstimator(OrderedFit, Savable, ClassifierMixin, BaseEstimator):
             If the model has learned no probabilities; see ``calibrate``.
         """
         # An attribute that is absent, as scikit-learn's classifiers have it.
-        learned = hasattr(self, "calibration_") if self.__sklearn_is_fitted__() else None
-        if not (self._rule["calibrate"] if learned is None else learned):
+        fitted = self.__sklearn_is_fitted__()
+        if not fitted and not self._rule["calibrate"]:
+            raise AttributeError(f"{type(self).__name__} has no probabilities yet: fit it first.")
+        if fitted and not hasattr(self, "calibration_"):
             raise AttributeError(
                 f"{type(self).__name__} has learned no probabilities: set calibrate=True and fit "
                 "it again."

@@ -107,7 +107,9 @@ class LabelCalibrator:
         """Look at rows whose scores and labels are given."""
         first = -self._n_seen % self._step
         self._n_seen += len(scores)
-        self._kept.append((scores[first :: self._step], present[first :: self._step]))
+        # Copies: a view would keep the whole batch in memory.
+        kept = slice(first, None, self._step)
+        self._kept.append((scores[kept].copy(), present[kept].copy()))
 
     def fit(self) -> Calibration:
         """Return the curves; without scores that tell labels apart, their frequencies."""

@@ -28,7 +28,7 @@ from marginmf.ratings.data import Ratings
 from marginmf.ratings.features import FeatureTable
 from marginmf.ratings.ids import IdIndex, id_column
 from marginmf.ratings.positive import PositiveOnly
-from marginmf.ratings.scales import as_values
+from marginmf.ratings.scales import as_values, read_values
 from marginmf.ratings.tables import given_ratings, is_table, split_pairs, take_rows
 
 #: With fewer ratings there is nothing to hold out; as many rows are enough to compile kernels.
@@ -304,7 +304,7 @@ def _pairs_and_ratings(data: Any, lists: bool) -> tuple[str, Any, Any]:
     if is_table(data):
         given = given_ratings(data)
         pairs = as_pairs(as_id_column(given.users, "user"), as_id_column(given.items, "item"))
-        return "The data", pairs, given.ratings
+        return "The data", pairs, read_values(given)[0]
     if isinstance(data, tuple) and len(data) == 2:
         return "The data", *data
     raise ValueError(

@@ -1,11 +1,10 @@
 """Splitters: which rows a model learns from, and which it is judged on."""
 
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
-import narwhals as nw
 import numpy as np
 from sklearn.model_selection import KFold as _KFold
 from sklearn.model_selection import ShuffleSplit
@@ -18,7 +17,13 @@ from marginmf.datasets import RatingsTable
 from marginmf.datasets.files.columns import find_time_column, listed
 from marginmf.datasets.files.convert import as_times
 from marginmf.ratings.ids import IdIndex
-from marginmf.ratings.tables import is_frame, split_pairs
+from marginmf.ratings.tables import (
+    column_labels,
+    count_rows,
+    is_table,
+    split_pairs,
+    table_columns,
+)
 
 #: The row numbers to learn from and to be judged on, split by split.
 TrainTest = Iterator[tuple[IntArray, IntArray]]
@@ -185,7 +190,8 @@ class TimeSplit(TwoWay):
         moments = np.flatnonzero(np.diff(times[order])) + 1
         if len(moments) == 0:
             raise ValueError(f"All {n} ratings have the same time: none of them is the latest.")
-        length = self.test_size * n if isinstance(self.test_size, float) else self.test_size
+        share = isinstance(self.test_size, float | np.floating)
+        length = self.test_size * n if share else self.test_size
         wanted = n - length * np.arange(self.n_splits, 0, -1)
         nearest = np.abs(moments[:, None] - wanted).argmin(axis=0)
         cuts = [*moments[nearest].tolist(), n]
@@ -367,6 +373,8 @@ def _deal(n: int, wanted: Float64Array, room: IntArray, rng: np.random.Generator
 
 def n_rows(data: Any) -> int:
     """Return how many rows pairs, features or labels have."""
+    if isinstance(data, Mapping):
+        return count_rows(data)
     return int(data.shape[0]) if hasattr(data, "shape") else len(data)
 
 
@@ -394,11 +402,11 @@ def time_column(data: Any) -> tuple[Any, list[str]]:
     """Return the times in a table or frame, None if there are none, and a frame's columns."""
     if isinstance(data, RatingsTable):
         return data.timestamps, []
-    if not is_frame(data):
+    if not is_table(data):
         return None, []
-    table = nw.from_native(data, eager_only=True)
-    name = find_time_column(table.columns)
-    return None if name is None else table.get_column(name).to_numpy(), table.columns
+    labels = column_labels(data)
+    name = find_time_column(list(map(str, labels)))
+    return None if name is None else table_columns(data, name)[0], list(map(str, labels))
 
 
 def no_times(names: Iterable[str]) -> ValueError:

@@ -17,7 +17,6 @@ from marginmf.backends import Backend, get_backend
 from marginmf.backends.rows import Side
 from marginmf.backends.threads import SMALLEST_TASK
 from marginmf.checkpoints import CheckpointLike, OpenCheckpoint, open_checkpoint
-from marginmf.datasets.files.convert import WORDS, number_words
 from marginmf.datasets.table import as_pairs
 from marginmf.metrics import mean_absolute_error
 from marginmf.persistence import Counts, Savable
@@ -30,7 +29,7 @@ from marginmf.ratings.fitting.on_demand import LearnedOnDemand
 from marginmf.ratings.fitting.validation import calibration_seed
 from marginmf.ratings.ids import IdIndex, id_column
 from marginmf.ratings.lists.relevance import Columns, Exposure, MarginBlock
-from marginmf.ratings.scales import as_values
+from marginmf.ratings.scales import read_values
 from marginmf.ratings.tables import given_ratings, split_pairs
 
 #: Every ratings method by its name on the command line.
@@ -264,11 +263,10 @@ class RatingsPredictor(LearnedOnDemand, Savable, BaseEstimator, ABC):
             ids = pairs.users.ids[pairs.rows], pairs.items.ids[pairs.indices]
             return -mean_absolute_error(pairs.values, self.predict(as_pairs(*ids)))
         given = given_ratings(pairs, ratings, names=self.column_names_)
-        names = self.level_names_
-        words = WORDS if names is None else number_words(names.values())
         users, items = id_column(given.users, "user"), id_column(given.items, "item")
-        predicted = self.predict(as_pairs(users, items))
-        return -mean_absolute_error(as_values(given.ratings, words), predicted)
+        scale = self.ratings_.source.level_names or self.levels_.tolist()
+        values, _ = read_values(given, scale)
+        return -mean_absolute_error(values, self.predict(as_pairs(users, items)))
 
     @property
     def column_names_(self) -> dict[str, str]:

@@ -23,7 +23,6 @@ from marginmf._utils.saved import (
 )
 from marginmf._utils.types import Array, BoolArray, Float64Array, IntArray
 from marginmf.backends.rows import SIDES, Rows, Side
-from marginmf.datasets.files.convert import WORDS, number_words
 from marginmf.ratings import scales, tables
 from marginmf.ratings.features import Features, FeatureTable
 from marginmf.ratings.ids import IdIndex, id_column
@@ -160,10 +159,7 @@ class Ratings(Rows):
         chosen = {"user": user, "item": item, "rating": rating}
         table, library = _given(data, values, names, chosen), tables.library_name(data)
         user_ids, item_ids = id_column(table.users, "user"), id_column(table.items, "item")
-        words = table.level_names
-        if levels is not None and any(isinstance(level, str) for level in levels):
-            words = tuple(map(str, levels))
-        values = scales.as_values(table.ratings, number_words(words) if words else WORDS)
+        values, words = scales.read_values(table, levels)
         levels = range(1, len(words) + 1) if words else levels
         source = SourceTable(table.columns, words, library if library in tables.LIBRARIES else None)
         if len(user_ids) != len(values):
@@ -171,6 +167,8 @@ class Ratings(Rows):
                 f"There are {len(user_ids)} pairs but {len(values)} ratings: one rating belongs "
                 "to each pair."
             )
+        if len(user_ids) != len(item_ids):
+            raise ValueError(f"There are {len(user_ids)} users but {len(item_ids)} items.")
         if len(values) == 0:
             raise ValueError("There are no ratings at all: nothing can be learned from them.")
         scale, codes, exact = scales.coded(values, levels, n_levels)

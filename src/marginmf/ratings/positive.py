@@ -130,7 +130,7 @@ class PositiveOnly(Savable, BaseEstimator, ABC):
         """
         check_is_fitted(self)
         folded = copy(self)
-        given = self._read(pairs, ratings)
+        given = self._read(pairs, ratings, names=self.ratings_.source.columns)
         folded._set_data(keep_known(given, "user", self.items_, "Fit the model again with all."))
         folded._fold_in(folded.taken_)
         return folded
@@ -185,7 +185,7 @@ class PositiveOnly(Savable, BaseEstimator, ABC):
         unknown items have score 0.
         """
         check_is_fitted(self)
-        user_ids, item_ids = tables.split_pairs(pairs)
+        user_ids, item_ids = tables.split_pairs(pairs, self.ratings_.source.columns)
         users, items = self.users_.encode(user_ids), self.items_.encode(item_ids)
         known, scores = items >= 0, np.zeros(len(items))
         scores[known], _ = self._ranked_by(None).pairs(users[known], items[known])
@@ -241,10 +241,9 @@ class PositiveOnly(Savable, BaseEstimator, ABC):
                 pairs = pairs.tocsr(copy=True)
                 pairs.sum_duplicates()
             values = scales.as_values(pairs.data.reshape(-1))
-        elif ratings is not None:
-            values = scales.as_values(ratings)
-        elif tables.has_ratings(pairs, columns.get("rating")):
-            values = scales.as_values(tables.given_ratings(pairs, **columns).ratings)
+        elif ratings is not None or tables.has_ratings(pairs, columns.get("rating")):
+            pairs = list(pairs) if isinstance(pairs, Iterator) else pairs
+            values, _ = scales.read_values(tables.given_ratings(pairs, ratings, **columns))
         elif self.level is not None:
             raise ValueError(
                 f"level={self.level!r} is about ratings, which these pairs do not have: give the "

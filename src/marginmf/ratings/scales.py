@@ -11,8 +11,8 @@ from marginmf._utils.parameters import check_whole
 from marginmf._utils.types import Array, Float64Array, FloatArray, IntArray
 from marginmf.backends.rows import BLOCK
 from marginmf.datasets.files.columns import FOR_PAIRS, listed
-from marginmf.datasets.files.convert import WORDS, RatingReader
-from marginmf.ratings.tables import column_labels, is_table, table_columns
+from marginmf.datasets.files.convert import WORDS, RatingReader, number_words, words_of
+from marginmf.ratings.tables import Given, column_labels, is_table, table_columns
 
 #: What to do with ratings of very many values.
 FOR_MANY_LEVELS = (
@@ -26,6 +26,25 @@ MAX_LEVELS = int(np.iinfo(CODE).max)
 #: levels.  Methods that estimate a number bin them into as many levels, for the sake of
 #: probabilities; what they learn from are the values themselves.
 MANY_VALUES = 50
+
+
+def read_values(given: Given, levels: Any = None) -> tuple[FloatArray, tuple[str, ...] | None]:
+    """Return ratings as numbers, and what the levels are called where they are words.
+
+    Words are in the order of `levels`, or else in that of the table that they came in.
+    """
+    names = given.level_names
+    if levels is not None:
+        names = words_of(levels)
+        if names is None and given.level_names is not None:
+            raise ValueError(
+                f"levels={list(levels)!r} are numbers, but the ratings are words: "
+                f"{listed(given.level_names)}. Give these in their order, or leave levels= out."
+            )
+    words: Mapping[str, float] = WORDS if names is None else number_words(names)
+    if names is None and levels is not None and not {*map(float, levels)} <= {0.0, 1.0}:
+        words = {}  # "like" is the upper of two levels, and nothing on a longer scale
+    return as_values(given.ratings, words), names
 
 
 def as_values(values: Any, words: Mapping[str, float] = WORDS) -> FloatArray:
@@ -53,6 +72,8 @@ def as_values(values: Any, words: Mapping[str, float] = WORDS) -> FloatArray:
         raise ValueError(f"Ratings must be real numbers, but their type is {values.dtype}.")
     if values.dtype in (np.float32, np.float64):
         return _check_finite(values)  # no copy: there may be many of them
+    if values.dtype.kind == "b" and not words:
+        raise ValueError("Ratings are true and false, which are no levels of this scale.")
     if values.dtype.kind in "biu":
         return values.astype(np.float64)
     return _check_finite(_parse_each(values, words))
@@ -65,6 +86,8 @@ def _parse_each(values: Array, words: Mapping[str, float]) -> Float64Array:
     for row, value in enumerate(values.tolist()):
         try:
             if not isinstance(value, str):
+                if isinstance(value, bool) and not words:
+                    raise TypeError
                 numbers[row] = value
             else:
                 if value not in texts:

@@ -2,7 +2,7 @@
 
 import importlib.util
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 from itertools import islice
@@ -18,6 +18,7 @@ from marginmf._utils.ids import as_objects
 from marginmf._utils.saved import Optional, saved
 from marginmf._utils.types import Array, IntArray
 from marginmf.datasets.files.columns import FOR_PAIRS, Wanted, find_layout, listed, recognise_names
+from marginmf.datasets.files.convert import words_of
 from marginmf.datasets.table import RatingsTable
 
 #: Libraries of frames, the first one installed is used for callers who gave none of them.
@@ -93,8 +94,11 @@ def table_columns(table: Any, *names: Any) -> list[Array]:
     if missing:
         raise ValueError(f"The frame has no column {missing[0]!r}; there are {listed(labels)}.")
     if isinstance(table, Mapping):
-        columns = [table[name] for name in names]
-        return [one if isinstance(one, np.ndarray) else _as_array(one) for one in columns]
+        columns = {name: table[name] for name in names}
+        return [
+            one if isinstance(one, np.ndarray) else _as_array(one, name)
+            for name, one in columns.items()
+        ]
     frame = nw.from_native(table, eager_only=True)
     return [frame.get_column(name).to_numpy() for name in names]
 
@@ -203,9 +207,11 @@ def _find_labels(
     for role, column in chosen.items():
         if column is None or (role == "rating" and not rated):
             continue
+        if not isinstance(column, Hashable):
+            raise ValueError(f"{role}= takes the name of a column, not the column itself.")
         if column in labels:
             own[role] = labels.index(column) + 1
-        elif isinstance(column, str):
+        elif isinstance(column, str) and not column.isdecimal():
             own[role] = column
         else:
             raise ValueError(
@@ -269,7 +275,9 @@ def _width(row: Any) -> int:
     return len(row) if isinstance(row, list | tuple | np.ndarray) else 0
 
 
-def _as_array(values: Any) -> Array:
+def _as_array(values: Any, name: Any) -> Array:
+    if not isinstance(values, Iterable) or isinstance(values, str):
+        raise ValueError(f"The column {name!r} must be a list or an array, not {values!r}.")
     series = nw.from_native(values, series_only=True, pass_through=True)
     return series.to_numpy() if isinstance(series, nw.Series) else as_objects(values)
 
@@ -279,8 +287,7 @@ def ordered_words(values: Any) -> tuple[str, ...] | None:
     series = nw.from_native(values, series_only=True, pass_through=True)
     if not isinstance(series, nw.Series) or not isinstance(series.dtype, nw.Enum):
         return None
-    categories = tuple(getattr(series.dtype, "categories", ()))
-    return categories if any(isinstance(one, str) for one in categories) else None
+    return words_of(getattr(series.dtype, "categories", ()))
 
 
 def stored_entries(matrix: Any) -> tuple[Array, Array, Array]:
@@ -327,16 +334,15 @@ class Table(dict[str, Array]):
         return {name: column.tolist() for name, column in self.items()}
 
     def __repr__(self) -> str:
-        lists = self.to_dict()
-        n_rows = len(next(iter(lists.values()), []))
-        rows = [*range(n_rows)]
+        n_rows = len(next(iter(self.values()), ()))
+        rows = np.arange(n_rows)
         if n_rows > self.shown:
-            rows = [*rows[: self.shown // 2], *rows[-self.shown // 2 :]]
+            rows = np.r_[rows[: self.shown // 2], rows[-self.shown // 2 :]]
         columns = []
-        for name, values in lists.items():
-            cells = [f"{v:.4g}" if isinstance(v, float) else str(v) for v in values]
-            cells = [name, *(cells[row] for row in rows)]
-            width, left = max(map(len, cells)), self[name].dtype == object
+        for name, values in self.items():
+            shown = values[rows].tolist()
+            cells = [name, *(f"{v:.4g}" if isinstance(v, float) else str(v) for v in shown)]
+            width, left = max(map(len, cells)), values.dtype == object
             columns.append([cell.ljust(width) if left else cell.rjust(width) for cell in cells])
         lines = ["  ".join(line).rstrip() for line in zip(*columns, strict=True)]
         if n_rows > self.shown:

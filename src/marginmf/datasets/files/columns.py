@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from marginmf._utils.types import Array
-from marginmf.datasets.files.convert import WORDS, is_decimal_comma, number_words
+from marginmf.datasets.files.convert import WORDS, is_decimal_comma, number_words, words_of
 from marginmf.datasets.files.source import Row
 from marginmf.datasets.table import Columns
 
@@ -98,7 +98,8 @@ class Wanted:
     @property
     def words(self) -> dict[str, float]:
         """What words mean as ratings."""
-        return WORDS if self.levels is None else number_words(self.levels)
+        words = None if self.levels is None else words_of(self.levels)
+        return WORDS if words is None else number_words(words)
 
 
 @dataclass(frozen=True)
@@ -116,13 +117,16 @@ class ColumnLayout:
     @property
     def width(self) -> int:
         """How many columns a line must have."""
-        return max(self.positions.values()) + 1
+        needed = (k for role, k in self.positions.items() if not role.startswith("maybe_"))
+        return max(needed) + 1
 
     def positions_within(self, width: int) -> dict[str, int]:
         """Return the positions; column ``maybe_time`` is the time if it holds whole numbers."""
-        last = DEFAULT_POSITIONS["timestamp"]
-        taken = self.header or "rating" not in self.positions or last in self.positions.values()
-        return self.positions if taken or last >= width else {**self.positions, "maybe_time": last}
+        there = {role: k for role, k in self.positions.items() if k < width}
+        usual = [DEFAULT_POSITIONS[role] for role in ("user", "item", "rating")]
+        if self.header or width != len(DEFAULT_POSITIONS) or sorted(there.values()) != usual:
+            return there
+        return {**there, "maybe_time": DEFAULT_POSITIONS["timestamp"]}
 
 
 def find_layout(first: Row, where: str, wanted: Wanted, below: Sequence[Row] = ()) -> ColumnLayout:
@@ -258,6 +262,9 @@ def _is_header(
         column = [row[k] for row in below if k < len(row)]
         if cell.strip() and column and all(map(is_number, column)):
             return True  # a word above numbers
+        words = {one.strip().lower() for one in column}
+        if words and words <= wanted.words.keys() and cell.strip().lower() not in wanted.words:
+            return True  # another word above ratings in words
     if not wanted.rated and len(first) > 1:
         raise ValueError(
             f"{where}: {listed(first)} may be the names of the columns or the first pair; say "

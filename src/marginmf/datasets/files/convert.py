@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from marginmf._utils.ids import is_missing
 from marginmf._utils.types import Array, Float64Array, IntArray
 
 Int64Array = npt.NDArray[np.int64]
@@ -33,8 +34,23 @@ WORDS: dict[str, float] = {
     **dict.fromkeys(("false", "no", "dislike", "disliked", "down", "thumbs down"), 0.0),
     **dict.fromkeys(("negative", "-"), 0.0),
 }
+# As seconds, these would be some days of 1970.
+is_compact_date = re.compile(r"(19|20)[0-9]{6}").fullmatch
 # 1,000 is one for some and a thousand for others.
 is_decimal_comma = re.compile(r"[+-]?[0-9]+,[0-9]{1,2}").fullmatch
+
+
+def words_of(levels: Iterable[Any]) -> tuple[str, ...] | None:
+    """Return levels that are words; None for numbers, also where they are written as text.
+
+    >>> words_of(["bad", "good"]), words_of(["1", 2.5])
+    (('bad', 'good'), None)
+    """
+    texts = tuple(map(str, levels))
+    with suppress(ValueError):
+        list(map(parse_number, texts))
+        return None
+    return texts
 
 
 def number_words(levels: Iterable[Any]) -> dict[str, float]:
@@ -111,7 +127,7 @@ def make_batch(
             times = converter.times(raw["maybe_timestamp"])
     elif times is None:
         times = convert("maybe_time", converter.maybe_times)
-    return Batch(users, items, ratings, times, converter.ratings_read.in_words)
+    return Batch(users, items, ratings, times, bool(converter.ratings_read.in_words))
 
 
 class RatingReader:
@@ -123,28 +139,27 @@ class RatingReader:
     """
 
     def __init__(self, words: Mapping[str, float]) -> None:
-        self.words, self.kinds = words, set[bool]()
-
-    @property
-    def in_words(self) -> bool:
-        """Whether words were read."""
-        return True in self.kinds
+        self.words = words
+        #: Whether the first rating was a word; the others must be like it.
+        self.in_words: bool | None = None
 
     def __call__(self, text: str) -> float:
         """Return the number that a text stands for, or raise ValueError with what is wrong."""
         word = text.lower()
-        self.kinds.add(word in self.words)
-        if self.words is WORDS and len(self.kinds) > 1:
+        is_word = word in self.words
+        if self.in_words is None:
+            self.in_words = is_word
+        if self.words is WORDS and is_word != self.in_words:
             raise ValueError("is of another kind than others, which are numbers or words")
-        if word in self.words:
+        if is_word:
             return self.words[word]
-        if self.words is WORDS:
+        if self.words is WORDS or not self.words:
             try:
                 return parse_number(text)
             except ValueError as error:
-                words = text.isalpha() and text.lower() not in ("nan", "inf", "infinity")
+                named = word not in ("nan", "inf", "infinity") and any(map(str.isalpha, word))
                 hint = ", or a word that levels= puts in order"
-                raise ValueError(f"{error}{hint * words}") from None
+                raise ValueError(f"{error}{hint * (named and self.words is WORDS)}") from None
         close = get_close_matches(word, self.words, 1)
         meant = f" (did you mean {close[0]!r}?)" if close else ""
         raise ValueError(f"is none of the levels {', '.join(self.words)}{meant}")
@@ -193,7 +208,7 @@ def _parse_each(
 ) -> Array:
     numbers: dict[str, float] = {}
     faults: dict[str, str] = {}
-    for cell in set(cells):
+    for cell in dict.fromkeys(cells):
         try:
             numbers[cell] = parse(cell.strip())
         except ValueError as error:
@@ -256,7 +271,7 @@ class TypedValues:
 def _convert_each(convert: Callable[[Any], Any], values: Any, what: str) -> list[Any]:
     converted = []
     for row, value in enumerate(values):
-        if value is None:
+        if value is None or (is_missing(value) and not isinstance(value, float)):
             raise CellError(row, f"the {what} is missing", "fill it in")
         try:
             if isinstance(value, list | dict | tuple):
@@ -332,7 +347,10 @@ def parse_number(cell: str) -> float:
 
 
 def parse_time(cell: str) -> int:
-    """Read seconds since 1970, or a date such as 1998-04-22 or 1998-04-22T10:00Z."""
+    """Read seconds since 1970, or a date such as 1998-04-22, 19980422 or 1998-04-22T10:00Z."""
+    if is_compact_date(cell):
+        with suppress(ValueError):
+            return _seconds(datetime.fromisoformat(cell))
     if cell.isdecimal() and len(cell) <= TIME_DIGITS:
         return int(cell)
     try:

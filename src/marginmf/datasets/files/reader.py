@@ -14,7 +14,7 @@ from marginmf._utils.ids import as_objects
 from marginmf._utils.parameters import check_whole
 from marginmf._utils.types import Array
 from marginmf.datasets.files.columns import Wanted
-from marginmf.datasets.files.convert import Encoded, IdBatch, Int64Array
+from marginmf.datasets.files.convert import Encoded, IdBatch, Int64Array, words_of
 from marginmf.datasets.files.formats import TEXT, Format, recognise
 from marginmf.datasets.files.source import Source
 from marginmf.datasets.known_formats import read_movielens_archive
@@ -101,7 +101,8 @@ def read_ratings(
     (['ann', 'bob'], [50, 50], [4.5, 3.0])
     """
     source = Source(path)
-    if source.archive is not None and source.data is None and user is item is rating is None:
+    plain = all(one is None for one in (user, item, rating, header, levels))
+    if source.archive is not None and source.data is None and plain:
         known = read_movielens_archive(source.archive)
         if known is not None:
             return replace(known, name=source.archive.name, source=f"read from {source.archive}")
@@ -114,7 +115,7 @@ def read_ratings(
         *columns,
         source=f"read from {source.where}",
         columns=source.columns,
-        level_names=None if levels is None else tuple(levels),
+        level_names=None if levels is None else words_of(levels),
     )
 
 

@@ -79,9 +79,7 @@ def read_text_batches(source: Source, wanted: Wanted) -> Iterator[Batch]:
 
 
 def first_row(source: Source) -> Row:
-    """Return the cells of the first line of delimited text; none of a file of another kind."""
-    if source.head[:1] in (b"", b"{", b"[") or b"\0" in source.head:
-        return []
+    """Return the cells of the first line of delimited text."""
     return source.read_decoded(lambda: next(open_rows(source, 2, "lines")[1])[1])
 
 
@@ -94,13 +92,13 @@ def split_batches(
         if batch is None:  # from here on carefully: a quoted value may go on in the next chunk
             lines = lines_of(chain([chunk], chunks))
             rows = iterate_rows(lines, separator, where, chunk.lines_before)
-            yield from _careful_batches(rows, layout, where)
+            yield from _careful_batches(rows, width, layout, where)
             return
         yield batch
 
 
 def _careful_batches(
-    rows: Iterator[tuple[int, Row]], layout: ColumnLayout, where: str
+    rows: Iterator[tuple[int, Row]], width: int, layout: ColumnLayout, where: str
 ) -> Iterator[Batch]:
     fault: ValueError | None = None
     while fault is None:
@@ -112,15 +110,24 @@ def _careful_batches(
         narrowest = min((len(row) for _, row in taken), default=0)
         if taken and narrowest < layout.width:
             short = next(k for k, (_, row) in enumerate(taken) if len(row) < layout.width)
-            needed = ", ".join(role for role in layout.positions if "time" not in role)
+            needed = ", ".join(role for role in layout.positions if "maybe" not in role)
             fault = ValueError(
                 f"{where}, line {taken[short][0]}: {len(taken[short][1])} column(s) found where "
                 f"{layout.width} are needed ({needed}, separated by comma, tab, '::', semicolon or "
                 f"blanks); complete or remove this line."
             )
             del taken[short:]
+        # What stands after the last name would be lost, and all before it may have moved.
+        long = (k for k, (_, row) in enumerate(taken) if any(map(str.strip, row[width:])))
+        if layout.names and (first := next(long, None)) is not None:
+            fault = ValueError(
+                f"{where}, line {taken[first][0]}: {len(taken[first][1])} cells under {width} "
+                "names; put cells that hold the separator into quotes."
+            )
+            del taken[first:]
         if not taken:
             break
+        narrowest = min(len(row) for _, row in taken)
         positions = layout.positions_within(narrowest).items()
         raw = {role: [row[k] for _, row in taken] for role, k in positions}
         yield convert.make_batch(
