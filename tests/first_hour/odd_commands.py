@@ -36,6 +36,7 @@ FILES_OF_COMMANDS = {
     "songs.csv": "tempo,loud,rock,jazz\n"
     + "".join(f"{k % 7},{k % 3},{k % 2},1\n" for k in range(40)),
     "songs.arff": "@relation songs\n@attribute a numeric\n@attribute rock {0,1}\n@data\n1,0\n",
+    "artikel.csv": "artikel,title\n" + "".join(f"{i},Film {i}\n" for i in range(25)),
     "items.csv": "item,title\n" + "".join(f"{i},Film {i}\n" for i in range(25)),
     "blank.jsonl": '\n{"user": "u1", "item": 3}\n',
     "users.csv": "user,age\nzoe,30\n",
@@ -129,6 +130,9 @@ COMMANDS = {
     "nothing left": Command("recommend m.marginmf --user u1", "No item is left for 1 of", False),
     "titles": Command(
         "recommend m.marginmf --user u1 --include-seen --items items.csv", "Film ", False
+    ),
+    "titles by names of the fit": Command(
+        "recommend k.marginmf --user u1 --include-seen --items artikel.csv", "Film ", False
     ),
     "a file without titles": Command("recommend m.marginmf --user u1 --items pairs.csv", "title"),
     "nothing to fold in": Command("fold-in m.marginmf strange.csv", "nothing can be learned"),

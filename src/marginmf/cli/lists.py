@@ -36,13 +36,14 @@ class TitleOptions:
         Option(metavar="COLUMN", help="The column of titles.", show_default="title or name"),
     ] = None
 
-    def read(self, ids: "Array", progress: bool) -> "Titles":
-        """Return the titles of items; none where no file is named."""
+    def read(self, model: Any, progress: bool) -> "Titles":
+        """Return the titles of a model's items; none where no file is named."""
         if self.items is None:
             if self.title is not None:
                 raise ValueError("--title names a column of a file: name that with --items FILE.")
             return Titles()
-        titles = _read_titles(self.items, self.title, progress)
+        own = model.ratings_.source.columns.get("item")
+        titles, ids = _read_titles(self.items, self.title, progress, own), model.items_.ids
         if len(ids) and not any(str(item) in titles for item in ids.tolist()):
             there = next(iter(titles), None)
             raise ValueError(
@@ -140,7 +141,7 @@ def recommend(
             f"{model} holds a {type(estimator).__name__}, which ranks by its own scores: leave "
             "--by and --level out."
         )
-    found = titles.read(estimator.items_.ids, console.progress)
+    found = titles.read(estimator, console.progress)
     batches = make_lists(estimator, chosen, n, found, settings)
     if out is None and not console.as_json:
         output.show_lists(console.out, batches, len(chosen))
@@ -184,7 +185,7 @@ def similar(
         )
     index = estimator.items_ if item else estimator.users_
     ids = inputs.find_ids(index, list(dict.fromkeys(item or user or [])))
-    found = titles.read(estimator.items_.ids, console.progress)
+    found = titles.read(estimator, console.progress)
     columns = found.add(output.as_columns(find(ids, n)), "similar")
     console.print_json({"model": str(model), "n": n, "similar": output.records([columns])})
     if not console.as_json:
@@ -214,7 +215,7 @@ def explain(
     estimator = estimators.load_model(model, "ratings")
     users = inputs.find_ids(estimator.users_, [user])
     items = inputs.find_ids(estimator.items_, [item])
-    found = titles.read(estimator.items_.ids, console.progress)
+    found = titles.read(estimator, console.progress)
     parts = contributions(estimator, users, items)
     columns = found.add(output.as_columns(reasons(parts, n)))
     about = {"user": users.tolist()[0], "item": items.tolist()[0]}
@@ -260,8 +261,13 @@ def make_lists(
         yield titles.add(batch)
 
 
-def _read_titles(name: str, column: str | None, progress: bool) -> dict[str, str]:
-    """Return the titles in a file of items, or of a dataset, by ids as they are written."""
+def _read_titles(
+    name: str, column: str | None, progress: bool, own: str | None = None
+) -> dict[str, str]:
+    """Return the titles in a file of items, or of a dataset, by ids as they are written.
+
+    The ids may be called as in the file of the fit.
+    """
     from marginmf.cli.inputs import is_file, read_source
     from marginmf.datasets import read_features
     from marginmf.datasets.files.columns import find_id_column
@@ -276,7 +282,8 @@ def _read_titles(name: str, column: str | None, progress: bool) -> dict[str, str
     if films is not None:
         return films
     columns = read_features(name)
-    ids, listed = find_id_column(columns, "item"), ", ".join(map(repr, columns))
+    ids = own if own in columns else find_id_column(columns, "item")
+    listed = ", ".join(map(repr, columns))
     if ids is None:
         raise ValueError(
             f"{name}: none of the columns {listed} is known as the item's id; call it 'item'."

@@ -108,7 +108,7 @@ def fold_in(
     estimator = estimators.load_model(model, "lists")
     source, ratings = data.read(estimator, console.progress)
     features = data.features(estimator, "user", data.users_file)
-    found = titles.read(estimator.items_.ids, console.progress)
+    found = titles.read(estimator, console.progress)
     folded = estimator.fold_in(ratings, **features)
     users, n_used = folded.users_.ids, len(folded.ratings_)
     n_known = int((estimator.users_.encode(users, quiet=True) >= 0).sum())
