@@ -208,15 +208,14 @@ class FoldOptions:
         """Return a splitter, or the rows of the only split."""
         from sklearn.model_selection import KFold
 
+        from marginmf.cli.inputs import check_folds
         from marginmf.protocols import IterativeStratifiedKFold
 
         if self.split:
             if table.train_idx is None or table.test_idx is None:
                 raise ValueError(f"{table.name} has no training and test rows: leave --split out.")
             return [(table.train_idx, table.test_idx)]
-        if self.cv > table.n_samples:
-            few = f"{table.name} has {table.n_samples} rows, too few for {self.cv} folds"
-            raise ValueError(f"{few}; give fewer with --cv.")
+        check_folds(table, self.cv)
         if self.stratified:
             return IterativeStratifiedKFold(self.cv, seed)
         return KFold(self.cv, shuffle=True, random_state=seed)

@@ -312,14 +312,15 @@ def _with_params(model: options.ModelOptions, params: Mapping[str, Any]) -> opti
     known = options.PARAMETERS.items()
     own = {option: params[name] for option, name in known if name in params}
     rest = (name for name in params if name not in options.PARAMETERS.values())
-    settings = [f"{name}={_format_value(params[name])}" for name in rest]
+    settings = [f"{name}={format_value(params[name])}" for name in rest]
     if "reg" in own:
         regs = own["reg"] if isinstance(own["reg"], list) else [own["reg"]]
         own["reg"] = ",".join(map(str, regs))
     return replace(model, **own, settings=[*(model.settings or ()), *settings])
 
 
-def _format_value(value: Any) -> str:
+def format_value(value: Any) -> str:
+    """Return a value as --set takes it."""
     return value if isinstance(value, str) else json.dumps(value)
 
 
@@ -369,7 +370,7 @@ def _report_search(
     best = search.best_params_
     table = new_table(*best, "iterations", "MAE", numbers=len(best) + 2)
     for outcome in search.results_:
-        values = [_format_value(outcome.params[name]) for name in best]
+        values = [format_value(outcome.params[name]) for name in best]
         table.add_row(*values, str(outcome.n_iter), f"{outcome.error:.4f}")
     console.out.print(table)
     console.print(f"{len(search.results_)} candidates took {search.n_evaluations_} gradients.")

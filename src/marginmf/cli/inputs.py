@@ -247,6 +247,13 @@ def read_label_table(data: LabelDataOptions, progress: bool = False) -> "LabelsT
     return table
 
 
+def check_folds(table: "LabelsTable", n_folds: int) -> None:
+    """Raise an error if there are more folds than rows."""
+    if n_folds > table.n_samples:
+        few = f"{table.name} has {table.n_samples} rows, too few for {n_folds} folds"
+        raise ValueError(f"{few}; give fewer with --cv.")
+
+
 def read_label_rows(
     name: str, labels: tuple[str, ...], model: "LabelsEstimator", columns: LabelColumns
 ) -> Any:

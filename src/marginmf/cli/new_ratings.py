@@ -39,6 +39,7 @@ class NewRatings(options.ColumnOptions):
         """Return what was read, and as ratings on the scale of a model, with ids as it has them."""
         from marginmf.cli import estimators, inputs
         from marginmf.ratings import Ratings
+        from marginmf.ratings.fitting.new_rows import scale_of
         from marginmf.ratings.scales import levels_of
 
         from_pairs = estimators.learns_from_pairs(model)
@@ -52,11 +53,7 @@ class NewRatings(options.ColumnOptions):
             users=_convert(model.users_, users),
             items=_convert(model.items_, items),
         )
-        scale: dict[str, Any] = {"levels": levels_of(table.ratings)}
-        if not from_pairs:
-            scale = {"levels": model.ratings_.source.level_names or model.levels_}
-            if model.ratings_.exact is not None:  # binned: each is put at the nearest level
-                scale["n_levels"] = len(model.levels_)
+        scale = {"levels": levels_of(table.ratings)} if from_pairs else scale_of(model.ratings_)
         repeats = self.duplicates if rated else "last"
         return source, Ratings.of(table, duplicates=repeats, **scale)
 

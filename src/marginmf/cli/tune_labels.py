@@ -1,6 +1,5 @@
 """``marginmf labels tune``: which parameters of a label method predict held-out rows best."""
 
-import json
 import shlex
 import time
 from collections.abc import Mapping
@@ -11,6 +10,7 @@ from typer import Option
 
 from marginmf.cli import options
 from marginmf.cli.commands import as_arguments, command
+from marginmf.cli.fit import format_value, parse_tries
 
 if TYPE_CHECKING:
     from marginmf.datasets import LabelsTable
@@ -44,7 +44,6 @@ def tune_labels(
     from sklearn.model_selection import ParameterGrid
 
     from marginmf.cli import estimators, inputs
-    from marginmf.cli.fit import parse_tries
     from marginmf.progress import show_bar
 
     # A rule that looks at no thresholds would have nothing to compare candidates by.
@@ -57,9 +56,7 @@ def tune_labels(
             wrong = "name what to try" if parameter is None else f"{name} has no {parameter!r}"
             raise ValueError(f"--try: {wrong}; the parameters of {name} are {', '.join(known)}.")
     table = inputs.read_label_table(data, console.progress)
-    if cv > table.n_samples:
-        few = f"{table.name} has {table.n_samples} rows, too few for {cv} folds"
-        raise ValueError(f"{few}; give fewer with --cv.")
+    inputs.check_folds(table, cv)
     rule = {**common.parameters(), "cv": cv}
     outer = estimators.scale_features({name: estimator}, model, table)[name]
     candidates, values = list(ParameterGrid(grid)), []
@@ -72,7 +69,7 @@ def tune_labels(
     order = sorted(range(len(candidates)), key=lambda k: -values[k])
     best = candidates[order[0]]
     measured = [{"params": candidates[k], "value": _measure(values[k], rule, table)} for k in order]
-    settings = [*(model.settings or ()), *(f"{key}={_written(best[key])}" for key in grid)]
+    settings = [*(model.settings or ()), *(f"{key}={format_value(best[key])}" for key in grid)]
     then = fit_labels_command(data, replace(model, settings=settings), decision, name)
     console.print(inputs.describe_labels(table))
     _show(measured, list(grid), decision.tune_for, console)
@@ -140,13 +137,9 @@ def _show(
     table = new_table(*names, metric, numbers=len(names) + 1)
     for one in measured:
         value = mark_best(console.out, f"{one['value']:.4f}", one is measured[0])
-        table.add_row(*(_written(one["params"][name]) for name in names), value)
+        table.add_row(*(format_value(one["params"][name]) for name in names), value)
     console.out.print(table)
 
 
 def _in_words(params: Mapping[str, Any]) -> str:
-    return ", ".join(f"{key} {_written(value)}" for key, value in params.items())
-
-
-def _written(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value)
+    return ", ".join(f"{key} {format_value(value)}" for key, value in params.items())

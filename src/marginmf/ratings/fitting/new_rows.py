@@ -162,16 +162,20 @@ def updated(data: Ratings, new: Ratings) -> Ratings:
     return both
 
 
+def scale_of(known: Ratings) -> dict[str, Any]:
+    """Return the arguments of `Ratings.of` that put other ratings on the scale of known ones."""
+    scale: dict[str, Any] = {"levels": known.source.level_names or known.levels}
+    if known.exact is not None:  # binned: each is put at the nearest level
+        scale["n_levels"] = known.n_levels
+    return scale
+
+
 def _read(model: Any, side: Side, pairs: Any, ratings: Any, features: Any) -> Ratings:
     """Return ratings on the model's scale, of its items (or by its users) alone."""
     check_is_fitted(model)
     known = model.ratings_
     if pairs is not None:
-        given: dict[str, Any] = {"levels": known.source.level_names or model.levels_}
-        given["names"] = model.column_names_
-        if known.exact is not None:  # binned: each is put at the nearest level
-            given["n_levels"] = len(model.levels_)
-        data = Ratings.of(pairs, ratings, **given)
+        data = Ratings.of(pairs, ratings, names=known.source.columns, **scale_of(known))
         first = f"Take them in with update_{OTHER[side]}s first, or fit the model again with all."
         data = keep_known(data, side, known.index(OTHER[side]), first, needed=features is None)
     elif features is not None:
