@@ -28,13 +28,6 @@ PROTOCOLS: dict[str | None, tuple[str, ...]] = {
     "time-per-user": ("TimeSplit", "held_out"),
 }
 ALL_MODELS = "all"
-Answer = Annotated[
-    Literal["median", "mode", "mean", "rule"],
-    Option(
-        help="What predictions are measured: a point of the distribution over levels, or the "
-        "method's own rule."
-    ),
-]
 #: The most splits that are listed one by one, and the least width that has room for descriptions.
 MOST_SPLITS, WIDE = 5, 96
 #: Before the best of a column in the rows of a comparison: a character that no cell has.

@@ -20,7 +20,7 @@ RATED, LISTED = "hmf,pmmmf,mmmf,als", "hmf,mmmf,ease,itemknn,popular"
 def evaluate(
     *,
     name: options.MethodName = "hmf",
-    answer: comparisons.Answer = "median",
+    answer: options.Answer = "median",
     lists: comparisons.ListOptions,
     protocol: comparisons.ProtocolOptions,
     model: options.ModelOptions,
@@ -70,7 +70,7 @@ def compare(
             autocompletion=options.complete("all", *options.METHODS, *options.POSITIVE),
         ),
     ] = None,
-    answer: comparisons.Answer = "median",
+    answer: options.Answer = "median",
     out: options.TableOut = None,
     lists: comparisons.ListOptions,
     protocol: comparisons.ProtocolOptions,

@@ -14,9 +14,10 @@ from scipy.sparse import issparse
 from marginmf import datasets
 from marginmf._utils.ids import as_objects
 from marginmf._utils.types import Array
-from marginmf.cli.options import DataOptions, LabelColumns, LabelDataOptions, is_number
+from marginmf.cli.options import DataOptions, LabelColumns, LabelDataOptions
 from marginmf.datasets import DatasetUnavailable, RatingsTable
 from marginmf.datasets.files.columns import is_column_name
+from marginmf.datasets.files.convert import words_of
 from marginmf.datasets.files.reader import read_unrated
 from marginmf.datasets.files.source import STANDARD_INPUT, Source, lines_of, missing_file
 from marginmf.datasets.labels.columns import Ignored
@@ -100,11 +101,9 @@ def read_ratings_checked(
     table, scale = source.table, {} if source.table.level_names else options.scale()
     if numbers and not scale:
         scale = {"n_levels": MANY_VALUES}
-    if "levels" in scale:
-        if not all(map(is_number, scale["levels"])):
-            words = ",".join(scale["levels"])
-            raise ValueError(f"--levels {words} are words, but {source.title} has numbers.")
-        scale["levels"] = list(map(float, scale["levels"]))
+    if words := words_of(scale.get("levels", ())):
+        written = ",".join(words)
+        raise ValueError(f"--levels {written} are words, but {source.title} has numbers.")
     data = Ratings.of(table, duplicates=options.duplicates, **scale, **source.features)
     return replace(source, table=_without_repeats(table, data)), data
 

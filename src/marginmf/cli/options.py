@@ -100,6 +100,10 @@ Header = Annotated[
         show_default=False,
     ),
 ]
+Answer = Annotated[
+    Literal["median", "mode", "mean", "rule"],
+    Option(help="A point of the distribution over levels, or the method's own rule."),
+]
 Seed = Annotated[int, Option(min=0, help="Seed of everything that is random.")]
 Threads = Annotated[int | None, Option(min=1, help="Threads; by default all cores.")]
 ListLength = Annotated[int, Option("-n", min=1, help="The length of a list.")]
@@ -194,8 +198,9 @@ class ScaledColumns(ColumnOptions):
 
     def reading(self) -> dict[str, Any]:
         """Return the arguments of `marginmf.datasets.read_ratings` that were given."""
-        words = self.scale().get("levels")
-        in_words = words if words and not all(map(is_number, words)) else None
+        from marginmf.datasets.files.convert import words_of
+
+        in_words = words_of(self.scale().get("levels", ()))
         return {**super().reading(), **given(levels=in_words)}
 
     def scale(self) -> dict[str, Any]:
@@ -380,11 +385,6 @@ class DecisionOptions:
 def given(**values: Any) -> dict[str, Any]:
     """Return the values that are not None."""
     return {name: value for name, value in values.items() if value is not None}
-
-
-def is_number(text: str) -> bool:
-    """Tell whether a text is written as a number."""
-    return re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)", text.strip()) is not None
 
 
 def parse_columns(text: str) -> int | list[str]:

@@ -29,10 +29,7 @@ def predict(
     model: options.ModelFile,
     pairs: Annotated[Path, Argument(metavar="PAIRS", help="Users and items, a pair a line.")],
     out: options.ColumnsOut = None,
-    answer: Annotated[
-        Literal["median", "mode", "mean", "rule"],
-        Option(help="A point of the distribution over levels, or the method's own rule."),
-    ] = "median",
+    answer: options.Answer = "median",
     output: Annotated[str | None, Option(hidden=True)] = None,
     proba: Annotated[bool, Option("--proba", help="Also the probability of every level.")] = False,
     unknown: Annotated[

@@ -299,8 +299,7 @@ def _pairs_and_ratings(data: Any, lists: bool) -> tuple[str, Any, Any]:
                 "Ratings with side information cannot be split: give (pairs, ratings), and the "
                 "features as user_features= and item_features=."
             )
-        users, items = data.users.ids[data.rows], data.items.ids[data.indices]
-        return "The data", as_pairs(users, items), data.values
+        return "The data", data.pairs, data.values
     if is_table(data):
         given = given_ratings(data)
         pairs = as_pairs(as_id_column(given.users, "user"), as_id_column(given.items, "item"))

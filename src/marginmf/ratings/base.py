@@ -260,8 +260,7 @@ class RatingsPredictor(LearnedOnDemand, Savable, BaseEstimator, ABC):
         """
         check_is_fitted(self)
         if isinstance(pairs, Ratings):
-            ids = pairs.users.ids[pairs.rows], pairs.items.ids[pairs.indices]
-            return -mean_absolute_error(pairs.values, self.predict(as_pairs(*ids)))
+            return -mean_absolute_error(pairs.values, self.predict(pairs.pairs))
         given = given_ratings(pairs, ratings, names=self.column_names_)
         users, items = id_column(given.users, "user"), id_column(given.items, "item")
         scale = self.ratings_.source.level_names or self.levels_.tolist()

@@ -23,6 +23,7 @@ from marginmf._utils.saved import (
 )
 from marginmf._utils.types import Array, BoolArray, Float64Array, IntArray
 from marginmf.backends.rows import SIDES, Rows, Side
+from marginmf.datasets.table import as_pairs
 from marginmf.ratings import scales, tables
 from marginmf.ratings.features import Features, FeatureTable
 from marginmf.ratings.ids import IdIndex, id_column
@@ -214,6 +215,11 @@ class Ratings(Rows):
     def values(self) -> Float64Array:
         """The ratings themselves, in the order of the entries."""
         return self.levels[self.codes] if self.exact is None else self.exact
+
+    @property
+    def pairs(self) -> Array:
+        """The (user, item) pairs, in the order of the entries."""
+        return as_pairs(self.users.ids[self.rows], self.items.ids[self.indices])
 
     def with_features(self, user_features: Any = None, item_features: Any = None) -> "Ratings":
         """Return these ratings with side information, as in `of`; ids that have it become known."""

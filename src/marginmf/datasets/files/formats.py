@@ -23,13 +23,20 @@ from marginmf._utils.ids import as_objects
 from marginmf.datasets.files import arrow, text
 from marginmf.datasets.files.columns import Wanted
 from marginmf.datasets.files.convert import Batch
-from marginmf.datasets.files.source import UTF_16_MARKS, Source
+from marginmf.datasets.files.source import SAMPLE_LINES, UTF_16_MARKS, Source
 from marginmf.datasets.table import Columns
 
 OLD_FEATHER = b"FEA1"
 STANDARD_OUTPUT = "-"
 # A brace alone does not make JSON: ids such as {3F25-04E0} begin with one too.
 JSON_OBJECT = re.compile(r'\s*\{\s*(["}]|\Z)')
+#: How files of features and labels begin: ARFF, and the lines of svmlight.
+ARFF = re.compile(r"(?:\s|%[^\n]*\n)*@(?:relation|attribute|data)\b", re.IGNORECASE)
+#: The first line of a file of extreme classification: samples, features, labels.
+SIZES = re.compile(r"\s*(\d{1,9})\s+(\d{1,9})\s+(\d{1,9})\s*", re.ASCII).fullmatch
+SVMLIGHT_LINE = re.compile(
+    r"\s*(?:\d+(?:,\d+)*(?:\s+|\Z))?(?:\d+:[^\s:,]+(?:\s+|\Z))*(?:#.*)?", re.ASCII
+)
 JSON_ENDINGS = (".jsonl", ".ndjson", ".json")
 
 
@@ -115,6 +122,19 @@ def recognise(source: Source) -> Format:
     if JSON_OBJECT.match(begin) or (named in JSON_ENDINGS and begin.lstrip()[:1] in ("{", "[")):
         return JSON_LINES
     return TEXT
+
+
+def looks_like_svmlight(text: str) -> bool:
+    """Tell whether the first lines of a text are of this form."""
+    lines = [line for line in text.split("\n") if line.strip() and not line.startswith("#")]
+    if lines and SIZES(lines[0]):
+        lines = lines[1:]
+    incomplete = len(lines) > 1 and not text.endswith("\n")  # the last line may go on
+    whole = lines[:-1] if incomplete else lines
+    # A line without a colon may be a sample without features.
+    return any(":" in line for line in whole) and all(
+        map(SVMLIGHT_LINE.fullmatch, whole[:SAMPLE_LINES])
+    )
 
 
 def write_columns(

@@ -1,6 +1,5 @@
 """Read a user's own file: ratings, pairs to predict, or features, in any format."""
 
-import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -15,17 +14,12 @@ from marginmf._utils.parameters import check_whole
 from marginmf._utils.types import Array
 from marginmf.datasets.files.columns import Wanted
 from marginmf.datasets.files.convert import Encoded, IdBatch, Int64Array, words_of
-from marginmf.datasets.files.formats import TEXT, Format, recognise
+from marginmf.datasets.files.formats import ARFF, TEXT, Format, looks_like_svmlight, recognise
 from marginmf.datasets.files.source import Source
 from marginmf.datasets.known_formats import read_movielens_archive
 from marginmf.datasets.table import Columns, IdArray, RatingsTable, as_pairs
 
 AnyPath = str | PathLike[str]
-#: How files of features and labels begin.
-LABEL_FILES = {
-    "ARFF": re.compile(r"(%[^\n]*\n\s*)*@relation\b", re.IGNORECASE),
-    "svmlight": re.compile(r"(\d+ \d+ \d+\n)?(\d+(,\d+)*)?([ \t]+\d+:[\d.eE+-]+)+[ \t]*(\n|$)"),
-}
 
 
 def read_ratings(
@@ -106,9 +100,9 @@ def read_ratings(
         known = read_movielens_archive(source.archive)
         if known is not None:
             return replace(known, name=source.archive.name, source=f"read from {source.archive}")
-    wanted = Wanted(user, item, rating, header=header, levels=levels, timed=timed)
-    if names is not None:
-        wanted = replace(wanted, names=names)
+    wanted = Wanted(
+        user, item, rating, header=header, names=names or {}, levels=levels, timed=timed
+    )
     columns = _read_columns(source, wanted)
     return RatingsTable(
         source.path.name,
@@ -256,14 +250,14 @@ def read_features(path: AnyPath) -> Columns:
 
 def _recognise(source: Source) -> Format:
     """Return the format of a file of ratings or pairs; files of other things are refused."""
-    begin = source.head.decode("utf-8-sig", errors="ignore").lstrip()
-    if begin.startswith("%%MatrixMarket"):
+    begin = source.head.decode(source.encoding, errors="ignore").replace("\r\n", "\n")
+    if begin.lstrip().startswith("%%MatrixMarket"):
         raise ValueError(
             f"{source.where} is a Matrix Market file; read it with scipy.io.mmread, and fit a "
             "model to the matrix."
         )
-    kind = next((kind for kind, like in LABEL_FILES.items() if like.match(begin)), None)
-    if kind is not None:
+    kind = "ARFF" if ARFF.match(begin) else "svmlight" * looks_like_svmlight(begin)
+    if kind:
         raise ValueError(
             f"{source.where} is an {kind} file of features and labels, not of {source.content}; it "
             "is for read_labels, and for marginmf labels on the command line."

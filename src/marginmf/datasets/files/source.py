@@ -32,7 +32,7 @@ RATINGS_FILES = (
 #: Members of archives that hold no data.
 NO_DATA = re.compile(r"(^|/)(__MACOSX/|\.|read.?me|licen[cs]e|notice|checksums)|/$", re.IGNORECASE)
 #: What a damaged archive, or one with a password, makes zipfile raise.
-DAMAGED_ZIP = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError)
+DAMAGED_ZIP = (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, RuntimeError)
 UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 CHUNK_BYTES = 1 << 23
 OTHER_ENCODING = "latin-1"
@@ -112,12 +112,12 @@ class Source:
             if self.archive is None:
                 yield file
                 return
-            with _unzip(file, self.archive) as packed:
+            with unzip(file, self.archive) as packed:
                 yield packed.open(self.path.relative_to(self.archive).as_posix())  # type: ignore[misc]
 
     def _find_table(self) -> str:
         """Return which member of an archive to read."""
-        with self.open() as file, _unzip(file, self.path) as packed:
+        with self.open() as file, unzip(file, self.path) as packed:
             names = [name for name in packed.namelist() if not NO_DATA.search(name)]
         known = {PurePosixPath(name).name.lower(): name for name in names}
         wanted = RATINGS_FILES if self.content in ("ratings", "pairs") else ()
@@ -150,14 +150,14 @@ class Source:
 
 
 @contextmanager
-def _unzip(file: BinaryIO, path: Path) -> Iterator[zipfile.ZipFile]:
+def unzip(file: BinaryIO, where: str | Path) -> Iterator[zipfile.ZipFile]:
     """Open a zip archive; a damaged one is a ValueError."""
     try:
         with zipfile.ZipFile(file) as packed:
             yield packed
     except DAMAGED_ZIP as error:
         reason = first_reason(error)
-        raise ValueError(f"{path} is a damaged zip file ({reason}); fetch it again.") from error
+        raise ValueError(f"{where} is a damaged zip file ({reason}); fetch it again.") from error
 
 
 def read_standard_input(content: str) -> bytes:

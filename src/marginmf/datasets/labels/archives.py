@@ -3,7 +3,6 @@
 import json
 import re
 import zipfile
-import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -14,14 +13,13 @@ from pathlib import Path, PurePosixPath
 import numpy as np
 
 from marginmf.datasets.download import DownloadError, fetch
-from marginmf.datasets.files.source import Source, first_reason
+from marginmf.datasets.files.source import Source, unzip
 from marginmf.datasets.labels.arff import read_arff, read_relation
 from marginmf.datasets.labels.arff_header import find_labels
 from marginmf.datasets.labels.columns import Ignored, LabelsChoice, quote_names
 from marginmf.datasets.labels.table import LabelsTable, stack_parts
 from marginmf.datasets.labels.tabular import read_delimited
 
-DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, RuntimeError)
 PART = re.compile("train|test", re.IGNORECASE).search
 OPENML = "https://www.openml.org/api/v1/json/data/{}"
 OPENML_TIMEOUT = 15.0
@@ -33,14 +31,8 @@ def open_archive(source: Source) -> Iterator[zipfile.ZipFile]:
     """Open a zip file, and raise an error that names it if it is damaged."""
     if source.compressed:
         raise ValueError(f"{source.where} is a zip file inside gzip; unpack it first.")
-    with source.open() as file:
-        try:
-            with zipfile.ZipFile(file) as archive:
-                yield archive
-        except DAMAGED as error:
-            raise ValueError(
-                f"{source.where} is a damaged zip file ({first_reason(error)}); fetch it again."
-            ) from error
+    with source.open() as file, unzip(file, source.where) as archive:
+        yield archive
 
 
 def read_archive(

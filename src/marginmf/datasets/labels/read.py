@@ -1,23 +1,21 @@
 """Read a user's own file of features and labels, in any of the formats that label sets have."""
 
-import re
 from collections.abc import Sequence
 from os import PathLike
 
 import numpy as np
 
-from marginmf.datasets.files.formats import JSON_LINES, ending, recognise
+from marginmf.datasets.files.formats import ARFF, JSON_LINES, ending, looks_like_svmlight, recognise
 from marginmf.datasets.files.source import Source
 from marginmf.datasets.labels.archives import open_archive, read_archive
 from marginmf.datasets.labels.arff import read_arff
 from marginmf.datasets.labels.arrays import looks_like_mat, read_labels_npz, read_mat
 from marginmf.datasets.labels.columns import Ignored, IgnoredChoice, LabelsChoice, no_labels
-from marginmf.datasets.labels.svmlight import looks_like_svmlight, read_svmlight
+from marginmf.datasets.labels.svmlight import read_svmlight
 from marginmf.datasets.labels.table import LabelsTable, drop_features
 from marginmf.datasets.labels.tabular import read_columnar, read_delimited
 
 ZIP_MARKS = (b"PK\x03\x04", b"PK\x05\x06")
-ARFF = re.compile(r"(?:\s|%[^\n]*\n)*@(?:relation|attribute|data)\b", re.IGNORECASE)
 SVMLIGHT_ENDINGS = (".svm", ".svmlight", ".libsvm")
 #: The formats that each option goes with, and why it does not go with the others.
 OPTIONS = {

@@ -16,14 +16,11 @@ import numpy as np
 from scipy import sparse
 
 from marginmf._utils.types import IntArray
+from marginmf.datasets.files.formats import SIZES
 from marginmf.datasets.files.source import Source
 from marginmf.datasets.labels.columns import LabelsChoice, no_labels, refuse_duplicates
 from marginmf.datasets.labels.table import LabelsTable, all_finite, drop_features
 
-#: The first line of a file of extreme classification: samples, features, labels.
-SIZES = re.compile(r"\s*(\d{1,9})\s+(\d{1,9})\s+(\d{1,9})\s*", re.ASCII).fullmatch
-LINE = re.compile(r"\s*(?:\d+(?:,\d+)*(?:\s+|\Z))?(?:\d+:[^\s:,]+(?:\s+|\Z))*(?:#.*)?", re.ASCII)
-SAMPLE_LINES = 20
 # Blanks and digits are those of ASCII, which are the ones that numbers are read with.
 BLANKS = " \t\n\r\f\v"
 WORDS = re.compile(r"\S+", re.ASCII).findall
@@ -37,17 +34,6 @@ MOST = 10**9
 TWICE = "is named twice; remove one of them"
 #: Names of more features than this would take more memory than they are worth.
 MOST_NAMED = 1 << 21
-
-
-def looks_like_svmlight(text: str) -> bool:
-    """Tell whether the first lines of a text are of this form."""
-    lines = [line for line in text.split("\n") if line.strip() and not line.startswith("#")]
-    if lines and SIZES(lines[0]):
-        lines = lines[1:]
-    incomplete = len(lines) > 1 and not text.endswith("\n")  # the last line may go on
-    whole = lines[:-1] if incomplete else lines
-    # A line without a colon may be a sample without features.
-    return any(":" in line for line in whole) and all(map(LINE.fullmatch, whole[:SAMPLE_LINES]))
 
 
 def read_svmlight(
