@@ -15,6 +15,7 @@ from marginmf.datasets.cache import AnyPath, reason
 from marginmf.datasets.registry import (
     DatasetInfo,
     DatasetKind,
+    LabelsFacts,
     OpenMLCopy,
     WheelCopy,
     entries,
@@ -139,6 +140,11 @@ def load(
     table = _read_first(cache.local_copies(info, data_dir, cache_dir), info, failures)
     if table is not None:
         return table
+    if info.words_of is not None and isinstance(info.facts, LabelsFacts):
+        whole = load(kind, info.words_of, data_dir, cache_dir, offline, progress)
+        table = whole.most_used_features(info.facts.n_features)
+        table = replace(table, name=name, source=f"made from {whole.name}, {whole.source}")
+        return cache.verify(table, info, info.exact)
     if info.can_be_downloaded and (
         offline or os.environ.get(OFFLINE, "").lower() not in ("", "0", "false", "no")
     ):

@@ -173,6 +173,9 @@ class DatasetInfo:
         their rows and in digits; they must have the facts, and `source` tells if values differ.
     mirrors : tuple
         Copies elsewhere, in the order in which they are tried.
+    words_of : str, optional
+        The label set that it is made from where there is no copy; see
+        `LabelsTable.most_used_features`.
     note : str
         Anything else that is worth knowing.
     """
@@ -191,6 +194,7 @@ class DatasetInfo:
     fingerprint: str | None = None
     exact: bool = True
     mirrors: tuple[WheelCopy | OpenMLCopy, ...] = ()
+    words_of: str | None = None
     note: str = ""
 
     @property

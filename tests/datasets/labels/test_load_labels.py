@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from label_files import as_arff, as_npz, as_xml, as_zip, dense
 from made_files import write
+from scipy.sparse import csr_array
 
 from marginmf.datasets import (
     DatasetUnavailable,
@@ -22,7 +23,7 @@ from marginmf.datasets import (
 from marginmf.datasets.cache import DIFFERS
 from marginmf.datasets.labels import archives
 from marginmf.datasets.labels.arrays import write_labels_npz
-from marginmf.datasets.registry import OpenMLCopy
+from marginmf.datasets.registry import OpenMLCopy, entries
 
 TABLE = LabelsTable("t", [[1.0, 2.0]], [[1, 0]], label_names=("p", "q"))
 
@@ -232,3 +233,31 @@ def test_what_describes_nothing_is_told(served: Any, tmp_path: Path, body: bytes
     with pytest.raises(DatasetUnavailable, match="does not describe a dataset"):
         load_labels("emotions", cache_dir=tmp_path)
     assert not [path for path in tmp_path.rglob("*") if path.is_file()]
+
+
+def test_a_set_of_words_is_made_from_the_whole_set_where_there_is_no_copy(tmp_path) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.random((6000, 950)) * (rng.random((6000, 950)) < 0.01)
+    Y = np.zeros((6000, 101), int)
+    Y.ravel()[rng.choice(Y.size, 15852, replace=False)] = 1  # 2.642 a story
+    info = dataset_info("rcv1subset5")
+    whole = LabelsTable("rcv1subset5", csr_array(X), Y)
+    (tmp_path / "labels").mkdir()
+    facts = replace(info.facts, n_features=950)
+    with pytest.MonkeyPatch.context() as patch:
+        known = {**entries(), "rcv1subset5": replace(info, facts=facts, fingerprint=None)}
+        patch.setattr("marginmf.datasets.loading.entries", lambda: known)
+        write_labels_npz(whole, tmp_path / "labels" / "rcv1subset5.npz")
+        table = load_labels("rcv1subset5-944", data_dir=tmp_path, cache_dir=tmp_path)
+    order = sorted(range(950), key=lambda k: -X[:, k].sum())[:944]
+    np.testing.assert_array_equal(table.X.toarray(), X[:, order] > 0)
+    assert (table.Y != whole.Y).nnz == 0
+    assert table.source.startswith("made from rcv1subset5")
+
+
+def test_the_rule_gives_back_the_words_that_circulate(data_root) -> None:
+    files = [data_root / "labels" / f"rcv1subset1{form}.npz" for form in ("", "-944")]
+    if not all(file.is_file() for file in files):
+        pytest.skip("there is no copy of rcv1subset1 with all words and with 944")
+    whole, small = (load_labels(file.stem, data_dir=data_root) for file in files)
+    assert (whole.most_used_features(944).X != small.X).nnz == 0

@@ -109,6 +109,22 @@ class LabelsTable:
         chosen = check_rows(chosen, self.n_samples, "rows")
         return replace(self, X=self.X[chosen], Y=self.Y[chosen], train_idx=None, test_idx=None)
 
+    def most_used_features(self, n_features: int) -> "LabelsTable":
+        """Return only the features with the largest sums, the largest first, as 1 where not 0.
+
+        Of TF-IDF this is the rule by which 944 words of the RCV1 subsets were chosen, as they
+        circulate: it gives subsets 1 to 3 back column by column.  Document frequency does not.
+
+        >>> table = LabelsTable("stories", [[0.1, 0.0, 0.9], [0.2, 0.5, 0.0]], [[1], [0]])
+        >>> table.most_used_features(2).X.tolist()
+        [[1.0, 0.0], [0.0, 1.0]]
+        """
+        sums = np.asarray(self.X.sum(axis=0, dtype=np.float64)).ravel()
+        chosen = np.argsort(-sums, kind="stable")[:n_features]
+        names = self.feature_names and tuple(self.feature_names[k] for k in chosen)
+        occurs = (self.X[:, chosen] != 0).astype(self.X.dtype)
+        return replace(self, X=occurs, feature_names=names)
+
     def __len__(self) -> int:
         return self.n_samples
 
