@@ -161,7 +161,7 @@ def test_counts_above_thresholds_are_what_comparisons_say(seed, top1) -> None:
     scale = 7 / (candidates[-1] - candidates[0])
     cell_of = ((candidates - candidates[0]) * scale).astype(np.int64)
     cells = np.searchsorted(cell_of, np.arange(8), side="left")
-    predicted, right, overlap = count_above(scores, present, top1, candidates, cells, scale)
+    predicted, right, overlaps = count_above(scores, present, top1, candidates, cells, scale)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(labels, "COUNTED_ROWS", 2)
         one, three = (
@@ -169,12 +169,13 @@ def test_counts_above_thresholds_are_what_comparisons_say(seed, top1) -> None:
         )
     for ours, others in zip(one, three, strict=True):
         np.testing.assert_array_equal(ours, others)
-    np.testing.assert_allclose(one[2], overlap, atol=1e-12)
+    np.testing.assert_allclose(one[2], overlaps, atol=1e-12)
     above = scores[:, :, None] > candidates
     if top1:
         above[np.arange(9), scores.argmax(axis=1)] = True
     both, either = (above & present[:, :, None]).sum(1), (above | present[:, :, None]).sum(1)
-    np.testing.assert_allclose(overlap, (both / np.maximum(either, 1)).sum(axis=0), atol=1e-12)
+    jaccard, f1 = both / np.maximum(either, 1), 2 * both / np.maximum(both + either, 1)
+    np.testing.assert_allclose(overlaps, [jaccard.sum(axis=0), f1.sum(axis=0)], atol=1e-12)
     n_above = above.sum(axis=2)
     for k in range(6):
         np.testing.assert_array_equal(predicted[:, k] * (k > 0), (n_above == k).sum(0) * (k > 0))

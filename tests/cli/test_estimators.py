@@ -1,6 +1,7 @@
 """Estimators from names and options, and from files; each command takes its own kind of model."""
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -23,9 +24,17 @@ from marginmf.ratings import ALS, EASE, HMF, BiasOnly, ItemKNN
 
 
 def test_help_lists_every_method_of_the_library() -> None:
-    assert set(METHODS) == set(ratings.METHODS)
-    assert set(POSITIVE) == set(ratings.POSITIVE)
-    assert set(LABEL_METHODS) == set(labels.METHODS)
+    listed = {"METHODS": METHODS, "POSITIVE": POSITIVE, "LABEL_METHODS": LABEL_METHODS}
+    known = {
+        "METHODS": ratings.METHODS,
+        "POSITIVE": ratings.POSITIVE,
+        "LABEL_METHODS": labels.METHODS,
+    }
+    for name, methods in known.items():
+        missing, gone = set(methods) - set(listed[name]), set(listed[name]) - set(methods)
+        assert not missing, f"marginmf.cli.options.{name} needs {', '.join(sorted(missing))}"
+        assert not gone, f"marginmf.cli.options.{name} has {', '.join(sorted(gone))}"
+        assert len(set(listed[name])) == len(listed[name])
 
 
 def test_options_that_were_not_given_leave_the_defaults() -> None:
@@ -86,6 +95,25 @@ def test_what_cannot_be_made_is_a_sentence(names, options, message: str) -> None
         make_models(names, ModelOptions(**options))
 
 
+@pytest.mark.parametrize(
+    ("members", "message"),
+    [
+        ("3", "--set members=3: give auto, or names with commas between them, such as ridge,kern"),
+        ("", "--set members=: give auto, or names with commas"),
+        ("[]", r"--set members=\[\]: give auto, or names with commas"),
+    ],
+)
+def test_members_that_are_no_names_get_a_sentence(members: str, message: str) -> None:
+    options = LabelModelOptions(settings=[f"members={members}"])
+    with pytest.raises(ValueError, match=message):
+        make_label_models(["ensemble"], options, DecisionOptions())
+
+
+def test_members_may_be_left_to_the_ensemble() -> None:
+    options = LabelModelOptions(settings=["members=auto"])
+    assert make_label_models(["ensemble"], options, DecisionOptions())["ensemble"].members == "auto"
+
+
 def test_a_name_says_what_a_method_learns_from() -> None:
     assert type(make_model(None, ModelOptions(), positive_only=True, lists=True)) is EASE
     assert type(make_model(None, ModelOptions(), lists=True)) is HMF
@@ -133,8 +161,10 @@ def test_facts_of_a_label_model_in_words(run, label_file: Path) -> None:
     assert "method DecisionTuned" in lines
     assert "learned from 30 rows, 4 features, 3 labels" in lines
     assert "estimator RidgeClassifier(alpha=2.0)" in lines
-    (decision,) = (line for line in lines if line.startswith("decision per_label, chosen for"))
-    assert decision.startswith("decision per_label, chosen for accuracy; thresholds from ")
+    (decision,) = (line for line in lines if line.startswith("decision per-label ("))
+    assert re.fullmatch(
+        r"decision per-label \(thresholds \S+ to \S+\), chosen for accuracy", decision
+    )
 
 
 def test_facts_of_a_label_model_as_json(run, label_file: Path) -> None:

@@ -186,7 +186,8 @@ def test_a_method_that_is_named_must_suit_the_data(run, ratings_file: Path) -> N
 
 def test_all_label_methods(run) -> None:
     Path("songs.csv").write_text(as_csv(songs()))
-    arguments = ["--labels", 3, "--cv", 2, "--set", "mlknn.n_neighbors=3"]
+    quick = ["--set", "mlknn.n_neighbors=3", "--set", "ensemble.members=ridge,mlknn"]
+    arguments = ["--labels", 3, "--cv", 2, *quick, "--threads", 1]
     outcome = run("labels", "compare", "songs.csv", "--models", "all", *arguments, "--json", "-q")
     assert outcome.code == 0, outcome.err
     assert list(json.loads(outcome.out)["models"]) == list(LABEL_METHODS)

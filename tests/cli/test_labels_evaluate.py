@@ -8,9 +8,11 @@ import pytest
 from labels_inputs import as_csv, songs
 from sklearn.model_selection import KFold
 
+from marginmf.cli.evaluate import LABELLED
+from marginmf.cli.options import LABEL_METHODS
 from marginmf.datasets.labels.arrays import write_labels_npz
 from marginmf.labels import PLST, Scaled
-from marginmf.metrics import labels_report
+from marginmf.metrics import PROBABILITY_METRICS, labels_report
 
 TABLE = songs()
 PLST_CV = ["--labels", "3", "--model", "plst", "--cv", "3"]
@@ -26,7 +28,7 @@ def test_a_table_of_mean_and_deviation(run) -> None:
     assert (outcome.code, outcome.err) == (0, "")
     lines = outcome.out.splitlines()
     assert lines[0].startswith("songs.csv: 80 rows, 5 features, 3 labels, ")
-    assert lines[1] == "Held out: 3 folds. Decision: global, chosen for accuracy."
+    assert lines[1] == "Held out: 3 folds. Decision: auto, chosen for accuracy."
     (accuracy,) = (line.split() for line in lines if line.startswith(" accuracy"))
     mean, sign, deviation, *each = accuracy[1:]
     assert sign == "±"
@@ -34,6 +36,7 @@ def test_a_table_of_mean_and_deviation(run) -> None:
     assert float(deviation) == pytest.approx(stdev(map(float, each)), abs=2e-3)
     assert any(line.startswith(" precision@3") for line in lines)
     assert not any(line.startswith(" precision@5") for line in lines)  # there are three labels
+    assert any(line.startswith(" calibration error") for line in lines)
 
 
 def test_the_measures_are_those_of_the_library(run) -> None:
@@ -49,10 +52,32 @@ def test_the_measures_are_those_of_the_library(run) -> None:
         reports.append(
             labels_report(Y[test], model.predict(rows), model.decision_function(rows), (1, 3))
         )
+    assert result["metrics"].keys() == {*reports[0], "seconds"}
     for name, values in result["metrics"].items():
         if name != "seconds":
             np.testing.assert_allclose(values["splits"], [report[name] for report in reports])
             assert values["mean"] == pytest.approx(fmean(values["splits"]))
+
+
+def test_probabilities_are_judged_unless_there_are_none(run) -> None:
+    outcome = run("labels", "evaluate", "songs.csv", *PLST_CV, "--json")
+    measured = json.loads(outcome.out)["metrics"]
+    likely = []
+    for train, test in KFold(3, shuffle=True, random_state=0).split(TABLE.X):
+        model = Scaled(PLST()).fit(TABLE.X[train], TABLE.Y[train])
+        likely.append((TABLE.Y[test], model.predict_proba(TABLE.X[test])))
+    for name, one in PROBABILITY_METRICS.items():
+        np.testing.assert_allclose(measured[name]["splits"], [one(*both) for both in likely])
+    without = run("labels", "evaluate", "songs.csv", *PLST_CV, "--decision", "sign").out
+    assert "log loss" not in without
+
+
+def test_the_ensemble_is_evaluated_by_default(run) -> None:
+    quick = ["--labels", 3, "--cv", 2, "--set", "members=ridge,mlknn", "--threads", 1, "--json"]
+    result = json.loads(run("labels", "evaluate", "songs.csv", *quick).out)
+    assert result["model"] == "ensemble"
+    assert result["decision"]["decision"] == "auto"
+    assert set(LABELLED.split(",")) <= set(LABEL_METHODS)
 
 
 def test_folds_may_be_stratified(run) -> None:
@@ -128,6 +153,8 @@ def test_a_wide_terminal_has_more_columns(run, monkeypatch) -> None:
     wide = run("labels", "compare", "songs.csv", *models).out
     assert "subset accuracy" in wide
     assert "subset accuracy" not in narrow
+    monkeypatch.setenv("COLUMNS", "200")
+    assert "calibration error" in run("labels", "compare", "songs.csv", *models).out
 
 
 def test_a_dataset_is_known_by_name(run, data_root: Path, monkeypatch) -> None:

@@ -33,6 +33,24 @@ def test_the_values_are_those_of_the_library(run, file: Path) -> None:
     assert result["candidates"][0]["params"] == result["chosen"]
 
 
+@pytest.mark.parametrize(
+    ("given", "judged"),
+    [("auto", "auto"), ("jaccard", "jaccard"), ("per-label", "global"), ("sign", "global")],
+)
+def test_candidates_are_judged_by_the_rule_that_will_be_followed(
+    run, file: Path, given: str, judged: str
+) -> None:
+    words = ("labels", "tune", file, "--labels", 3, "-m", "plst", "--try", "reg=0.01,100", "--top1")
+    result = json.loads(run(*words, "--decision", given, "--json", "-q").out)
+    data = songs()
+    rule = {"decision": judged, "top1_if_empty": True}
+    tuned = DecisionTuned(Scaled(PLST()), {"estimator__reg": [0.01, 100]}, **rule)
+    tuned.fit(data.X, data.Y)
+    values = {one["params"]["reg"]: one["value"] for one in result["candidates"]}
+    assert values == dict(zip([0.01, 100], tuned.cv_values_, strict=True))
+    assert (f"--decision {given}" in result["command"]) == (given != "auto")
+
+
 def test_hamming_is_a_loss_and_the_smallest_is_the_best(run, file: Path) -> None:
     words = ("labels", "tune", file, "--labels", 3, "-m", "mlknn", "--try", "n_neighbors=2,5,20")
     settings = ("--tune-for", "hamming", "--scale", "none", "--cv", 4, "--json")

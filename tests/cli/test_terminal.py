@@ -9,6 +9,7 @@ import pytest
 
 from marginmf.cli.app import COMMANDS, GROUPS
 from marginmf.cli.commands import describe_error, in_options
+from marginmf.cli.options import LABEL_METHODS
 
 FIT = frozenset({"--factors", "--seed", "--duplicates", "--labels", "--reg", "--set", "--top1"})
 
@@ -89,10 +90,9 @@ def complete(*words: str) -> list[str]:
 
 def test_names_of_methods_and_datasets_are_completed() -> None:
     assert complete("fit", "x", "--model", "pm") == ["pmmmf", "pmf"]
-    assert complete("labels", "compare", "x", "--models", "plst,ml") == [
-        "plst,mlchmf",
-        "plst,mlknn",
-    ]
+    found = complete("labels", "compare", "x", "--models", "plst,ml")
+    assert found == [f"plst,{name}" for name in LABEL_METHODS if name.startswith("ml")]
+    assert found[:2] == ["plst,mlchmf", "plst,mlknn"]
     assert "ml-100k" in complete("fit", "ml-1")
     assert "yeast" not in complete("fit", "y")
     assert "yeast" in complete("labels", "fit", "y")

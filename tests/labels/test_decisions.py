@@ -1,16 +1,29 @@
 """Decision rules: what they do with scores, and that the search finds the best thresholds."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from scipy.special import expit, logit
 
+from marginmf.labels.calibration import (
+    SHIFTS,
+    LabelCalibrator,
+    Tuner,
+    best_shift,
+    expected_f1_thresholds,
+)
 from marginmf.labels.decisions import (
+    EXPECTED,
     MEASURES,
     DecisionRule,
+    ExpectedRule,
     ThresholdSearch,
     candidate_thresholds,
+    value_of_sets,
 )
 
 SHAPE = (7, 4)
@@ -34,8 +47,10 @@ def measured(measure, present, predicted):
         return -float((present != predicted).sum())
     if measure == "micro_f1":
         return f1((present & predicted).sum(), predicted.sum(), present.sum())
-    columns = zip(present.T, predicted.T, strict=True)
-    return np.mean([f1((y & p).sum(), p.sum(), y.sum()) for y, p in columns])
+    if measure == "macro_f1":
+        present, predicted = present.T, predicted.T
+    lines = zip(present, predicted, strict=True)
+    return np.mean([f1((y & p).sum(), p.sum(), y.sum()) for y, p in lines])
 
 
 @pytest.mark.parametrize("top1", [False, True])
@@ -197,3 +212,152 @@ def test_the_even_candidates_begin_at_the_middle_absent_score_or_the_least_prese
         middle = np.median(scores[~present]) if not present.all() else 0.0
         least = np.nextafter(scores[present].min(), -9)
         assert candidates[0] == min(least, middle, 0.0)
+
+
+def expected_overlap(overlap, likely, chosen):
+    """The expected overlap of a set with the true one, as the rule approximates it."""
+    right, size, total = likely[chosen].sum(), chosen.sum(), likely.sum()
+    return right / (size + total - right) if overlap == "jaccard" else 2 * right / (size + total)
+
+
+@pytest.mark.parametrize("overlap", EXPECTED)
+@given(scores=SCORES)
+@patient
+def test_the_set_of_the_largest_expected_overlap_is_the_best_of_all_sets(overlap, scores) -> None:
+    shift = 0.5
+    likely = expit(scores + shift)
+    for row, found in zip(likely, ExpectedRule(overlap, shift)(scores), strict=True):
+        every = (np.array(bits, bool) for bits in product((0, 1), repeat=SHAPE[1]))
+        # Labels that are equally likely are taken together.
+        whole = [one for one in every if one.any() and not np.isin(row[one], row[~one]).any()]
+        best = max(expected_overlap(overlap, row, one) for one in whole)
+        assert found.any()
+        assert expected_overlap(overlap, row, found) == pytest.approx(best)
+
+
+@pytest.mark.parametrize("overlap", EXPECTED)
+def test_expected_overlap_is_about_the_mean_over_draws(overlap) -> None:
+    rng = np.random.default_rng(0)
+    likely = np.array([0.9, 0.6, 0.3, 0.2, 0.1, 0.1])
+    truth = rng.random((20_000, 6)) < likely
+    sets = np.tril(np.ones((6, 6), bool))
+    both = (truth[:, None] & sets).sum(axis=2)
+    sizes = truth.sum(axis=1)[:, None] + sets.sum(axis=1)
+    drawn = both / (sizes - both) if overlap == "jaccard" else 2 * both / sizes
+    found = ExpectedRule(overlap)(logit(likely)[None])[0]
+    # The rule divides expectations, which are not the expectation of the quotient, but near it.
+    reached = drawn.mean(axis=0)[found.sum() - 1]
+    assert reached > drawn.mean(axis=0).max() - 0.01
+
+
+def test_labels_are_predicted_where_the_excess_over_the_rows_limit_is_positive() -> None:
+    logits = np.random.default_rng(0).normal(size=(50, 6))
+    possible = np.array([True, True, False, True, True, True])
+    rule = ExpectedRule("jaccard", -0.5, possible)
+    excess, found = rule.excess(logits), rule(logits)
+    np.testing.assert_array_equal(excess > 0, found)
+    assert not found[:, 2].any()
+    assert (excess[:, 2] < excess[:, possible].min(axis=1)).all()
+    # Within a row, labels keep the order of their logits.
+    order = np.argsort(logits[:, possible], axis=1)
+    assert (np.diff(np.take_along_axis(excess[:, possible], order, axis=1)) >= 0).all()
+    nothing = ExpectedRule("f1", 0.0, np.zeros(6, bool))
+    assert not nothing(logits).any()
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+@given(scores=SCORES, present=PRESENT)
+@patient
+def test_the_value_of_sets_is_the_measure(measure, scores, present) -> None:
+    assert value_of_sets(measure, scores > 0, present) == pytest.approx(
+        measured(measure, present, scores > 0)
+    )
+
+
+def made_scores(n_rows, seed=0):
+    """Rows with one or two labels of ten, and scores that know them with noise."""
+    rng = np.random.default_rng(seed)
+    present = np.zeros((n_rows, 10), bool)
+    present[np.arange(n_rows), rng.integers(10, size=n_rows)] = True
+    present[np.arange(n_rows), rng.integers(10, size=n_rows)] = True
+    easy = rng.uniform(0.2, 3.0, (n_rows, 1))  # rows differ in how clear their labels are
+    return np.where(present, easy, -easy) + rng.normal(size=present.shape), present
+
+
+def tune(decision, scores, present, tune_for="accuracy", top1=True):
+    calibrator = LabelCalibrator(present.sum(axis=0), len(present))
+    tuner = Tuner(ThresholdSearch(10, top1), calibrator, decision, tune_for)
+    for part in np.array_split(np.arange(len(scores)), 3):
+        tuner.add(scores[part], present[part])
+    return tuner.result()
+
+
+def apply(tuning, scores):
+    if tuning.decision in EXPECTED:
+        return ExpectedRule(tuning.decision, tuning.shift)(tuning.calibration.logits(scores))
+    return DecisionRule(tuning.thresholds, True)(scores)
+
+
+@pytest.mark.parametrize(("measure", "overlap"), [("accuracy", "jaccard"), ("example_f1", "f1")])
+def test_auto_takes_the_rule_that_reaches_more(measure, overlap) -> None:
+    scores, present = made_scores(2000)
+    new, truth = made_scores(4000, seed=1)
+    reached = {
+        name: value_of_sets(measure, apply(tune(name, scores, present, measure), new), truth)
+        for name in ("auto", "global", overlap)
+    }
+    assert reached["auto"] >= max(reached.values()) - 0.003
+    assert tune("auto", scores, present, measure).decision in ("global", overlap)
+    # What was promised on rows held out is what new rows get.
+    promised = tune("auto", scores, present, measure).value
+    assert reached["auto"] == pytest.approx(promised, abs=0.02)
+
+
+def test_auto_keeps_one_threshold_where_there_is_nothing_to_choose() -> None:
+    scores, present = made_scores(500)
+    assert tune("auto", scores, present, "hamming").decision == "global"
+    assert tune("auto", scores[:15], present[:15]).decision == "global"
+    assert tune("auto", scores, present, "macro_f1").decision in ("global", "per_label")
+
+
+def test_the_best_shift_is_the_first_of_the_best() -> None:
+    scores, present = made_scores(300)
+    possible = np.ones(10, bool)
+    shift, value = best_shift(scores, present, possible, "jaccard", "accuracy")
+    values = [
+        value_of_sets("accuracy", ExpectedRule("jaccard", one)(scores), present) for one in SHIFTS
+    ]
+    assert value == max(values)
+    assert shift == SHIFTS[values.index(value)]
+
+
+def test_expected_f1_thresholds_are_the_best_of_all() -> None:
+    scores, present = made_scores(200)
+    calibrator = LabelCalibrator(present.sum(axis=0), len(present))
+    calibrator.add(scores, present)
+    calibration = calibrator.fit()
+    likely = calibration(scores)
+    found = expected_f1_thresholds(calibration, scores)
+    for label in range(10):
+
+        def expected(threshold, label=label):
+            above = scores[:, label] > threshold
+            return 2 * likely[above, label].sum() / (above.sum() + likely[:, label].sum())
+
+        every = [expected(one) for one in np.nextafter(scores[:, label], -np.inf)]
+        assert expected(found[label]) == pytest.approx(max(every))
+
+
+def test_for_macro_f1_own_thresholds_are_drawn_to_the_expected_ones() -> None:
+    scores, present = made_scores(400)
+    tuning = tune("per_label", scores, present, "macro_f1")
+    search = ThresholdSearch(10, True)
+    for part in np.array_split(np.arange(len(scores)), 3):
+        search.add(scores[part], present[part])
+    halfway, _ = search.best("per_label", "macro_f1")
+    common, _ = search.best("global", "macro_f1")
+    expected = expected_f1_thresholds(tuning.calibration, scores)
+    np.testing.assert_allclose(tuning.thresholds, halfway + 0.5 * (expected - common), atol=1e-9)
+    # For other measures they are drawn to the common one.
+    others = tune("per_label", scores, present, "accuracy").thresholds
+    np.testing.assert_array_equal(others, search.best("per_label", "accuracy")[0])

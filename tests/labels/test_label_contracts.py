@@ -14,15 +14,31 @@ from sklearn.svm import LinearSVC
 from label_contracts import NAMES, LabelsEstimatorContract
 from marginmf._utils.saved import saved
 from marginmf.labels import (
+    BPMLL,
+    CLR,
     CPLST,
+    CSSP,
+    LEML,
+    LIFT,
+    LLSF,
     METHODS,
     MLCHMF,
+    MLDT,
+    MLSF,
     PLST,
+    SSJDR,
+    AdaBoostMH,
+    AdaBoostMR,
     BinaryRelevance,
     ClassifierChains,
     DecisionTuned,
+    FaIE,
     GroPLE,
+    KernelEmbedding,
+    LabelEnsemble,
+    LabelPowerset,
     MLkNN,
+    RAkEL,
     RidgeEmbedding,
 )
 from marginmf.labels.base import method
@@ -52,6 +68,23 @@ class TestGroPLE(LabelsEstimatorContract):
         return GroPLE(4, max_iter=5, decision="sign", random_state=0)
 
 
+class TestKernelEmbedding(LabelsEstimatorContract):
+    grid = {"reg": (0.1, 1.0)}  # noqa: RUF012
+
+    def make(self, **params):
+        return KernelEmbedding(0.1, 1.0, "none", **params)
+
+
+class TestLabelEnsemble(LabelsEstimatorContract):
+    grid = {"members": (("ridge",), ("ridge", "kernel"))}  # noqa: RUF012
+    # Where members know nothing of rows held out, they are not trusted with those of training.
+    least_wide_accuracy = 0.0
+
+    def make(self, **params):
+        members = (RidgeEmbedding(0.1), KernelEmbedding(0.1, 1.0, "none"), MLkNN(5))
+        return LabelEnsemble(members, **{"random_state": 0} | params)
+
+
 class TestDecisionTuned(LabelsEstimatorContract):
     grid = {"estimator__alpha": (0.1, 10.0)}  # noqa: RUF012
 
@@ -73,12 +106,110 @@ class TestClassifierChains(LabelsEstimatorContract):
         return ClassifierChains(**params)
 
 
+class TestRAkEL(LabelsEstimatorContract):
+    grid = {"k": (1, 2)}  # noqa: RUF012
+
+    def make(self, **params):
+        return RAkEL(**{"k": 2, "n_sets": 4, "random_state": 0, "cv": 2} | params)
+
+    def make_for_many_labels(self):
+        return RAkEL(20, 1, decision="sign", random_state=0)
+
+
+class TestLabelPowerset(LabelsEstimatorContract):
+    grid = {"soft": (False, True)}  # noqa: RUF012
+    # The logistic function of rare combinations' scores says little on few rows.
+    least_accuracy = 0.5
+
+    def make(self, **params):
+        return LabelPowerset(**{"cv": 2} | params)
+
+    def make_for_many_labels(self):
+        return LabelPowerset(soft=False, decision="sign")
+
+
+class TestCLR(LabelsEstimatorContract):
+    grid = {"soft": (False, True)}  # noqa: RUF012
+
+    def make(self, **params):
+        return CLR(**{"cv": 2} | params)
+
+    def test_ten_thousand_labels(self):
+        Y = np.eye(40, 10_000, dtype=int)
+        with pytest.raises(ValueError, match="10000 labels are too many for: take at most 500"):
+            self.make().fit(np.eye(40), Y)
+
+
+class TestMLDT(LabelsEstimatorContract):
+    grid = {"min_samples_leaf": (2, 5)}  # noqa: RUF012
+
+    def make(self, **params):
+        return MLDT(**{"random_state": 0} | params)
+
+
+class TestForest(LabelsEstimatorContract):
+    grid = {"max_features": (3, 0.9)}  # noqa: RUF012
+
+    def make(self, **params):
+        return MLDT(12, **{"bootstrap": True, "random_state": 0} | params)
+
+
+class TestLIFT(LabelsEstimatorContract):
+    grid = {"ratio": (0.1, 0.3)}  # noqa: RUF012
+
+    def make(self, **params):
+        return LIFT(0.2, **{"random_state": 0, "cv": 2} | params)
+
+
 class TestMLkNN(LabelsEstimatorContract):
     grid = {"n_neighbors": (3, 5)}  # noqa: RUF012
     least_accuracy = 0.4
 
     def make(self, **params):
         return MLkNN(5, **params)
+
+
+class TestBPMLL(LabelsEstimatorContract):
+    grid = {"hidden": (3, 0.5)}  # noqa: RUF012
+
+    def make(self, **params):
+        return BPMLL(
+            **{"hidden": 6, "max_epochs": 40, "learning_rate": 0.03, "random_state": 0, "cv": 2}
+            | params
+        )
+
+
+class TestAdaBoostMH(LabelsEstimatorContract):
+    grid = {"n_rounds": (5, 10)}  # noqa: RUF012
+
+    def make(self, **params):
+        return AdaBoostMH(**{"n_rounds": 15, "n_bins": 8} | params)
+
+
+class TestAdaBoostMR(TestAdaBoostMH):
+    def make(self, **params):
+        return AdaBoostMR(**{"n_rounds": 15, "n_bins": 8} | params)
+
+
+class TestMLSF(LabelsEstimatorContract):
+    grid = {"gamma": (0.1, 1.0)}  # noqa: RUF012
+
+    def make(self, **params):
+        return MLSF(3, gamma=0.1, **{"random_state": 0, "cv": 2} | params)
+
+    def make_for_many_labels(self):
+        return MLSF(10, gamma=0.1, decision="sign", random_state=0)
+
+
+class TestSSJDR(LabelsEstimatorContract):
+    grid = {"reg": (0.01, 0.1)}  # noqa: RUF012
+
+    def make(self, **params):
+        settings = {"max_iter": 30, "random_state": 0, "cv": 2}
+        return SSJDR(4, reg=0.01, n_neighbors=3, **settings | params)
+
+    def make_for_many_labels(self):
+        return SSJDR(6, reg=0.001, max_iter=60, decision="sign", random_state=0)
 
 
 class TestPLST(LabelsEstimatorContract):
@@ -93,6 +224,36 @@ class TestCPLST(LabelsEstimatorContract):
 
     def make(self, **params):
         return CPLST(4, 0.1, **params)
+
+
+class TestCSSP(LabelsEstimatorContract):
+    grid = {"n_labels_kept": (2, 1.0)}  # noqa: RUF012
+
+    def make(self, **params):
+        return CSSP(0.8, 0.1, **{"random_state": 0} | params)
+
+
+class TestFaIE(LabelsEstimatorContract):
+    grid = {"alpha": (0.1, 10.0)}  # noqa: RUF012
+
+    def make(self, **params):
+        return FaIE(0.8, 1.0, 0.1, **params)
+
+
+class TestLEML(LabelsEstimatorContract):
+    grid = {"n_factors": (1, 0.8)}  # noqa: RUF012
+    least_accuracy = 0.5  # it has no intercept
+
+    def make(self, **params):
+        return LEML(0.8, 0.1, **{"random_state": 0} | params)
+
+
+class TestLLSF(LabelsEstimatorContract):
+    grid = {"beta": (0.01, 0.1)}  # noqa: RUF012
+    least_accuracy = 0.5  # it has no intercept
+
+    def make(self, **params):
+        return LLSF(**params)
 
 
 class TestRidgeEmbedding(LabelsEstimatorContract):

@@ -1,12 +1,15 @@
 """MLCHMF as users meet it."""
 
 import pickle
+import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
 from sklearn.cluster import KMeans
 from sklearn.datasets import make_multilabel_classification
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import minmax_scale
 
@@ -311,6 +314,8 @@ def with_rules(n_rules: int):
 
 
 CHOSEN = {"reg": 0.1, "tolerance": 1.0, "n_neighbors": 1, "random_state": 0}
+# Quick, and a tree that overfits is plainly behind.
+CHOSEN |= {"max_iter": 100, "tol": 1e-4}
 
 
 @pytest.mark.parametrize("decision", ["sign", "global"])
@@ -358,3 +363,19 @@ def test_few_scores_are_enough_to_compare_depths(monkeypatch) -> None:
     fixed = MLCHMF(**CHOSEN, max_depth=5).fit(features, labels)
     assert model.max_depth_ == 5
     np.testing.assert_array_equal(model.thresholds_, fixed.thresholds_)
+
+
+def test_one_warning_says_how_many_nodes_were_not_done() -> None:
+    # The folds of the decision rule are capped too, and have no warning of their own.
+    with pytest.warns(ConvergenceWarning, match=r"2 of 2 nodes after max_iter=3") as found:
+        fresh(decision="global", max_depth=1, max_iter=3).fit(X, Y)
+    assert [Path(one.filename).name for one in found] == [Path(__file__).name]
+
+
+def test_with_defaults_nodes_settle_and_do_not_warn() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = MLCHMF(max_depth=2, decision="sign", random_state=0).fit(X, Y)
+        settled = MLCHMF(max_depth=2, decision="sign", random_state=0, tol=0.0).fit(X, Y)
+    # The first node is learned from the same rows in both.
+    assert model.tree_[0].objective < 1.01 * settled.tree_[0].objective

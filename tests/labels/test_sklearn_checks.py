@@ -7,16 +7,34 @@ import pytest
 from sklearn.linear_model import RidgeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from marginmf.labels import METHODS, MLCHMF, DecisionTuned, GroPLE, RidgeEmbedding, Scaled
+from marginmf.labels import (
+    CSSP,
+    METHODS,
+    MLCHMF,
+    SSJDR,
+    DecisionTuned,
+    GroPLE,
+    KernelFeatures,
+    LabelEnsemble,
+    RidgeEmbedding,
+    Scaled,
+)
 
-# The two methods whose fits take longest decide by sign, and trees are small; nothing else differs
-# from the defaults.
-ESTIMATORS = [
+# The methods whose fits take longest decide by sign, trees and iterations are few, and of the three
+# classes that have to be told apart all are kept; nothing else differs from the defaults.
+CHANGED = [
     MLCHMF(max_depth=2, max_iter=10, decision="sign"),
     GroPLE(decision="sign"),
+    SSJDR(max_iter=20, decision="sign"),
+    CSSP(n_labels_kept=1.0),
+    LabelEnsemble(("ridge", "kernel")),
+]
+ESTIMATORS = [
+    *CHANGED,
     Scaled(RidgeEmbedding()),
+    KernelFeatures(RidgeEmbedding()),
     DecisionTuned(RidgeClassifier()),
-    *(kind() for kind in METHODS.values() if kind not in (MLCHMF, GroPLE)),
+    *(kind() for kind in METHODS.values() if kind not in map(type, CHANGED)),
 ]
 
 

@@ -1,7 +1,7 @@
 """The label metrics again, slowly, from their definitions: sets and permutations of labels."""
 
 from itertools import pairwise, permutations
-from math import log2
+from math import log, log2
 from statistics import fmean
 
 
@@ -65,6 +65,29 @@ def ndcg_at(k, Y, scores):
         return share(gain(hits), gain(sorted(hits, reverse=True)))
 
     return fmean(fmean(of(y, o) for o in rankings(s)) for y, s in zip(sets(Y), scores, strict=True))
+
+
+def log_loss(Y, P):
+    def of(cell, p):
+        p = min(max(p, 1e-15), 1 - 1e-15)
+        return -log(p if cell else 1 - p)
+
+    return fmean(of(cell, p) for y, ps in zip(Y, P, strict=True) for cell, p in cells(y, ps))
+
+
+def cells(*rows):
+    return zip(*rows, strict=True)
+
+
+def calibration_error(Y, P, n_bins=15):
+    every = [both for y, ps in zip(Y, P, strict=True) for both in cells(y, ps)]
+    total = 0.0
+    for k in range(n_bins):
+        own = [(cell, p) for cell, p in every if min(int(p * n_bins), n_bins - 1) == k]
+        if own:
+            gap = fmean(cell for cell, _ in own) - fmean(p for _, p in own)
+            total += len(own) / len(every) * abs(gap)
+    return total
 
 
 def coverage(Y, scores):

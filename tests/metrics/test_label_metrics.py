@@ -184,6 +184,101 @@ def test_rankings_do_not_depend_on_the_size_of_blocks(monkeypatch):
         assert metrics.labels_report(Y, P, scores) == expected
 
 
+PROBABILITIES = array_shapes(min_dims=2, max_dims=2, max_side=6).flatmap(
+    lambda shape: st.tuples(
+        arrays(np.int8, shape, elements=st.integers(0, 1)),
+        arrays(np.float64, shape, elements=st.floats(0, 1)),
+    )
+)
+
+
+def random_probabilities(seed=0, shape=(60, 12)):
+    rng = np.random.default_rng(seed)
+    return (rng.random(shape) < 0.25).astype(int), rng.beta(0.5, 2.0, shape)
+
+
+@given(PROBABILITIES, st.integers(1, 20))
+def test_metrics_of_probabilities_follow_their_definitions(tables, n_bins):
+    Y, P = tables
+    report = metrics.labels_report(Y, P > 0.5, probabilities=P)
+    assert report["log_loss"] == pytest.approx(oracle.log_loss(Y.tolist(), P.tolist()))
+    found = metrics.calibration_error(Y, P, n_bins)
+    assert found == pytest.approx(oracle.calibration_error(Y.tolist(), P.tolist(), n_bins))
+    assert 0 <= report["calibration_error"] <= 1
+    assert 0 <= report["log_loss"] <= -np.log(1e-15) * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_log_loss_of_the_ravelled_table_is_that_of_scikit_learn(seed):
+    Y, P = random_probabilities(seed)
+    expected = sk.log_loss(Y.ravel(), P.ravel())
+    assert labels.log_loss(sparse.csr_array(Y), P) == pytest.approx(expected, rel=1e-12)
+
+
+@given(PROBABILITIES)
+def test_more_bins_see_more(tables):
+    Y, P = tables
+    # Bins that are divided: their gaps can only stop cancelling each other.
+    one, two, eight = (metrics.calibration_error(Y, P, n) for n in (1, 2, 8))
+    assert one == pytest.approx(abs(Y.mean() - P.mean()))
+    assert one <= two + 1e-12
+    assert two <= eight + 1e-12
+
+
+def test_probabilities_that_are_frequencies_are_calibrated_but_lose():
+    rng = np.random.default_rng(0)
+    P = rng.random((4000, 50))
+    Y = rng.random(P.shape) < P
+    # The share of a bin's cells has at most this standard deviation.
+    assert metrics.calibration_error(Y, P) < np.sqrt(0.25 / (P.size / 15))
+    assert metrics.calibration_error(Y, P**2) > 0.1
+    frequencies = np.full(P.shape, Y.mean())
+    assert metrics.calibration_error(Y, frequencies) == pytest.approx(0, abs=1e-12)
+    assert labels.log_loss(Y, frequencies) > labels.log_loss(Y, P) + 0.1
+    assert labels.log_loss(Y, P) < labels.log_loss(Y, P**2)
+
+
+def test_sure_and_wrong_is_bad_but_not_infinite():
+    assert labels.log_loss([[1, 0]], [[1.0, 0.0]]) == pytest.approx(1e-15, rel=0.2)
+    assert labels.log_loss([[1, 0]], [[0.0, 1.0]]) == pytest.approx(-np.log(1e-15), rel=1e-3)
+    assert labels.log_loss([[1]], np.ones((1, 1), np.float32)) < 2e-15
+    assert metrics.calibration_error([[1, 0]], [[0, 1]]) == 1
+
+
+def test_probabilities_do_not_depend_on_the_form_or_the_size_of_blocks(monkeypatch):
+    Y, P = random_probabilities(shape=(60, 7))
+    expected = metrics.labels_report(Y, P > 0.5, probabilities=P)
+    for block in (1, 7 * 8, 10**6):
+        monkeypatch.setattr(labels, "BLOCK", block)
+        for form in (sparse.csr_array, pd.DataFrame, np.asfortranarray):
+            found = metrics.labels_report(form(Y), P > 0.5, probabilities=P)
+            assert found == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("metric", metrics.PROBABILITY_METRICS.values())
+@pytest.mark.parametrize(
+    ("Y", "P", "sentence"),
+    [
+        (TRUE, SCORES[:, :3], r"probabilities must have the shape of Y, \(4, 4\), but"),
+        (TRUE, sparse.csr_array(TRUE), "probabilities are a sparse matrix"),
+        ([[1, 0]], [[1.0, 1.5]], "probability in row 0, column 1 is 1.5, not a number from 0 to 1"),
+        ([[1, 0], [1, 0]], [[1, 0], [-0.1, 0]], "probability in row 1, column 0 is -0.1"),
+        ([[1, 0]], [[np.nan, 0.0]], "probability in row 0, column 0 is nan"),
+        ([[1, 0]], [["a", "b"]], "probabilities must be numbers, but 'a' is the first"),
+        ([[1, 3]], [[1.0, 0.0]], "Y has the value 3"),
+    ],
+)
+def test_what_are_no_probabilities_gets_a_sentence(metric, Y, P, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        metric(Y, P)
+
+
+@pytest.mark.parametrize("n_bins", [0, 1.5, "3"])
+def test_bins_are_a_whole_number(n_bins):
+    with pytest.raises(ValueError, match=r"n_bins=.* must be a whole number >= 1"):
+        metrics.calibration_error([[1]], [[0.5]], n_bins)
+
+
 @pytest.mark.parametrize("metric", metrics.LABEL_METRICS.values())
 @pytest.mark.parametrize(
     ("Y", "P", "sentence"),

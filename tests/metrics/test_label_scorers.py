@@ -11,7 +11,14 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.naive_bayes import BernoulliNB
 from sklearn.neighbors import KNeighborsClassifier
 
-from marginmf.metrics import LABEL_METRICS, RANKING_METRICS, label_scorer, ndcg_at_k
+from marginmf.labels import RidgeEmbedding
+from marginmf.metrics import (
+    LABEL_METRICS,
+    PROBABILITY_METRICS,
+    RANKING_METRICS,
+    label_scorer,
+    ndcg_at_k,
+)
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(90, 5))
@@ -64,6 +71,26 @@ def test_lists_of_probabilities_are_scores_even_of_labels_never_seen():
     assert label_scorer("ndcg_at_2")(model, X, Y) == pytest.approx(ndcg_at_k(Y, votes, k=2))
 
 
+@pytest.mark.parametrize("name", PROBABILITY_METRICS)
+def test_scorers_of_probabilities_ask_for_them(name):
+    metric = PROBABILITY_METRICS[name]
+    model = OneVsRestClassifier(BernoulliNB()).fit(X, Y)
+    assert label_scorer(name)(model, X, Y) == -metric(Y, model.predict_proba(X))
+    votes = KNeighborsClassifier(9).fit(X, Y)
+    shares = np.stack([Y[rows].mean(axis=0) for rows in votes.kneighbors(X)[1]])
+    assert label_scorer(name)(votes, X, Y) == pytest.approx(-metric(Y, shares))
+    own = RidgeEmbedding(1.0).fit(X, Y)
+    assert label_scorer(name)(own, X, Y) == -metric(Y, own.predict_proba(X))
+
+
+def test_a_model_without_probabilities_gets_a_sentence():
+    with pytest.raises(ValueError, match=r"log_loss judges probabilities, but One.*er has no pre"):
+        label_scorer("log_loss")(LINEAR.fit(X, Y), X, Y)
+    model = RidgeEmbedding(1.0, decision="sign").fit(X, Y)
+    with pytest.raises(ValueError, match=r"no predict_proba\. Fit it with calibrate=True\.$"):
+        label_scorer("calibration_error")(model, X, Y)
+
+
 def test_a_model_without_scores_gets_a_sentence():
     with pytest.raises(ValueError, match="Ridge has neither decision_function nor predict_proba"):
         label_scorer("coverage")(Ridge().fit(X, Y), X, Y)
@@ -85,7 +112,9 @@ def test_an_unknown_name_gets_the_nearest_known_one(name, nearest):
 
 
 def test_a_name_like_no_other_gets_the_list():
-    with pytest.raises(ValueError, match=r"no label metric 'xyz'; the known .* coverage\.$"):
+    with pytest.raises(
+        ValueError, match=r"no label metric 'xyz'; the known .* log_loss, calibration_error\.$"
+    ):
         label_scorer("xyz")
 
 

@@ -12,7 +12,10 @@ from marginmf.metrics import (
 )
 
 #: What is better when it is lower; of all others that have a direction, higher is better.
-ERRORS = {"mae", "zero_one", "rmse", "nmae", "fre", "hamming", "seconds"}
+ERRORS = {
+    *("mae", "zero_one", "rmse", "nmae", "fre"),
+    *("hamming", "log_loss", "calibration_error", "seconds"),
+}
 
 
 def test_only_errors_seconds_and_the_coverage_of_labels_are_better_when_lower():
@@ -27,10 +30,10 @@ def test_reports_use_the_names_of_the_table():
     errors = ratings_report([1, 2], [1, 1], levels=[1, 2])
     assert set(errors) == {one.name for one in METRICS if one.kind == "ratings"}
     Y = np.eye(6, dtype=int)
-    values = labels_report(Y, Y, Y)
+    values = labels_report(Y, Y, Y, probabilities=Y)
     assert set(values) == {one.name for one in METRICS if one.kind == "labels"}
     # A perfect prediction is the best in the direction of every metric.
-    worse = labels_report(Y, 1 - Y, 1 - Y)
+    worse = labels_report(Y, 1 - Y, 1 - Y, probabilities=1 - Y)
     for name, value in values.items():
         assert metric(name, "labels").best({"right": value, "wrong": worse[name]}) == "right"
 

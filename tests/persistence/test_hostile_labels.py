@@ -272,6 +272,33 @@ CASES = {
         inside("neighbours_", "object", 2)({}),
         r"'neighbours_\.stored_\.data' belongs to nothing",
     ),
+    # networks and stumps
+    "weight that is not finite": (
+        "bpmll",
+        put("hidden_weights_", (0, 0), np.inf),
+        r"hidden_weights_ has a number that is not finite",
+    ),
+    "threshold of a row in words": (
+        "bpmll",
+        attribute("threshold_intercept_", "0"),
+        "threshold_intercept_ is of the type str",
+    ),
+    "layers that do not meet": ("bpmll", rows_less("output_weights_"), "does not fit"),
+    "feature that no stump can have": (
+        "adaboost mr",
+        put("stump_features_", 0, 7),
+        "stump_features_",
+    ),
+    "stump of one side": (
+        "adaboost mr",
+        tensor("stump_values_", lambda array: array[:, :1]),
+        "stump_values_ are not for two sides",
+    ),
+    "cut that is no number": (
+        "adaboost mr",
+        put("stump_cuts_", 0, np.nan),
+        "stump_cuts_ has a number that is not finite",
+    ),
     # trees
     "node at another place": ("mlchmf", node(1, "index")(0), "nodes.1 is not at its"),
     "node that is its own parent": ("mlchmf", node(1, "parent")(1), "nodes.1 is not at its"),
@@ -356,6 +383,47 @@ CASES = {
         inside("estimators_", 0, 2)({"object": ["MLkNN", {}, {}]}),
         "belongs to nothing|has not learned anything",
     ),
+    "centre that belongs to no label": (
+        "lift",
+        put("n_centres_", 0, 1),
+        "n_centres_ are not those of its centres",
+    ),
+    "centres out of sight": ("lift", put("centres_", (0, 0), 1e200), "too far off"),
+    "distances from nowhere": ("lift", put("origin_", 0, np.nan), "origin_ has a number that"),
+    "label of a classifier that does not exist": (
+        "lift",
+        put("classifiers_", 0, 9),
+        "classifiers that do not exist",
+    ),
+    "distances without weights": ("lift", without("coef_"), "estimators_ is missing"),
+    "label-specific features without a classifier": (
+        "lift neighbours",
+        lambda parts: parts.fitted["estimators_"].pop(),
+        "belongs to nothing|not one for each classifier|no object",
+    ),
+    "group without a chain": (
+        "mlsf",
+        lambda parts: parts.fitted["chains_"].pop(),
+        "belongs to nothing|not one for each group|no object",
+    ),
+    "chain that is none": (
+        "mlsf",
+        inside("chains_", 0)(7),
+        "is not the chain of a group|no object",
+    ),
+    "label of a group that does not exist": (
+        "mlsf",
+        put("label_groups_", 0, 9),
+        "chains_ are not one for each group",
+    ),
+    "label before the first of a chain": ("mlsf", put("links_", 0, -1), "labels that no chain has"),
+    "label after the last of a chain": ("mlsf", put("links_", 0, 9), "scores . labels, but 10"),
+    "factors that are no numbers": (
+        "ssjdr",
+        put("factor_intercept_", 0, np.nan),
+        "factor_intercept_ has a number that is not finite",
+    ),
+    "embedding of another rank": ("ssjdr", rows_less("label_factors_"), "which does not fit"),
     "label without a classifier": (
         "relevance neighbours",
         inside("estimators_", 1)(7),
@@ -365,6 +433,59 @@ CASES = {
         "relevance neighbours",
         attribute("coef_", None),
         "coef_ is missing",
+    ),
+    "combination of a set too many": (
+        "rakel",
+        put("set_ends_", 1, 99),
+        "set_ends_ do not divide the combinations",
+    ),
+    "combination of something else than ones": (
+        "rakel",
+        put("combinations_.data", 0, 2.0),
+        "combinations_ has something else than ones",
+    ),
+    "combination without a classifier": (
+        "rakel",
+        put("classifier_of_", 0, 99),
+        "classifier_of_ has classifiers that do not exist",
+    ),
+    "labelset of a label that does not exist": (
+        "rakel",
+        put("labelsets_", (0, 0), 5),
+        "labelsets_ has numbers of labels that do not exist",
+    ),
+    "classifiers of a feature too few": (
+        "rakel",
+        columns_less("classifiers_.coef"),
+        r"classifiers_\.coef has the shape \(\d+, 6\)",
+    ),
+    "intercept that is not finite": (
+        "clr",
+        put("classifiers_.intercept", 0, np.nan),
+        r"classifiers_\.intercept has a number that is not finite",
+    ),
+    "pair too few": ("clr", rows_less("pairs_"), "pairs_ are not two labels for each classifier"),
+    "node that leads back": ("forest", put("left_", -1, 0), "left_ or .right_ leads back"),
+    "node that is half a leaf": ("forest", put("right_", 0, 0), "do not agree about the leaves"),
+    "leaf without shares": (
+        "forest",
+        both(put("left_", 0, 0), put("right_", 0, 0)),
+        "leaf_shares_ are not one row for each leaf",
+    ),
+    "tree that begins nowhere": (
+        "forest",
+        put("roots_", 0, 10_000),
+        "roots_ has numbers of nodes that do not exist",
+    ),
+    "split that is not finite": (
+        "forest",
+        put("split_values_", 0, np.nan),
+        "split_values_ has a number that is not finite",
+    ),
+    "split of a feature that does not exist": (
+        "forest",
+        put("split_features_", 0, 7),
+        "split_features_ has numbers of features that do not exist",
     ),
     "scale of a feature too few": ("scaled", rows_less("factor_"), "factor_ has the shape"),
     "scale that is not finite": ("scaled", put("offset_", 0, np.nan), "offset_ has a number"),

@@ -94,6 +94,11 @@ def test_kept_label_models_predict_as_they_did(path):
     assert issparse(predicted) == model.targets_.sparse
     found = predicted.toarray() if issparse(predicted) else predicted
     np.testing.assert_array_equal(found, expected["predictions"])
+    if "probabilities" in expected:
+        np.testing.assert_allclose(
+            model.predict_proba(rows), expected["probabilities"], rtol=1e-6, atol=1e-9
+        )
+        return
     # Of models that were saved before there were probabilities, none are kept.
     with pytest.raises(AttributeError, match="set calibrate=True and fit it again"):
         model.predict_proba(rows)

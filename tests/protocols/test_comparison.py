@@ -13,26 +13,17 @@ import polars as pl
 import pytest
 from joblib import parallel_config
 from sklearn.base import BaseEstimator
-from sklearn.datasets import make_multilabel_classification
-from sklearn.dummy import DummyClassifier
-from sklearn.linear_model import RidgeClassifier
-from sklearn.model_selection import KFold as PlainKFold
-from sklearn.neighbors import KNeighborsClassifier
 
 from contracts import synthetic
-from marginmf.datasets import LabelsTable, RatingsTable
-from marginmf.labels import PLST, MLkNN
-from marginmf.metrics import labels_report
+from marginmf.datasets import RatingsTable
 from marginmf.protocols import (
     Comparison,
     HoldOut,
-    IterativeStratifiedKFold,
     KFold,
     ListRule,
     StrongGeneralisation,
     WeakGeneralisation,
     compare,
-    compare_labels,
     evaluate,
     split_ratings,
 )
@@ -43,7 +34,6 @@ PAIRS, RATINGS = synthetic((1, 2, 3, 4, 5), n_users=40, n_items=30, n=800)
 DATA = PAIRS, RATINGS
 WEAK = WeakGeneralisation()
 MODELS = {"MMMF": MMMF(3, 1.0, random_state=0), "ALS": ALS(3, 1.0, random_state=0)}
-X, Y = make_multilabel_classification(n_samples=90, n_classes=4, random_state=0)
 
 
 class Constant(BaseEstimator):
@@ -350,67 +340,11 @@ def test_any_other_file_is_left_alone(tmp_path) -> None:
             lambda: compare(DATA, ["bias"], HoldOut(1)).p_values(baseline="x"),
             "baseline='x' is not one of the methods: bias",
         ),
-        (lambda: compare_labels(X, ["plst"]), r"LabelsTable or a pair \(X, Y\), not ndarray"),
-        (lambda: compare_labels((X[:5], Y), ["plst"]), "a row for each sample"),
-        (
-            lambda: compare_labels((X, Y), {"r": RidgeLabels()}, metrics=["ndcg_at_2"]),
-            "ndcg_at_2 ranks labels by their scores, but RidgeLabels has neither",
-        ),
     ],
 )
 def test_what_cannot_be_compared_is_a_sentence(call, said) -> None:
     with pytest.raises(ValueError, match=said):
         call()
-
-
-class RidgeLabels(BaseEstimator):
-    """Label sets without scores."""
-
-    def fit(self, X, Y):
-        self.model_ = RidgeClassifier().fit(X, Y)
-        return self
-
-    def predict(self, X):
-        return self.model_.predict(X)
-
-
-def test_label_sets_are_compared_by_the_same_engine(tmp_path) -> None:
-    models = {"plst": PLST(), "mlknn": MLkNN(), "most": DummyClassifier()}
-    path = tmp_path / "labels.jsonl"
-    compared = compare_labels((X, Y), models, IterativeStratifiedKFold(3), checkpoint=path)
-    assert compared.metrics[:2] == ("accuracy", "hamming")
-    for number, (train, test) in enumerate(IterativeStratifiedKFold(3).split(X, Y)):
-        model = PLST().fit(X[train], Y[train])
-        scores = model.decision_function(X[test])
-        report = labels_report(Y[test], model.predict(X[test]), scores, k=(1, 3))
-        for name, value in report.items():
-            assert compared.values["plst"][name][number] == value
-    assert compared.best("hamming") in models
-    assert compared.test_size == pytest.approx(1 / 3)
-    assert "precision_at_5" not in compared.values["plst"]  # there are four labels
-    again = compare_labels((X, Y), models, IterativeStratifiedKFold(3), checkpoint=path)
-    assert again.values == compared.values
-
-
-def test_labels_in_any_form_and_splitter() -> None:
-    table = LabelsTable("songs", X, Y)
-    rows = np.arange(60), np.arange(60, 90)
-    published = compare_labels(table, ["plst"], [rows], ["micro_f1", "ndcg_at_2"])
-    assert published.n_splits == 1
-    assert 0 < published.mean("plst", "ndcg_at_2") <= 1
-    plain = compare_labels((X, Y), ["plst"], PlainKFold(2, shuffle=True, random_state=0))
-    assert plain.n_splits == 2
-    assert compare_labels((X, Y), ["plst"], KFold(2)).n_splits == 2
-    beyond = compare_labels((X, Y), {"near": KNeighborsClassifier(30)}, KFold(2))
-    assert np.isfinite(beyond.values["near"]["ndcg_at_1"]).all()
-
-
-def test_a_model_without_scores_has_no_metrics_of_scores() -> None:
-    models = {"plst": PLST(), "ridge": RidgeLabels()}
-    compared = compare_labels((X, Y), models, KFold(2))
-    assert "coverage" not in compared.values["ridge"]
-    assert np.isnan(compared.mean("ridge", "coverage"))
-    assert compared.best("coverage") == "plst"
 
 
 def test_without_a_library_of_frames_there_are_arrays(found, monkeypatch) -> None:

@@ -1,5 +1,6 @@
 """What callers give: checks, suggestions, warnings, thread counts, unfitted copies."""
 
+import math
 import sys
 import warnings
 from collections.abc import Collection, Iterable, Sequence
@@ -27,6 +28,29 @@ def check_number(
         wanted = "a whole number" if kind is int else f"a {finite}number"
         bound = "" if least <= -MOST else " > 0" if 0 < least < 1e-300 else f" >= {least:g}"
         raise ValueError(f"{name}={value!r} must be {wanted}{bound}.")
+
+
+def check_size(estimator: Any, name: str) -> None:
+    """Raise ValueError unless a parameter is a whole number >= 1 or a share, a float in (0, 1]."""
+    value: Any = getattr(estimator, name)
+    number = isinstance(value, Real) and not isinstance(value, bool)
+    if not (number and (int(value) >= 1 if isinstance(value, Integral) else 0 < value <= 1)):
+        raise ValueError(
+            f"{name}={value!r} must be a whole number >= 1, or a share of the labels: a float "
+            "above 0 and at most 1.0."
+        )
+
+
+def resolve_size(size: float, n: int) -> int:
+    """Return how many of n things a whole number or a share stands for: at most all of them.
+
+    >>> resolve_size(3, 10), resolve_size(0.7, 10), resolve_size(0.11, 10), resolve_size(99, 10)
+    (3, 7, 2, 10)
+    """
+    if isinstance(size, Integral):
+        return min(int(size), n)
+    # Rounded first, because 0.7 * 10 is a little more than 7.
+    return min(math.ceil(round(size * n, 9)), n)
 
 
 def check_n_jobs(estimator: Any) -> None:

@@ -118,9 +118,9 @@ def count_above(
     With ``top1``, each row's best label counts as above all candidates.
 
     Returns ``predicted`` and ``right`` of shape (n_labels, n_candidates + 1): how many rows have a
-    score above exactly k candidates, and how many of those have the label; and ``overlap``: for
-    each candidate the sum over rows of the Jaccard index of their labels and those above it (0 for
-    two empty sets).
+    score above exactly k candidates, and how many of those have the label; and ``overlaps`` of
+    shape (2, n_candidates): for each candidate the sums over rows of the Jaccard index and of F1 of
+    their labels and those above it (0 for two empty sets).
     """
     from marginmf.backends.cpu import ranking
 
@@ -130,7 +130,7 @@ def count_above(
     n_shares = max(1, min(n_threads, len(blocks) - 1))
     shares = np.linspace(0, len(blocks) - 1, n_shares + 1).astype(np.int64)
     counts = np.zeros((n_shares, 2, scores.shape[1], len(candidates) + 1), np.int64)
-    overlaps = np.zeros((len(blocks) - 1, len(candidates)))
+    overlaps = np.zeros((len(blocks) - 1, 2, len(candidates)))
 
     def task(share: int, _: int) -> None:
         for block in range(shares[share], shares[share + 1]):
@@ -142,3 +142,40 @@ def count_above(
     run(task, np.arange(n_shares + 1), n_threads)
     predicted, right = counts.sum(axis=0)
     return predicted, right, overlaps.sum(axis=0)
+
+
+def adam_rows(
+    rows: IntArray,
+    gradient: Float64Array,
+    weights: Float64Array,
+    means: Float64Array,
+    squares: Float64Array,
+    steps: IntArray,
+    length: float,
+) -> None:
+    """Take a step of Adam on some rows of the weights, in place.
+
+    ``means`` and ``squares`` are the running averages of the gradient and of its squares;
+    ``steps`` is how often each row was stepped on.
+    """
+    from marginmf.backends.cpu import networks
+
+    networks.adam_rows(rows, gradient, weights, means, squares, steps, length)
+
+
+def sgd_epoch(
+    order: IntArray,
+    X: csr_array,
+    Y: csr_array,
+    layers: tuple[Float64Array, Float64Array],
+    rate: float,
+    decay: float,
+) -> float:
+    """Change the layers of a network in place, row by row; return the sum of the rows' losses.
+
+    See `marginmf.labels.baselines.network`.  Every row of the order must have a pair of labels.
+    """
+    from marginmf.backends.cpu import networks
+
+    rows, labels = (X.indptr, X.indices, X.data), (Y.indptr, Y.indices)
+    return float(networks.sgd_epoch(order, *rows, *labels, *layers, rate, decay))

@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import cache
 from itertools import pairwise
 from typing import Any
 
@@ -125,6 +126,22 @@ class _OneBlasThread:
 #: ``with one_blas_thread():`` around work that our own threads share out: more threads in each of
 #: them would only get in each other's way.
 one_blas_thread = _OneBlasThread()
+
+
+def one_openmp_thread() -> Any:
+    """Return a context in which OpenMP has one thread: sums that several share are rounded anew.
+
+    It limits the calling thread alone.  Libraries that are loaded later are not found.
+    """
+    return _libraries().limit(limits=1, user_api="openmp")
+
+
+@cache
+def _libraries() -> Any:
+    # Kept, because finding the libraries takes as long as to divide rows by k-means.
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
 
 
 def _n_parts(work: int, n_threads: int) -> int:

@@ -408,8 +408,10 @@ def write_table(found: "Comparison", result: dict[str, Any], out: Path) -> None:
         with atomic_write(out) as file:
             file.write(texts[ending]().encode())
         return
-    # NMAE is MAE in another unit, and coverage is neither better nor worse.
-    drawn = [name for name in found.metrics if name not in ("nmae", "coverage")]
+    # NMAE is MAE in another unit, and coverage is neither better nor worse.  Not every method has
+    # probabilities.
     measured = found.values.items()
+    common = set.intersection(*(set(own) for _, own in measured)) - {"nmae", "coverage"}
+    drawn = [name for name in found.metrics if name in common]
     values = {method: {name: own[name] for name in drawn} for method, own in measured}
     save_figure(plots.error_bars(values), out)

@@ -11,7 +11,13 @@ import numpy as np
 
 import marginmf
 from marginmf._utils.parameters import suggestion
-from marginmf.cli.options import PARAMETERS, DecisionOptions, LabelModelOptions, ModelOptions
+from marginmf.cli.options import (
+    PARAMETERS,
+    DecisionOptions,
+    LabelModelOptions,
+    ModelOptions,
+    parse_names,
+)
 from marginmf.persistence import LabelCounts, PairCounts, describe
 from marginmf.ratings import METHODS, POSITIVE
 
@@ -23,6 +29,8 @@ if TYPE_CHECKING:
 LABEL_OPTIONS = {"decision": "--decision", "tune_for": "--tune-for", "top1_if_empty": "--top1"}
 #: Parameters that cannot be set on the command line.
 HIDDEN = {"callbacks", "verbose"}
+#: Parameters that are several names, which may be written with commas between them.
+SEVERAL_NAMES = {"members"}
 
 
 def make_models(
@@ -163,6 +171,8 @@ def parse_setting(text: str) -> tuple[str | None, str, Any]:
 
     >>> parse_setting("loss=logistic"), parse_setting("als.bias=true")
     ((None, 'loss', 'logistic'), ('als', 'bias', True))
+    >>> parse_setting("members=ridge,kernel")
+    (None, 'members', ['ridge', 'kernel'])
     """
     key, equals, written = text.partition("=")
     model, dot, parameter = key.strip().rpartition(".")
@@ -175,6 +185,12 @@ def parse_setting(text: str) -> tuple[str | None, str, Any]:
         value = json.loads(written)
     except ValueError:
         value = written.strip()
+    if parameter in SEVERAL_NAMES and value != "auto":
+        value = parse_names(value) if isinstance(value, str) else value
+        if not isinstance(value, list) or not value:
+            raise ValueError(
+                f"--set {text}: give auto, or names with commas between them, such as ridge,kernel."
+            )
     return model or None, parameter, value
 
 

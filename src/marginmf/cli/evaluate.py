@@ -12,8 +12,9 @@ from marginmf.cli.commands import command
 if TYPE_CHECKING:
     from marginmf.protocols import Comparison
 
-#: What is compared by default: by errors, and by lists.
+#: What is compared by default: by errors, by lists, and by label sets.
 RATED, LISTED = "hmf,pmmmf,mmmf,als", "hmf,mmmf,ease,itemknn,popular"
+LABELLED = "ensemble,kernel,ridge-embedding,grople,mlchmf"
 
 
 @command("marginmf evaluate ratings.csv --model mmmf --protocol holdout")
@@ -40,7 +41,7 @@ def evaluate(
 @command("marginmf labels evaluate songs.csv --labels 2 --model plst --cv 3", name="evaluate")
 def evaluate_labels(
     *,
-    name: options.LabelMethodName = "grople",
+    name: options.LabelMethodName = "ensemble",
     folds: comparisons.FoldOptions,
     model: options.LabelModelOptions,
     decision: options.DecisionOptions,
@@ -50,7 +51,8 @@ def evaluate_labels(
     """Fit a method to some of the rows and measure the labels it predicts for the others.
 
     Prints the mean and the standard deviation of every metric over the folds. Lower is better for
-    Hamming loss and coverage, higher for all others; accuracy is the mean Jaccard index.
+    Hamming loss, coverage, log loss and calibration error, higher for all others; accuracy is the
+    mean Jaccard index. The last two judge probabilities, and so are left out with --decision sign.
     """
     outcome = comparisons.compare_label_sets([name], folds, model, decision, data, console)
     _report_method(name, *outcome, console)
@@ -109,7 +111,7 @@ def compare_labels(
             "learn from such data.",
             autocompletion=options.complete("all", *options.LABEL_METHODS),
         ),
-    ] = "grople,mlchmf,binary-relevance,ridge-embedding",
+    ] = LABELLED,
     out: options.TableOut = None,
     folds: comparisons.FoldOptions,
     model: options.LabelModelOptions,
@@ -117,7 +119,7 @@ def compare_labels(
     data: options.LabelDataOptions,
     console: options.ConsoleOptions,
 ) -> None:
-    """Fit several methods to the same rows, under one decision rule, and compare them in a table.
+    """Fit several methods to the same rows, with one --decision, and compare them in a table.
 
     Every cell is a mean and, after ±, the standard deviation over the folds; the best of each
     column is marked, and p is that of the difference from the best. Seconds are those of a fit.

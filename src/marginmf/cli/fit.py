@@ -100,7 +100,7 @@ def fit(
 @command("marginmf labels fit songs.csv --labels 'tag_*' --out l.marginmf", name="fit")
 def fit_labels(
     *,
-    name: options.LabelMethodName = "grople",
+    name: options.LabelMethodName = "ensemble",
     out: options.ModelOut,
     force: options.Force = False,
     model: options.LabelModelOptions,
@@ -127,7 +127,7 @@ def fit_labels(
     seconds = time.perf_counter() - started
     estimators.set_names(estimator, table)
     console.print(inputs.describe_labels(table))
-    described = _describe_labels(name, estimator, decision)
+    described = _describe_labels(name, estimator)
     _save(estimator, out, inputs.summarise_labels(table), *described, seconds, console)
 
 
@@ -173,32 +173,68 @@ def _describe(model: Any) -> tuple[dict[str, Any], list[str]]:
     return summary, clauses
 
 
-def _describe_labels(
-    name: str, model: Any, decision: options.DecisionOptions
-) -> tuple[dict[str, Any], list[str]]:
+def _describe_labels(name: str, model: Any) -> tuple[dict[str, Any], list[str]]:
     """Return what was fitted and how it decides, for programs and in clauses for people."""
-    import numpy as np
-
     scaled = type(model).__name__ == "Scaled"
-    finite = model.thresholds_[np.isfinite(model.thresholds_)].tolist()
-    low, high = min(finite, default=None), max(finite, default=None)
-    clauses = ["features between 0 and 1"] if scaled else []
-    if finite:
-        among = f"threshold {low:.4g}" if low == high else f"thresholds {low:.4g} to {high:.4g}"
-        clauses.append(f"decision {decision.describe(model.top1_if_empty_)} ({among})")
     inside = model.estimator_ if scaled else model
+    counts, expected = model._learned_from(), model.decision_ in options.EXPECTED
+    low, high = counts.lowest_threshold, counts.highest_threshold
+    chosen, words = _describe_choices(inside)
+    clauses = [*(["features between 0 and 1"] if scaled else []), *words]
+    if low is not None:
+        rule = model.decision_, inside.tune_for, (low, high), model.shift_
+        clauses.append(f"decision {options.describe_rule(*rule, top1=model.top1_if_empty_)}")
     summary = {
         "name": name,
         "class": type(inside).__name__,
         "scaled": scaled,
-        "decision": inside.decision,
+        **chosen,
+        "decision": model.decision_,
+        "decision_was_chosen": inside.decision == "auto",
         "tune_for": inside.tune_for,
         "top1_if_empty": model.top1_if_empty_,
-        "lowest_threshold": low,
-        "highest_threshold": high,
-        "n_never_predicted": model.thresholds_.size - len(finite),
+        "shift": model.shift_ if expected else None,
+        "lowest_threshold": None if expected else low,
+        "highest_threshold": None if expected else high,
+        "n_never_predicted": int((model.thresholds_ == float("inf")).sum()),
     }
     return summary, clauses
+
+
+def _describe_choices(model: Any) -> tuple[dict[str, Any], list[str]]:
+    """Return what a label method chose on held-out rows, for programs and in clauses."""
+    if hasattr(model, "members_"):
+        members = [
+            {"name": name, "class": type(member).__name__, **_describe_choices(member)[0]}
+            for name, member in zip(_member_names(model), model.members_, strict=True)
+        ]
+        return {"members": members}, [f"members {', '.join(map(_describe_member, members))}"]
+    chosen: dict[str, Any] = dict(getattr(model, "kernel_", {}))
+    if hasattr(model, "reg_"):
+        chosen["reg"] = model.reg_
+    return chosen, [f"{key} {_format_choice(value)}" for key, value in chosen.items()]
+
+
+def _member_names(model: Any) -> list[str]:
+    """Return what the members of an ensemble were called, or are called by default."""
+    if isinstance(model.members, str):
+        from marginmf.labels.ensemble import DEFAULT
+
+        return list(DEFAULT[: len(model.members_)])
+    return [one if isinstance(one, str) else one.command_name for one in model.members]
+
+
+def _describe_member(member: Mapping[str, Any]) -> str:
+    chosen = [
+        f"{key} {_format_choice(value)}"
+        for key, value in member.items()
+        if key not in ("name", "class")
+    ]
+    return f"{member['name']} ({', '.join(chosen)})" if chosen else str(member["name"])
+
+
+def _format_choice(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 @command("marginmf tune ratings.csv --model hmf --picture path.png")

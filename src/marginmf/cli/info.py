@@ -8,12 +8,18 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from typer import Argument, Option
 
 from marginmf.cli.commands import command
-from marginmf.cli.options import ConsoleOptions, LabelDataOptions, ScaledColumns, complete_data
+from marginmf.cli.options import (
+    ConsoleOptions,
+    LabelDataOptions,
+    ScaledColumns,
+    complete_data,
+    describe_rule,
+)
 
 if TYPE_CHECKING:
     from marginmf._utils.types import IntArray
     from marginmf.datasets import DatasetInfo, LabelsTable, RatingsTable
-    from marginmf.persistence import ModelDescription
+    from marginmf.persistence import LabelCounts, ModelDescription
 
 SUFFIX = ".marginmf"
 #: The most levels that are listed one by one, and the most repeated pairs.
@@ -97,12 +103,7 @@ def _describe_model(about: "ModelDescription") -> dict[str, str]:
     counts, params, decision = about.counts, about.params, ""
     if isinstance(counts, LabelCounts):
         learned = f"{counts.rows:,} rows, {counts.features:,} features, {counts.labels:,} labels"
-        low, high = counts.lowest_threshold, counts.highest_threshold
-        if low is not None:
-            rule, tune_for = (_value_in_force(params, name) for name in ("decision", "tune_for"))
-            chosen = "" if rule == "sign" else f", chosen for {tune_for}"
-            among = f" {low:.4g}" if low == high else f"s from {low:.4g} to {high:.4g}"
-            decision = f"{rule}{chosen}; threshold{among}"
+        decision = _describe_decision(about, counts)
     else:
         learned = f"{counts.items:,} items by {counts.users:,} users"
         if isinstance(counts, Counts):
@@ -117,6 +118,20 @@ def _describe_model(about: "ModelDescription") -> dict[str, str]:
         f"marginmf {about.marginmf_version}",
         **{f"  {name}": str(value) for name, value in params.items()},
     }
+
+
+def _describe_decision(about: "ModelDescription", counts: "LabelCounts") -> str:
+    """Write the decision rule of a label model; nothing if it has none, as one of classes."""
+    low, high, params = counts.lowest_threshold, counts.highest_threshold, about.params
+    if low is None or high is None:
+        return ""
+    # Older files say in their parameters alone which rule they follow, and have thresholds.
+    rule = about.learned.get("decision_", _value_in_force(params, "decision"))
+    if rule == "auto":
+        rule = "global" if low == high else "per_label"
+    top1 = about.learned.get("top1_if_empty_", params["top1_if_empty"] is True)
+    tune_for, shift = _value_in_force(params, "tune_for"), about.learned.get("shift_", 0.0)
+    return describe_rule(rule, tune_for, (low, high), shift, top1=bool(top1))
 
 
 def _value_in_force(params: Mapping[str, Any], name: str) -> Any:

@@ -24,8 +24,10 @@ NO_EDGE = 10_000
 METHODS = ("hmf", "mmmf", "pmmmf", "bmmmf", "als", "pmf", "bias", "ensemble")
 POSITIVE = ("ease", "itemknn", "oneclass", "popular")
 LABEL_METHODS = (
-    *("grople", "mlchmf", "binary-relevance", "classifier-chains"),
-    *("mlknn", "plst", "cplst", "ridge-embedding"),
+    *("ensemble", "kernel", "ridge-embedding", "grople", "mlchmf"),
+    *("binary-relevance", "classifier-chains", "mlknn", "plst", "cplst"),
+    *("cssp", "faie", "leml", "mlsf", "bpmll", "lift", "ssjdr", "llsf"),
+    *("rakel", "label-powerset", "clr", "mldt", "adaboost-mh", "adaboost-mr"),
 )
 
 
@@ -334,28 +336,35 @@ class LabelModelOptions:
     threads: Threads = None
 
 
+#: The rules of `marginmf.labels.decisions` that follow no thresholds.
+EXPECTED = ("jaccard", "f1")
+
+
 @dataclass(frozen=True)
 class DecisionOptions:
     """How scores become label sets."""
 
     panel: ClassVar = "Decision"
     decision: Annotated[
-        Literal["sign", "global", "per-label"],
+        Literal["auto", "sign", "global", "per-label", "jaccard", "f1"],
         Option(
-            help="A label is predicted above 0, above one threshold, or above its own threshold; "
-            "thresholds are chosen by cross-validation."
+            help="A label is predicted above 0 (sign), above one threshold (global) or above its "
+            "own (per-label); or each row gets the labels whose overlap with the true ones is "
+            "expected to be largest, by the Jaccard index or by F1. Chosen by cross-validation, "
+            "with auto the rule itself too."
         ),
-    ] = "global"
+    ] = "auto"
     tune_for: Annotated[
-        Literal["accuracy", "micro-f1", "macro-f1", "hamming"],
-        Option(help="The measure that thresholds are chosen for."),
+        Literal["accuracy", "example-f1", "micro-f1", "macro-f1", "hamming"],
+        Option(help="The measure that the rule is chosen for."),
     ] = "accuracy"
     top1: Annotated[
         bool | None,
         Option(
             "--top1/--no-top1",
             help="Rows without a label get their best one, or stay empty. By default they get it "
-            "if every training row has a label, and --decision is not sign.",
+            "if every training row has a label, and --decision is not sign. jaccard and f1 give "
+            "every row a label; auto leaves them out where rows may stay empty.",
         ),
     ] = None
 
@@ -375,11 +384,40 @@ class DecisionOptions:
         """Return the same in words, given whether every training row has a label.
 
         >>> DecisionOptions().describe(True), DecisionOptions("sign").describe(True)
-        ('global, chosen for accuracy, the best label where there is none', 'sign')
+        ('auto, chosen for accuracy, the best label where there is none', 'sign')
         """
         top1 = all_labelled and self.decision != "sign" if self.top1 is None else self.top1
-        chosen = "" if self.decision == "sign" else f", chosen for {self.tune_for}"
-        return f"{self.decision}{chosen}{', the best label where there is none' * top1}"
+        return describe_rule(self.decision, self.tune_for, top1=top1)
+
+
+def describe_rule(
+    rule: str,
+    tune_for: str,
+    thresholds: tuple[float, float] | None = None,
+    shift: float = 0.0,
+    *,
+    top1: bool,
+) -> str:
+    """Write a decision rule in the words of the options.
+
+    Of a fitted model, the lowest and the highest threshold are given, and the shift of an
+    expected-overlap rule; ``top1`` is whether a row without a label gets its best one.
+
+    >>> describe_rule("per_label", "macro_f1", (0.25, 0.75), top1=True)
+    'per-label (thresholds 0.25 to 0.75), chosen for macro-f1, the best label where there is none'
+    >>> describe_rule("jaccard", "accuracy", (0.1, 0.1), shift=-0.5, top1=True)
+    'jaccard (expected overlap, shift -0.5), chosen for accuracy'
+    """
+    words = [rule.replace("_", "-")]
+    if thresholds is not None and rule in EXPECTED:
+        words[0] += f" (expected overlap, shift {shift:g})"
+    elif thresholds is not None:
+        ends = dict.fromkeys(f"{end:.4g}" for end in thresholds)
+        words[0] += f" (threshold{'s' * (len(ends) > 1)} {' to '.join(ends)})"
+    words += [] if rule == "sign" else [f"chosen for {tune_for.replace('_', '-')}"]
+    # The sets of an expected-overlap rule are never empty.
+    words += ["the best label where there is none"] if top1 and rule not in EXPECTED else []
+    return ", ".join(words)
 
 
 def given(**values: Any) -> dict[str, Any]:

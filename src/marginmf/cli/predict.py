@@ -90,7 +90,12 @@ def predict_labels(
         Option("--as", help="The names of each row's labels, or a column of 0 and 1 a label."),
     ] = "names",
     scores: Annotated[
-        bool, Option("--scores", help="Also how far each label is above its threshold.")
+        bool,
+        Option(
+            "--scores",
+            help="Also how far each label is above its threshold or, of a model with the decision "
+            "jaccard or f1, above the limit of its row.",
+        ),
     ] = False,
     top: Annotated[
         int | None,

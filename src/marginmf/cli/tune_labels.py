@@ -38,16 +38,18 @@ def tune_labels(
     """Try parameters of a method on held-out rows and report which are the best.
 
     Each candidate predicts the rows of every fold from those of the others, with the threshold
-    that suits it best, and is judged by the measure of --tune-for. The last line is the command
-    that fits with what was chosen.
+    or the rule that suits it best, and is judged by the measure of --tune-for. The last line is
+    the command that fits with what was chosen.
     """
     from sklearn.model_selection import ParameterGrid
 
     from marginmf.cli import estimators, inputs
     from marginmf.progress import show_bar
 
-    # A rule that looks at no thresholds would have nothing to compare candidates by.
-    common = replace(decision, decision="global")
+    # The sign looks at no thresholds, and those of single labels have no value together: such
+    # candidates are compared by their best common threshold.
+    fixed = decision.decision in ("sign", "per-label")
+    common = replace(decision, decision="global") if fixed else decision
     estimator = estimators.make_label_models([name], model, common)[name]
     known = [key for key in estimators.parameters_of([estimator]) if key not in FIXED]
     grid = parse_tries(tries or [])

@@ -1,28 +1,30 @@
 """What every label estimator has in common: fit, scores, the decision rule, predictions."""
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.sparse import csr_array
-from sklearn.base import (
-    BaseEstimator,
-    ClassifierMixin,
-    ClassNamePrefixFeaturesOutMixin,
-    TransformerMixin,
-    clone,
-)
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from marginmf._utils.indicators import counts
 from marginmf._utils.parameters import n_threads, unfitted
 from marginmf._utils.saved import Length, Methods, Names, Optional, Sized, floats
-from marginmf._utils.types import BoolArray, Float64Array, FloatArray, IntArray
+from marginmf._utils.types import Float64Array, FloatArray, IntArray
 from marginmf.checkpoints import CheckpointLike, open_checkpoint
 from marginmf.labels.calibration import LabelCalibrator, Tuner, Tuning
-from marginmf.labels.decisions import DecisionRule, ThresholdSearch, check_rule
+from marginmf.labels.decisions import (
+    CANDIDATES,
+    DECISIONS,
+    EXPECTED,
+    DecisionRule,
+    ExpectedRule,
+    ThresholdSearch,
+    check_rule,
+)
 from marginmf.labels.order import Fold, OrderedFit, fingerprint_arrays, inner_folds
 from marginmf.labels.targets import (
     Targets,
@@ -35,6 +37,8 @@ from marginmf.persistence import LabelCounts, Savable
 
 #: The parameters of the decision rule.
 RULE = ("decision", "tune_for", "top1_if_empty", "cv", "calibrate")
+#: What is learned of it.
+LEARNED_RULE = ("decision_", "thresholds_", "shift_", "top1_if_empty_", "calibration_")
 #: What features may be; `as_features` has a sentence of its own for numbers that are not finite.
 ACCEPTED: dict[str, Any] = {
     "accept_sparse": "csr",
@@ -60,13 +64,19 @@ class LabelsEstimator(OrderedFit, Savable, ClassifierMixin, BaseEstimator):
 
     Parameters
     ----------
-    decision : {"sign", "global", "per_label"}
-        The rule that turns scores into label sets; see `marginmf.labels.decisions`.
-    tune_for : {"accuracy", "micro_f1", "macro_f1", "hamming"}
-        The measure that the rule's thresholds are chosen for.
+    decision : {"auto", "sign", "global", "per_label", "jaccard", "f1"}
+        The rule that turns scores into label sets; see `marginmf.labels.decisions`.  Sign: labels
+        whose score is above 0.  Global: above one threshold.  Per label: above a threshold of each
+        label's own.  Jaccard and f1: the labels whose overlap with the true ones is expected to be
+        largest, given their probabilities.  Auto: the rule that reaches most of ``tune_for`` on
+        rows held out, one threshold or, for accuracy, "jaccard", for example F1, "f1", for macro
+        F1, "per_label".
+    tune_for : {"accuracy", "example_f1", "micro_f1", "macro_f1", "hamming"}
+        The measure that the rule is chosen for.
     top1_if_empty : bool or "auto"
         Whether a row that would get no label gets its best one.  Auto: if every training row has a
-        label, but not with ``decision="sign"``.
+        label, but not with ``decision="sign"``.  Where rows may stay empty, "auto" does not choose
+        "jaccard" or "f1", which give every row a label.
     cv : int
         The number of folds that thresholds are chosen on.
     calibrate : bool
@@ -76,8 +86,13 @@ class LabelsEstimator(OrderedFit, Savable, ClassifierMixin, BaseEstimator):
 
     Attributes
     ----------
+    decision_ : str
+        The rule that is followed.
     thresholds_ : array of shape (n_labels,)
-        A label is predicted where its score is above.
+        A label is predicted where its score is above; infinite for a label that is never predicted.
+        An expected-overlap rule does not follow them.
+    shift_ : float
+        What an expected-overlap rule adds to the logits.
     top1_if_empty_ : bool
         Whether a row that would get no label gets its best one.
     calibration_ : Calibration
@@ -95,6 +110,8 @@ class LabelsEstimator(OrderedFit, Savable, ClassifierMixin, BaseEstimator):
         "thresholds_": Optional(floats("labels")),
         "top1_if_empty_": Optional(bool),
         "calibration_": Optional("Calibration"),
+        "decision_": Optional(str),
+        "shift_": Optional(float),
         "n_features_in_": Length("features"),
         "feature_names_in_": Optional(Names("features")),
         "n_samples_fit_": int,
@@ -106,7 +123,7 @@ class LabelsEstimator(OrderedFit, Savable, ClassifierMixin, BaseEstimator):
     _separate: ClassVar[frozenset[str]] = frozenset()
 
     _: KW_ONLY
-    decision: str = "global"
+    decision: str = "auto"
     tune_for: str = "accuracy"
     top1_if_empty: bool | str = "auto"
     cv: int = 3
@@ -150,10 +167,12 @@ class LabelsEstimator(OrderedFit, Savable, ClassifierMixin, BaseEstimator):
         return self
 
     def decision_function(self, X: Any) -> FloatArray:
-        """Return how far the score of every label is above its threshold.
+        """Return how far the score of every label is above what makes it predicted.
 
-        A label is predicted where this is above 0 (and, with ``top1_if_empty_``, a row without any
-        gets the largest).
+        A label is predicted where this is above 0 (and, with thresholds and ``top1_if_empty_``, a
+        row without any gets the largest).  Of thresholds it is the score minus the threshold; of an
+        expected-overlap rule the logit minus the row's own limit, so that only the labels of one
+        row can be compared: `predict_proba` compares rows.
 
         Parameters
         ----------
@@ -168,9 +187,7 @@ class LabelsEstimator(OrderedFit, Savable, ClassifierMixin, BaseEstimator):
         scores = np.empty((features.shape[0], self.targets_.n_columns))
         for rows, batch in self._batches(features):
             found = self._label_scores(batch)
-            if not self.targets_.vector:
-                found = DecisionRule(self.thresholds_).excess(found)
-            scores[rows] = found
+            scores[rows] = found if self.targets_.vector else self._decide(found, "excess")
         return self.targets_.scores(scores)
 
     def predict(self, X: Any) -> Any:
@@ -189,9 +206,18 @@ class LabelsEstimator(OrderedFit, Savable, ClassifierMixin, BaseEstimator):
         scores = (self._label_scores(batch) for _, batch in self._batches(self._features(X)))
         if self.targets_.vector:
             return np.concatenate([self.targets_.class_of(each) for each in scores])
-        # Models of older files have the parameter alone.
+        return self.targets_.sets(map(self._decide, scores))
+
+    def _decide(self, scores: FloatArray, what: str = "__call__") -> Any:
+        """Return which labels rows have, or what else the rule knows, given their scores."""
+        # Models of older files follow their thresholds, and have the parameter alone.
+        rule = getattr(self, "decision_", "global")
+        if rule in EXPECTED:
+            possible = np.isfinite(self.thresholds_)
+            decide = ExpectedRule(rule, self.shift_, possible)
+            return getattr(decide, what)(self.calibration_.logits(scores))
         top1 = getattr(self, "top1_if_empty_", self.top1_if_empty)
-        return self.targets_.sets(map(DecisionRule(self.thresholds_, bool(top1)), scores))
+        return getattr(DecisionRule(self.thresholds_, bool(top1)), what)(scores)
 
     @property
     def predict_proba(self) -> Callable[[Any], Float64Array]:
@@ -257,17 +283,47 @@ class LabelsEstimator(OrderedFit, Savable, ClassifierMixin, BaseEstimator):
         return model
 
     def _learn(self, X: Any, Y: csr_array, tuned: bool) -> None:
-        """Fit to all rows, with thresholds chosen by cross-validation or, if not tuned, of 0."""
-        self._set_rule(self._choose_rule(X, Y) if tuned else None, Y)
+        """Fit to all rows, with a rule chosen by cross-validation or, if not tuned, the sign."""
+        if tuned:
+            self._set_rule(self._tune(self._cross_fit(X, Y), Y), Y)
+        else:
+            self._set_rule(None, Y)
+            self._fit_in_order(X, Y)
+
+    def _tune(self, scored: Iterable[tuple[IntArray, FloatArray]], Y: csr_array) -> Tuning:
+        """Learn the rule and probabilities from scores of rows held out."""
+        tuner = self._make_tuner(Y)
+        for rows, scores in scored:
+            tuner.add(scores, Y[rows].toarray() > 0)
+        return tuner.result()
+
+    def _cross_fit(self, X: Any, Y: csr_array) -> Iterator[tuple[IntArray, FloatArray]]:
+        """Fit to all rows, and yield scores that rows got from a model that had not seen them.
+
+        The fit is done when all batches of rows have been taken.  A method may know a cheaper way
+        than a fit for each fold, and may leave rows out if there are very many.
+        """
+        yield from self._hold_out(X, Y)
         self._fit_in_order(X, Y)
 
-    def _learn_inside(self, inside: Any, X: Any, Y: csr_array, tuned: bool) -> Any:
-        """Return an estimator that is a part of this one, fitted to what is checked already."""
+    def _hold_out(self, X: Any, Y: csr_array) -> Iterator[tuple[IntArray, FloatArray]]:
+        """Yield the scores of the rows of each fold by a model of the others, batch by batch."""
+        folds = inner_folds(X, Y, self._rule["cv"])
+        for model, fold in zip(self._fit_each(X, Y, folds), folds, strict=True):
+            for rows in batches(fold.test, Y.shape[1]):
+                yield rows, model._label_scores(X[rows])
+
+    def _prepare_inside(self, inside: "LabelsEstimator", X: Any, Y: csr_array) -> None:
+        """Tell an estimator that is a part of this one what it learns, as `fit` would."""
         inside.set_params(**self._rule)
         inside._check()
         inside.targets_ = Targets(np.arange(Y.shape[1]), False, True, Y.dtype)
         inside.classes_ = inside.targets_.classes
         inside.n_samples_fit_, inside.n_features_in_ = X.shape
+
+    def _learn_inside(self, inside: Any, X: Any, Y: csr_array, tuned: bool) -> Any:
+        """Return an estimator that is a part of this one, fitted to what is checked already."""
+        self._prepare_inside(inside, X, Y)
         inside._checkpoint = self._checkpoint
         inside._learn(X, Y, tuned)
         del inside._checkpoint
@@ -279,6 +335,8 @@ class LabelsEstimator(OrderedFit, Savable, ClassifierMixin, BaseEstimator):
             self.calibration_ = tuning.calibration
         if self.targets_.vector:
             return
+        self.decision_ = "sign" if tuning is None else tuning.decision
+        self.shift_ = 0.0 if tuning is None else tuning.shift
         self.thresholds_ = np.zeros(Y.shape[1]) if tuning is None else tuning.thresholds
         # A label that nobody has is never predicted, whatever the rule.
         self.thresholds_[counts(Y, axis=0) == 0] = np.inf
@@ -291,27 +349,17 @@ class LabelsEstimator(OrderedFit, Savable, ClassifierMixin, BaseEstimator):
             return bool(rule["top1_if_empty"])
         return rule["decision"] != "sign" and bool((np.diff(Y.indptr) > 0).all())
 
-    def _choose_rule(self, X: Any, Y: csr_array) -> Tuning:
-        """Learn thresholds and probabilities by cross-validation."""
-        tuner = self._make_tuner(Y)
-        for scores, present in self._score_held_out(X, Y):
-            tuner.add(scores, present)
-        return tuner.result()
-
     def _make_tuner(self, Y: csr_array) -> Tuner:
         decision, tune_for = self._rule["decision"], self._rule["tune_for"]
+        fills_empty = self._fills_empty(Y)
+        if decision == "auto" and not fills_empty and CANDIDATES[tune_for][-1] in EXPECTED:
+            decision = "global"
         only_zero = np.zeros(1) if decision == "sign" else None
         threads = n_threads(getattr(self, "n_jobs", None))
-        search = ThresholdSearch(Y.shape[1], self._fills_empty(Y), only_zero, threads)
+        search = ThresholdSearch(Y.shape[1], fills_empty, only_zero, threads)
         calibrator = LabelCalibrator(counts(Y, axis=0), Y.shape[0], self._probability_scores)
-        return Tuner(search, calibrator, decision, tune_for)
-
-    def _score_held_out(self, X: Any, Y: csr_array) -> Iterator[tuple[FloatArray, BoolArray]]:
-        """Score the rows of each fold by a model of the others, batch by batch."""
-        folds = inner_folds(X, Y, self._rule["cv"])
-        for model, fold in zip(self._fit_each(X, Y, folds), folds, strict=True):
-            for rows in batches(fold.test, Y.shape[1]):
-                yield model._label_scores(X[rows]), Y[rows].toarray() > 0
+        classify = self.targets_.codes_of if self.targets_.vector else None
+        return Tuner(search, calibrator, decision, tune_for, classify)
 
     def _flaws(self, lengths: Mapping[str, int]) -> Iterator[str]:
         """Yield what is wrong with a loaded model whose arrays have the right shapes."""
@@ -328,8 +376,19 @@ class LabelsEstimator(OrderedFit, Savable, ClassifierMixin, BaseEstimator):
             yield ".thresholds_ is missing"
         elif not (np.isfinite(thresholds) | (thresholds == np.inf)).all():
             yield ".thresholds_ has a number that is no threshold"
+        yield from self._rule_flaws()
         if not hasattr(self, "top1_if_empty_") and self.top1_if_empty not in (False, True):
             yield ".top1_if_empty_ is missing"
+
+    def _rule_flaws(self) -> Iterator[str]:
+        # Models of older files have none, and follow their thresholds.
+        rule = getattr(self, "decision_", "global")
+        if rule not in DECISIONS or rule == "auto":
+            yield f".decision_ is {rule!r}, which is no rule"
+        elif rule in EXPECTED and not hasattr(self, "calibration_"):
+            yield ".calibration_ is missing, which its decision rule needs"
+        elif rule in EXPECTED and not np.isfinite(getattr(self, "shift_", np.nan)):
+            yield ".shift_ is not a finite number"
 
     def _learned_from(self) -> LabelCounts:
         thresholds = np.asarray(getattr(self, "thresholds_", ()), np.float64)
@@ -365,77 +424,3 @@ def batches(rows: IntArray, n_labels: int) -> Iterator[IntArray]:
     size = max(1, BATCH_BYTES // (8 * max(n_labels, 256)))
     for start in range(0, len(rows), size):
         yield rows[start : start + size]
-
-
-def affine(X: Any, weights: Float64Array, intercept: Float64Array) -> Float64Array:
-    """Return ``X @ weights + intercept``, dense whether X is sparse or not."""
-    product: Float64Array = X @ weights
-    product += intercept
-    return product
-
-
-class LinearScores(LabelsEstimator):
-    """A label estimator whose scores are ``X @ coef_.T + intercept_``.
-
-    Attributes
-    ----------
-    coef_ : array of shape (n_labels, n_features)
-        The weights of the features.
-    intercept_ : array of shape (n_labels,)
-        What is added.
-    """
-
-    _saved: ClassVar[dict[str, Any]] = {
-        "coef_": floats("labels", "features"),
-        "intercept_": floats("labels"),
-    }
-    coef_: Float64Array
-    intercept_: Float64Array
-
-    def _scores(self, X: Any) -> FloatArray:
-        return affine(X, self.coef_.T, self.intercept_)
-
-
-class LabelSpaceTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelsEstimator):
-    """A label estimator that maps centred features to factors, and factors to labels of 0 and 1.
-
-    Attributes
-    ----------
-    feature_map_ : array of shape (n_features, n_components)
-        The map from centred features to the factors.
-    label_factors_ : array of shape (n_components, n_labels)
-        The factors of every label.
-    feature_means_, label_means_ : array
-        What features and labels were centred with.
-    """
-
-    #: Centred labels that do not vary cost nothing, and their means are their scores.
-    _varying_only: ClassVar[bool] = False
-    _saved: ClassVar[dict[str, Any]] = {
-        "label_factors_": floats("factors", "labels"),
-        "feature_map_": floats("features", "factors"),
-        "feature_means_": floats("features"),
-        "label_means_": floats("labels"),
-    }
-    feature_map_: Float64Array
-    label_factors_: Float64Array
-    feature_means_: Float64Array
-    label_means_: Float64Array
-
-    def transform(self, X: Any) -> Float64Array:
-        """Embed rows: map their features into the space of the labels' factors.
-
-        From an X of shape (n_samples, n_features) to an array of shape (n_samples, n_components).
-        """
-        return self._embedded(self._features(X))
-
-    def _embedded(self, X: Any) -> Float64Array:
-        return affine(X, self.feature_map_, -(self.feature_means_ @ self.feature_map_))
-
-    def _scores(self, X: Any) -> FloatArray:
-        # Labels are 0 or 1 inside: a score above one half means that a label is there.
-        return affine(self._embedded(X), self.label_factors_, self.label_means_ - 0.5)
-
-    @property
-    def _n_features_out(self) -> int:
-        return int(self.feature_map_.shape[1])

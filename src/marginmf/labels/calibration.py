@@ -1,4 +1,4 @@
-"""What is learned from scores of rows that were held out: thresholds, and probabilities.
+"""What is learned from scores of rows held out: thresholds, probabilities, which rule to follow.
 
 The probability of a label is a logistic curve of its score (Platt, 1999).  All labels share one
 slope; each has an intercept, which is drawn towards the common one, so that rare labels are not
@@ -14,8 +14,8 @@ log loss of almost every method is higher than with an intercept for each label.
 array([[0.04, 0.94]])
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -23,7 +23,14 @@ from scipy.special import expit, logit
 
 from marginmf._utils.saved import floats, saved
 from marginmf._utils.types import BoolArray, Float64Array, FloatArray, IntArray
-from marginmf.labels.decisions import ThresholdSearch
+from marginmf.labels.decisions import (
+    CANDIDATES,
+    EXPECTED,
+    DecisionRule,
+    ExpectedRule,
+    ThresholdSearch,
+    value_of_sets,
+)
 
 #: At most about this many scores are looked at, of rows at equal distances, which takes half a
 #: second; a quarter of bibtex's are enough for a log loss that is higher by half a per cent.
@@ -35,6 +42,10 @@ PRECISION = 1.0
 MAX_STEPS, TOLERANCE = 50, 1e-12
 #: Probabilities stay between 0 and 1: beyond these logits they would be rounded to them.
 LARGEST_LOGIT = 30.0
+#: What may be added to the logits of an expected-overlap rule; of equally good ones the first.
+SHIFTS = (0.0, *(sign * 0.25 * k for k in range(1, 7) for sign in (-1, 1)))
+#: From fewer rows than this no rule is chosen: one threshold has to do.
+FEWEST_ROWS = 20
 #: How near to 0 and 1 a method's own probabilities may come, before they become logits.
 LEAST_PROBABILITY = 1e-4
 
@@ -69,10 +80,14 @@ class Calibration:
         elif (self.slopes < 0).any():
             yield ".slopes has a number below 0"
 
+    def logits(self, scores: FloatArray) -> Float64Array:
+        """Return the logit of every label's probability, given its score."""
+        return self.slopes * as_predictors(scores, self.of_probabilities) + self.intercepts
+
     def __call__(self, scores: FloatArray) -> Float64Array:
         """Return the probability of every label, given its score."""
-        logits = self.slopes * as_predictors(scores, self.of_probabilities) + self.intercepts
-        found: Float64Array = expit(np.clip(logits, -LARGEST_LOGIT, LARGEST_LOGIT))
+        logits = np.clip(self.logits(scores), -LARGEST_LOGIT, LARGEST_LOGIT)
+        found: Float64Array = expit(logits)
         return found
 
 
@@ -111,20 +126,36 @@ class LabelCalibrator:
         kept = slice(first, None, self._step)
         self._kept.append((scores[kept].copy(), present[kept].copy()))
 
-    def fit(self) -> Calibration:
-        """Return the curves; without scores that tell labels apart, their frequencies."""
+    def sample(self) -> tuple[FloatArray, BoolArray]:
+        """Return the rows that are looked at: their scores, and which labels they have."""
+        if not self._kept:
+            nothing = np.zeros((0, len(self.counts)))
+            return nothing, nothing > 0
+        scores, present = (np.concatenate(parts) for parts in zip(*self._kept, strict=True))
+        self._kept = [(scores, present)]
+        return scores, present
+
+    def fit(self, rows: slice = slice(None)) -> Calibration:
+        """Return the curves of these rows; where scores tell nothing apart, the frequencies."""
         slopes = np.zeros(len(self.counts))
         intercepts = logit((self.counts + 1.0) / (self.n_rows + 2.0))
         varying = np.flatnonzero((self.counts > 0) & (self.counts < self.n_rows))
-        if self._kept and len(varying):
-            scores, present = (
-                np.concatenate(parts)[:, varying] for parts in zip(*self._kept, strict=True)
-            )
-            slope, own = fit_curves(as_predictors(scores, self.of_probabilities), present)
+        scores, present = self.sample()
+        if len(scores[rows]) and len(varying):
+            predictors = as_predictors(scores[rows][:, varying], self.of_probabilities)
+            slope, own = fit_curves(predictors, present[rows][:, varying])
             # A curve that falls would put labels in another order than their scores.
             if slope > 0:
                 slopes[varying], intercepts[varying] = slope, own
         return Calibration(slopes, intercepts, self.of_probabilities)
+
+    def held_out_logits(self) -> Float64Array:
+        """Return the logits of the sample's rows, by curves of the other half of them."""
+        scores, _ = self.sample()
+        logits = np.empty(scores.shape)
+        for half in (0, 1):
+            logits[half::2] = self.fit(slice(1 - half, None, 2)).logits(scores[half::2])
+        return logits
 
 
 def fit_curves(x: Float64Array, present: BoolArray) -> tuple[float, Float64Array]:
@@ -144,19 +175,28 @@ def fit_curves(x: Float64Array, present: BoolArray) -> tuple[float, Float64Array
     low = 1.0 / (present.size - n_present + 2.0)
     problem = _Curves(x, np.where(present, high, low))
     point = np.concatenate([[1.0, logit(float(problem.targets.mean()))], np.zeros(x.shape[1])])
-    value = problem.value(point)
-    for _ in range(MAX_STEPS):
-        step, length = problem.newton_step(point), 1.0
-        # The loss is convex: short enough a step lowers it.
-        while (new := problem.value(point - length * step)) > value and length > 1e-6:
-            length /= 2.0
-        gain = value - new
-        if gain > 0:
-            point, value = point - length * step, new
-        if gain <= TOLERANCE * abs(value):
-            break
+    point = damped_newton(problem.value, problem.newton_step, point)
     slope = point[0] / (spread * unit)
     return float(slope), point[1] + point[2:] - slope * middle * unit
+
+
+def damped_newton(
+    value: Callable[[Float64Array], float],
+    newton_step: Callable[[Float64Array], Float64Array],
+    point: Float64Array,
+) -> Float64Array:
+    """Return where a convex function is smallest; steps are halved until they lower it."""
+    lowest = value(point)
+    for _ in range(MAX_STEPS):
+        step, length = newton_step(point), 1.0
+        while (new := value(point - length * step)) > lowest and length > 1e-6:
+            length /= 2.0
+        gain = lowest - new
+        if gain > 0:
+            point, lowest = point - length * step, new
+        if gain <= TOLERANCE * abs(lowest):
+            break
+    return point
 
 
 class _Curves(NamedTuple):
@@ -203,28 +243,129 @@ class _Curves(NamedTuple):
 class Tuning(NamedTuple):
     """What scores of rows held out have taught.
 
-    ``value`` is what the best common threshold reaches on these rows.
+    ``value`` is what the rule reaches on these rows: of thresholds, the best common one; of classes
+    the share that is right.
     """
 
     thresholds: Float64Array
     value: float
     calibration: Calibration
+    decision: str
+    shift: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
 class Tuner:
-    """Sees scores of rows held out batch by batch, and learns thresholds and probabilities."""
+    """Sees scores of rows held out batch by batch, and learns thresholds, probabilities, the rule.
+
+    Rules that are chosen from (see ``CANDIDATES``) are compared on the calibrator's sample of rows,
+    each half of them by what was learned from the other.  Classes need no rule: ``classify`` turns
+    scores into the numbers of classes.
+    """
 
     search: ThresholdSearch
     calibrator: LabelCalibrator
     decision: str
     tune_for: str
+    classify: Callable[[FloatArray], IntArray] | None = None
+    _right: list[BoolArray] = field(default_factory=list)
 
     def add(self, scores: FloatArray, present: BoolArray) -> None:
         """Look at rows whose scores and labels are given."""
         self.search.add(scores, present)
         self.calibrator.add(scores, present)
+        if self.classify is not None:
+            self._right.append(self.classify(scores) == self.classify(present - 0.5))
+
+    def value(self) -> float:
+        """Return what the best common threshold reaches, or the share of classes that is right."""
+        if self.classify is not None:
+            return float(np.concatenate(self._right).mean())
+        return self.search.best("global", self.tune_for)[1]
 
     def result(self) -> Tuning:
         """Return what was learned."""
-        return Tuning(*self.search.best(self.decision, self.tune_for), self.calibrator.fit())
+        calibration = self.calibrator.fit()
+        if self.classify is not None:
+            return Tuning(np.zeros(0), self.value(), calibration, self.decision)
+        decision, shift, value = self._choose()
+        expected = self._expect(decision, calibration, self.calibrator.sample()[0])
+        thresholds, best = self.search.best(decision, self.tune_for, expected)
+        return Tuning(thresholds, best if value is None else value, calibration, decision, shift)
+
+    def _choose(self) -> tuple[str, float, float | None]:
+        """Return a rule, its shift, and what it reaches, if that is not up to thresholds."""
+        if self.decision not in ("auto", *EXPECTED):
+            return self.decision, 0.0, None
+        scores, present = self.calibrator.sample()
+        candidates = CANDIDATES[self.tune_for] if self.decision == "auto" else (self.decision,)
+        # One label is there or not, and nothing can be learned from a few rows.
+        if self.decision == "auto" and (
+            len(candidates) == 1 or present.shape[1] == 1 or len(present) < FEWEST_ROWS
+        ):
+            return candidates[0], 0.0, None
+        reached: dict[str, tuple[float, float]] = {}
+        for rule in candidates:
+            if rule in EXPECTED:
+                logits, possible = self.calibrator.held_out_logits(), self.calibrator.counts > 0
+                reached[rule] = best_shift(logits, present, possible, rule, self.tune_for)
+            else:
+                reached[rule] = 0.0, self._value_of_thresholds(rule, scores, present)
+        best = max(reached, key=lambda rule: reached[rule][1])
+        return best, *reached[best]
+
+    def _expect(
+        self, rule: str, calibration: Calibration, scores: FloatArray
+    ) -> Float64Array | None:
+        """Return what own thresholds are drawn towards, if not towards the common one."""
+        if rule != "per_label" or self.tune_for != "macro_f1" or not len(scores):
+            return None
+        common, _ = self.search.best("global", self.tune_for)
+        known = calibration.slopes > 0
+        return np.where(known, expected_f1_thresholds(calibration, scores), common)
+
+    def _value_of_thresholds(self, rule: str, scores: FloatArray, present: BoolArray) -> float:
+        predicted = np.empty_like(present)
+        for half in (0, 1):
+            search = ThresholdSearch(scores.shape[1], self.search.top1_if_empty)
+            others = slice(1 - half, None, 2)
+            search.add(scores[others], present[others])
+            expected = None
+            if rule == "per_label":
+                expected = self._expect(rule, self.calibrator.fit(others), scores[others])
+            thresholds, _ = search.best(rule, self.tune_for, expected)
+            decide = DecisionRule(thresholds, self.search.top1_if_empty)
+            predicted[half::2] = decide(scores[half::2])
+        return value_of_sets(self.tune_for, predicted, present)
+
+
+def expected_f1_thresholds(calibration: Calibration, scores: FloatArray) -> Float64Array:
+    """Return the threshold of each label with the largest expected F1, given all rows' scores.
+
+    F1 of the k rows with the highest scores is about twice the sum of their probabilities, divided
+    by k plus the sum of all.  Probabilities, which all labels' rows have a part in, say more of a
+    rare label than its own few rows.
+    """
+    ordered = np.sort(scores, axis=0)[::-1]
+    sums = np.cumsum(calibration(ordered), axis=0)
+    values = 2.0 * sums / (sums[-1] + np.arange(1, len(sums) + 1)[:, None])
+    last, labels = np.argmax(values, axis=0), np.arange(scores.shape[1])
+    after = np.minimum(last + 1, len(sums) - 1)
+    thresholds: Float64Array = 0.5 * (ordered[last, labels] + ordered[after, labels])
+    return np.where(after == last, np.nextafter(thresholds, -np.inf), thresholds)
+
+
+def best_shift(
+    logits: Float64Array, present: BoolArray, possible: BoolArray, overlap: str, measure: str
+) -> tuple[float, float]:
+    """Return the shift with which an expected-overlap rule reaches most, and how much that is."""
+    if len(logits) == 0 or not possible.any():
+        return 0.0, 0.0
+    columns, ordered = logits[:, possible], np.sort(logits[:, possible], axis=1)[:, ::-1]
+    predicted, values = np.zeros_like(present), []
+    for shift in SHIFTS:
+        limits = ExpectedRule(overlap, shift).limits(ordered)
+        predicted[:, possible] = columns > limits[:, None]
+        values.append(value_of_sets(measure, predicted, present))
+    best = int(np.argmax(values))
+    return SHIFTS[best], values[best]

@@ -1,8 +1,10 @@
 """Decision rules, which turn the scores of every label method into label sets.
 
-A rule is a threshold for every label, and whether a row that would get no label gets its best
-one.  Thresholds are chosen on scores that a model gave to rows it had not seen; the search sees
-such scores batch by batch and keeps only counts, so it needs no more memory for more rows.
+A threshold rule has a threshold for every label, and says whether a row that would get no label
+gets its best one.  An expected-overlap rule gives every row the labels whose overlap with the true
+ones is expected to be largest, given the probabilities of all labels.  Both are chosen on scores
+that a model gave to rows it had not seen; the search for thresholds sees such scores batch by batch
+and keeps only counts, so it needs no more memory for more rows.
 
 >>> import numpy as np
 >>> rule = DecisionRule(np.array([0.0, 0.5]), top1_if_empty=True)
@@ -17,14 +19,25 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.special import expit
 
 from marginmf._utils.parameters import check_option, check_whole
 from marginmf._utils.types import BoolArray, Float64Array, FloatArray
 from marginmf.backends.labels import count_above
 
+#: The rules that give every row the set of the largest expected overlap.
+EXPECTED = ("jaccard", "f1")
 #: The rules and the measures that they can be chosen for.
-DECISIONS = ("sign", "global", "per_label")
-MEASURES = ("accuracy", "micro_f1", "macro_f1", "hamming")
+DECISIONS = ("auto", "sign", "global", "per_label", *EXPECTED)
+MEASURES = ("accuracy", "example_f1", "micro_f1", "macro_f1", "hamming")
+#: The rules that "auto" chooses from, by the measure that it chooses for.
+CANDIDATES = {
+    "accuracy": ("global", "jaccard"),
+    "example_f1": ("global", "f1"),
+    "micro_f1": ("global",),
+    "macro_f1": ("global", "per_label"),
+    "hamming": ("global",),
+}
 
 #: How many thresholds are tried: at quantiles of the scores of labels that are there, and evenly.
 N_QUANTILES, N_EVEN = 192, 64
@@ -53,10 +66,7 @@ class DecisionRule:
         """Return how far scores are above the thresholds; labels that never are come last."""
         finite = np.isfinite(self.thresholds)
         excess: FloatArray = scores - np.where(finite, self.thresholds, 0.0).astype(scores.dtype)
-        if not finite.all():
-            least = excess[:, finite].min(axis=1, initial=0.0)
-            excess[:, ~finite] = least[:, None] - 1.0
-        return excess
+        return _put_last(excess, finite)
 
     def __call__(self, scores: FloatArray) -> BoolArray:
         """Return which labels every row has."""
@@ -66,6 +76,82 @@ class DecisionRule:
             empty = np.flatnonzero(~above.any(axis=1))
             above[empty, np.argmax(excess[empty], axis=1)] = True
         return above
+
+
+@dataclass(frozen=True, eq=False)
+class ExpectedRule:
+    """Gives every row the labels whose overlap with the true ones is expected to be largest.
+
+    With the probabilities p of a row's labels in falling order, c_k the sum of the first k, and T
+    that of all, the first k labels have about the expected Jaccard index ``c_k / (k + T - c_k)``
+    and the expected F1 ``2 c_k / (k + T)``; the best k is taken, at least 1.  Labels of the same
+    probability are taken together or not at all, so that their order does not matter.
+
+    Parameters
+    ----------
+    overlap : {"jaccard", "f1"}
+        The overlap.
+    shift : float
+        Added to all logits; what the probabilities miss when the labels of a row depend on one
+        another.
+    possible : array of shape (n_labels,), optional
+        Which labels may be predicted at all.
+
+    Examples
+    --------
+    >>> from scipy.special import logit
+    >>> logits = logit(np.array([[0.9, 0.5, 0.1], [0.3, 0.1, 0.05]]))
+    >>> ExpectedRule("jaccard")(logits).astype(int)
+    array([[1, 1, 0],
+           [1, 0, 0]])
+    """
+
+    overlap: str
+    shift: float = 0.0
+    possible: BoolArray | None = None
+
+    def excess(self, logits: Float64Array) -> FloatArray:
+        """Return how far logits are above the row's own limit: above 0 for its labels."""
+        possible = np.ones(logits.shape[1], bool) if self.possible is None else self.possible
+        if not possible.any():
+            return np.full_like(logits, -1.0)
+        ordered = np.sort(logits[:, possible], axis=1)[:, ::-1]
+        excess = logits - self.limits(ordered)[:, None]
+        return _put_last(excess, possible)
+
+    def limits(self, ordered: Float64Array) -> Float64Array:
+        """Return the limit of every row, given its logits in falling order."""
+        likely = expit(ordered + self.shift)
+        sums, ranks = np.cumsum(likely, axis=1), np.arange(1, likely.shape[1] + 1)
+        total = sums[:, -1:]
+        if self.overlap == "jaccard":
+            value = sums / (ranks + total - sums)
+        else:
+            value = 2.0 * sums / (ranks + total)
+        value[:, :-1][ordered[:, :-1] == ordered[:, 1:]] = -1.0
+        rows, last = np.arange(len(ordered)), np.argmax(value, axis=1)
+        least = ordered[rows, last]
+        # After the last label of all there is as much room as one likes.
+        below = np.where(
+            last + 1 < ordered.shape[1],
+            ordered[rows, np.minimum(last + 1, ordered.shape[1] - 1)],
+            least - 2.0,
+        )
+        middle = 0.5 * (least + below)
+        return np.where(middle < least, middle, below)
+
+    def __call__(self, logits: Float64Array) -> BoolArray:
+        """Return which labels every row has."""
+        above: BoolArray = self.excess(logits) > 0
+        return above
+
+
+def _put_last(excess: FloatArray, possible: BoolArray) -> FloatArray:
+    """Let labels that are never predicted come after all others, and below 0."""
+    if not possible.all():
+        least = excess[:, possible].min(axis=1, initial=0.0)
+        excess[:, ~possible] = least[:, None] - 1.0
+    return excess
 
 
 def check_rule(rule: Mapping[str, Any]) -> None:
@@ -94,6 +180,23 @@ def row_accuracies(predicted: BoolArray, present: BoolArray) -> Float64Array:
     both = np.count_nonzero(predicted & present, axis=1)
     either = np.count_nonzero(predicted | present, axis=1)
     return both / np.maximum(either, 1)
+
+
+def value_of_sets(measure: str, predicted: BoolArray, present: BoolArray) -> float:
+    """Return a measure of predicted label sets, larger is better.
+
+    >>> sets = np.array([[True, True], [False, False]])
+    >>> value_of_sets("accuracy", sets, sets), value_of_sets("hamming", sets, ~sets)
+    (0.5, -4.0)
+    """
+    if measure == "accuracy":
+        return float(row_accuracies(predicted, present).mean())
+    if measure == "hamming":
+        return -float(np.count_nonzero(predicted != present))
+    axis = {"example_f1": 1, "macro_f1": 0, "micro_f1": None}[measure]
+    right = np.count_nonzero(predicted & present, axis=axis)
+    total = np.count_nonzero(predicted, axis=axis) + np.count_nonzero(present, axis=axis)
+    return float(np.mean(2 * right / np.maximum(total, 1)))
 
 
 def candidate_thresholds(batches: Sequence[tuple[FloatArray, BoolArray]]) -> Float64Array:
@@ -154,7 +257,8 @@ class ThresholdSearch:
     def _begin(self, candidates: Float64Array) -> None:
         self.candidates = candidates
         n, n_labels = len(candidates), self.n_labels
-        self._jaccard = np.zeros(n)
+        # Of the label sets of rows: the sums of the Jaccard index, and of F1.
+        self._overlaps = np.zeros((2, n))
         # By candidate and label: predicted, and rightly so; by label: how often it is there.
         self._predicted = np.zeros((n, n_labels))
         self._right = np.zeros((n, n_labels))
@@ -185,7 +289,7 @@ class ThresholdSearch:
         self._kept = []
 
     def _count(self, scores: FloatArray, present: BoolArray) -> None:
-        *counts, overlap = count_above(
+        *counts, overlaps = count_above(
             *(scores, present, self.top1_if_empty, self.candidates),
             *(self._cells, self._scale, self.n_threads),
         )
@@ -194,15 +298,15 @@ class ThresholdSearch:
         self._predicted += predicted
         self._right += right
         self._present += np.count_nonzero(present, axis=0)
-        self._jaccard += overlap
+        self._overlaps += overlaps
         self._n_rows += len(scores)
 
     def value(self, measure: str) -> Float64Array:
         """Return a measure under every candidate, larger is better."""
         if not hasattr(self, "candidates"):
             self._count_kept()
-        if measure == "accuracy":
-            return self._jaccard / max(self._n_rows, 1)
+        if measure in ("accuracy", "example_f1"):
+            return self._overlaps[int(measure == "example_f1")] / max(self._n_rows, 1)
         if measure == "hamming":
             return (2 * self._right - self._predicted).sum(axis=1) - self._present.sum()
         if measure == "micro_f1":
@@ -210,18 +314,25 @@ class ThresholdSearch:
             return 2 * self._right.sum(axis=1) / np.maximum(total, 1.0)
         return self._f1_of_labels().mean(axis=1)
 
-    def best(self, decision: str, measure: str) -> tuple[Float64Array, float]:
-        """Return a threshold for every label, and the value of the best common one."""
+    def best(
+        self, decision: str, measure: str, expected: Float64Array | None = None
+    ) -> tuple[Float64Array, float]:
+        """Return a threshold for every label, and the value of the best common one.
+
+        Labels' own thresholds are halfway between their best ones and the common one, or what is
+        ``expected`` of each.
+        """
         values = self.value(measure)
         common = self._middle_of_best(values)
         thresholds = np.full(self.n_labels, common)
+        anchors = thresholds if expected is None else expected
         if decision == "per_label":
             hamming = 2 * self._right - self._predicted
             own_values = hamming if measure == "hamming" else self._f1_of_labels()
             for label in np.flatnonzero(self._present):
                 own = self._middle_of_best(own_values[:, label])
                 # A label with few positives says little about its own threshold: meet halfway.
-                thresholds[label] = 0.5 * (own + common)
+                thresholds[label] = 0.5 * (own + anchors[label])
         return thresholds, float(values.max())
 
     def _f1_of_labels(self) -> Float64Array:

@@ -30,7 +30,8 @@ from marginmf.labels.algebra.matrices import (
     normal_matrix,
     prepare_products,
 )
-from marginmf.labels.base import LabelsEstimator, LabelSpaceTransformer, method
+from marginmf.labels.base import LabelsEstimator, method
+from marginmf.labels.linear import LabelSpaceTransformer
 from marginmf.labels.order import Fold
 from marginmf.progress import progress_bar
 from marginmf.solvers import Callback, Result, Stopping
@@ -145,11 +146,11 @@ class GroPLE(LabelSpaceTransformer):
             return
         # A copy for the folds, made before the final fit draws from a generator that they share.
         tuner = clone(self)
-        tuner._checkpoint = self._checkpoint
+        tuner._checkpoint, tuner.targets_ = self._checkpoint, self.targets_
         # All rows in one thread, the folds of them in the others.
         with ThreadPoolExecutor(1) as pool:
             whole = pool.submit(self._fit_in_order, X, Y)
-            tuning = tuner._choose_rule(X, Y)
+            tuning = tuner._tune(tuner._hold_out(X, Y), Y)
             whole.result()
         self._set_rule(tuning, Y)
 
@@ -257,9 +258,17 @@ def group_labels(gram: LabelGram, n_groups: int, grouping: Any, random_state: An
         found = spectral_groups(distinct, min(n_groups, len(firsts)), random_state)
     else:
         found = cluster_labels(distinct, grouping)
-    # Numbered from the largest group to the smallest.
+    return number_groups(found[index])
+
+
+def number_groups(found: IntArray) -> IntArray:
+    """Return groups numbered from the largest to the smallest, among equals by their first label.
+
+    >>> number_groups(np.array([7, 3, 9, 3])).tolist()
+    [1, 0, 2, 0]
+    """
     _, first_labels, codes, sizes = np.unique(
-        found[index], return_index=True, return_inverse=True, return_counts=True
+        found, return_index=True, return_inverse=True, return_counts=True
     )
     return np.argsort(np.lexsort((first_labels, -sizes)))[codes]
 

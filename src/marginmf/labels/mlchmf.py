@@ -1,5 +1,6 @@
 """MLC-HMF: a tree of embeddings, each trusted with the instances that it gets right."""
 
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
@@ -7,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.sparse import csr_array
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 
 from marginmf._utils.parameters import (
     check_callbacks,
@@ -58,7 +60,9 @@ class MLCHMF(LabelsEstimator):
     n_factors : int or None
         The rank of every embedding; None is half the number of labels, rounded up.
     reg : float
-        The regularisation strength of the embeddings, the same for large and small nodes.
+        The regularisation strength of the embeddings, the same for large and small nodes.  The best
+        one differs: of 1, 3, 10 and 30, a single node is best at 3 on medical, 10 on education and
+        30 on enron and bibtex, and 10 is never behind the best by more than 0.05 in accuracy.
     tolerance : float
         The largest share of wrong labels with which a node keeps an instance.
     tolerance_unit : {"labels", "density"}
@@ -88,8 +92,9 @@ class MLCHMF(LabelsEstimator):
     solver : str or solver
         ``"lbfgs"``, ``"cg"`` or ``"gd"``, or a solver object.
     max_iter, tol
-        When to stop at a node: after ``max_iter`` iterations, or when one of them (on the average
-        of the last three) lowers the objective by less than this share of it.
+        When to stop at a node: when an iteration (on the average of the last three) lowers the
+        objective by less than the share ``tol`` of it, or after ``max_iter`` of them, which is
+        meant as a safeguard: a `ConvergenceWarning` says how many nodes of the model ended there.
     random_state : int, Generator or None
         Seeds the starts.
     n_jobs : int or None
@@ -135,7 +140,7 @@ class MLCHMF(LabelsEstimator):
     """
 
     n_factors: int | None = None
-    reg: float = 3.0
+    reg: float = 10.0
     tolerance: float = 0.02
     _: KW_ONLY
     tolerance_unit: str = "labels"
@@ -146,8 +151,8 @@ class MLCHMF(LabelsEstimator):
     splitter: Any = None
     loss: str | TwoLevelLoss | RealLoss = "smooth_hinge"
     solver: str | Solver = "lbfgs"
-    max_iter: int = 100
-    tol: float = 1e-4
+    max_iter: int = 1000
+    tol: float = 3e-5
     random_state: Any = None
     n_jobs: int | None = None
     verbose: int = 0
@@ -201,10 +206,22 @@ class MLCHMF(LabelsEstimator):
     def _learn(self, X: Any, Y: csr_array, tuned: bool) -> None:
         if self.max_depth != "auto" or X.shape[0] < 2:
             super()._learn(X, Y, tuned)
-            return
-        self.max_depth_, tuning = self._choose_depth(X, Y)
-        self._set_rule(tuning, Y)
-        self._fit_in_order(X, Y)
+        else:
+            self.max_depth_, tuning = self._choose_depth(X, Y)
+            self._set_rule(tuning, Y)
+            self._fit_in_order(X, Y)
+        self._warn_of_capped_nodes()
+
+    def _warn_of_capped_nodes(self) -> None:
+        """Warn once of all nodes that were not done, and not of those of folds."""
+        if n_capped := sum(node.n_iter >= self.max_iter for node in self.tree_):
+            warnings.warn(
+                f"MLCHMF stopped {n_capped} of {len(self.tree_)} nodes after "
+                f"max_iter={self.max_iter} iterations, before their objective settled: raise "
+                "max_iter, or reg, or tol if you want it to stop sooner.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
 
     def _choose_depth(self, X: Any, Y: csr_array) -> tuple[int, Tuning]:
         """Return the better depth, and what its scores of rows held out have taught."""
@@ -231,8 +248,9 @@ class MLCHMF(LabelsEstimator):
     def _try_depth(self, depth: int, X: Any, Y: csr_array) -> tuple[Tuner, Iterator[Batch]]:
         """Return what learns from scores of rows held out, and these scores, fold by fold."""
         trial: MLCHMF = clone(self).set_params(max_depth=depth)
-        trial._checkpoint = self._checkpoint.scope(f"depth {depth}")
-        return trial._make_tuner(Y), trial._score_held_out(X, Y)
+        trial._checkpoint, trial.targets_ = self._checkpoint.scope(f"depth {depth}"), self.targets_
+        batches = ((scores, Y[rows].toarray() > 0) for rows, scores in trial._hold_out(X, Y))
+        return trial._make_tuner(Y), batches
 
     def _row_values(self, batches: Sequence[Batch], Y: csr_array) -> Float64Array:
         """Return the accuracy of every row under thresholds chosen on all of them.

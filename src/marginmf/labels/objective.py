@@ -66,7 +66,8 @@ class LabelObjective:
         self.n_threads = n_threads
         #: Arithmetic for solvers, with the same threads.
         self.vectors = vectors(n_threads)
-        self._shapes = (X.shape[1] + 1, n_factors), (n_factors, Y.shape[1])
+        #: The shapes of U and V.
+        self.shapes = (X.shape[1] + 1, n_factors), (n_factors, Y.shape[1])
         # Sums over instances go along the columns of X, which its transpose has in rows.
         self._transposed = csr_array(X.T) if issparse(X) else None
         # Instances are shared out in parts of at least as many rows as there are labels, so that a
@@ -81,7 +82,7 @@ class LabelObjective:
 
     def split(self, point: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return U (features to factors, the intercept last) and V as views of a vector."""
-        first, second = self._shapes
+        first, second = self.shapes
         end = first[0] * first[1]
         return point[:end].reshape(first), point[end:].reshape(second)
 

@@ -168,6 +168,12 @@ class Seen:
         seen = labels if varying is None else labels[varying.varying[labels]]
         return cls(order, seen, len(labels))
 
+    @property
+    def kinds(self) -> IntArray:
+        """The kind of each label that is seen, from 0 on; see `Order`."""
+        kinds = self.order.kinds[np.isin(self.order.labels, self.labels)]
+        return np.unique(kinds, return_inverse=True)[1]
+
     def take(self, X: Any, Y: csr_array) -> tuple[Any, csr_array]:
         """Return features and labels as the method sees them."""
         labels = Y[self.order.rows][:, self.labels]

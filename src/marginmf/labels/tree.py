@@ -3,7 +3,6 @@
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -14,6 +13,7 @@ from threadpoolctl import ThreadpoolController
 
 from marginmf._utils.saved import ListOf, counts, floats, indices, saved, within
 from marginmf._utils.types import FloatArray, IntArray
+from marginmf.backends.threads import one_openmp_thread
 from marginmf.checkpoints import OpenCheckpoint
 from marginmf.labels.algebra.matrices import embed, take_rows, used_features
 from marginmf.labels.objective import LabelObjective
@@ -380,10 +380,9 @@ def divide(X: Any, splitter: Any, seed: int) -> list[IntArray]:
     if (keys == keys[0]).all():
         return [np.arange(len(keys))]
     clusterer = _make_clusterer(splitter, seed)
-    # Sums that several threads share come out otherwise rounded.  For OpenMP this limits the
-    # calling thread alone, so that trees that grow side by side do not disturb one another.
-    libraries = _libraries() if splitter is None else ThreadpoolController()
-    with libraries.limit(limits=1, user_api="openmp"):
+    # Sums that several threads share come out otherwise rounded.  A splitter of the caller's may
+    # run on libraries that were not there before.
+    with one_openmp_thread() if splitter is None else _one_thread_anywhere():
         found = np.asarray(clusterer.fit_predict(_fastest_form(X) if splitter is None else X))
     if (n_found := len(np.unique(found))) > 2:
         raise ValueError(
@@ -392,6 +391,10 @@ def divide(X: Any, splitter: Any, seed: int) -> list[IntArray]:
         )
     first = found == found[0]
     return [part for part in (np.flatnonzero(first), np.flatnonzero(~first)) if len(part)]
+
+
+def _one_thread_anywhere() -> Any:
+    return ThreadpoolController().limit(limits=1, user_api="openmp")
 
 
 def _fastest_form(X: Any) -> Any:
@@ -403,10 +406,6 @@ def _fastest_form(X: Any) -> Any:
     if X.shape[0] * X.shape[1] <= FEW:
         X = X.toarray()
     return X.astype(np.float64, copy=False)
-
-
-# To find the libraries that k-means runs on takes as long as to divide.
-_libraries = cache(ThreadpoolController)
 
 
 def _make_clusterer(splitter: Any, seed: int) -> Any:

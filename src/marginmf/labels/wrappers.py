@@ -1,5 +1,6 @@
 """Estimators around others: one chooses decision rules and parameters, one scales features."""
 
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -11,8 +12,8 @@ from sklearn.model_selection import ParameterGrid
 
 from marginmf._utils.saved import ListOf, Optional, floats, saved
 from marginmf._utils.types import Float64Array, FloatArray
-from marginmf.labels.algebra.matrices import fill_columns
-from marginmf.labels.base import RULE, LabelsEstimator
+from marginmf.labels.algebra.matrices import feature_factors, fill_columns
+from marginmf.labels.base import LEARNED_RULE, RULE, LabelsEstimator
 from marginmf.labels.calibration import Tuning
 from marginmf.labels.decisions import check_rule
 
@@ -160,15 +161,8 @@ class DecisionTuned(Wrapper):
         trial: DecisionTuned = clone(self)
         trial._checkpoint = self._checkpoint.scope(f"candidate {number + 1}")
         trial.set_params(estimator=trial.estimator.set_params(**params), param_grid=None)
-        tuner, right = trial._make_tuner(Y), []
-        for scores, present in trial._score_held_out(X, Y):
-            tuner.add(scores, present)
-            if self.targets_.vector:
-                truth = self.targets_.codes_of(present - 0.5)
-                right.append(self.targets_.codes_of(scores) == truth)
-        tuning = tuner.result()
-        # Classes are predicted without thresholds: how many are right?
-        return tuning._replace(value=float(np.concatenate(right).mean())) if right else tuning
+        trial.targets_ = self.targets_
+        return trial._tune(trial._hold_out(X, Y), Y)
 
     def _fit(self, X: Any, Y: csr_array) -> None:
         self.estimator_ = clone(self.estimator).set_params(**getattr(self, "best_params_", {}))
@@ -267,9 +261,65 @@ def scores_of(estimator: Any, X: Any, n_labels: int) -> FloatArray:
     return probabilities - 0.5
 
 
+class Transformed(Wrapper):
+    """An estimator of `marginmf.labels` that sees the features through a map learned from X."""
+
+    # All that is for the estimator inside to say.
+    _order, _varying_only = None, False
+    _saved: ClassVar[dict[str, Any]] = {"estimator_": LabelsEstimator}
+
+    @abstractmethod
+    def _learn_map(self, X: Any) -> Any:
+        """Learn the map from some features, and return what it makes of them."""
+
+    @abstractmethod
+    def _map(self, X: Any) -> Any:
+        """Return what the map makes of features."""
+
+    def _flaws(self, lengths: Mapping[str, int]) -> Iterator[str]:
+        yield from super()._flaws(lengths)
+        yield from score_flaws(self.estimator_, ".estimator_", lengths["labels"])
+
+    def _check(self) -> None:
+        if not isinstance(self.estimator, LabelsEstimator):
+            name = type(self).__name__
+            raise ValueError(
+                f"estimator={self.estimator!r} is not a method of marginmf.labels; for a "
+                f"classifier of scikit-learn, put DecisionTuned around it and {name} around that."
+            )
+        self.estimator._check()
+
+    def _learn(self, X: Any, Y: csr_array, tuned: bool) -> None:
+        # The estimator inside chooses the rule, because it may choose more with it.
+        self._refuse_two_rules()
+        self._fit(X, Y, tuned)
+        for name in LEARNED_RULE:
+            if hasattr(self.estimator_, name):
+                setattr(self, name, getattr(self.estimator_, name))
+
+    def _fit(self, X: Any, Y: csr_array, tuned: bool = False) -> None:
+        inside = clone(self.estimator)
+        self.estimator_ = self._learn_inside(inside, self._learn_map(X), Y, tuned)
+
+    @property
+    def _probability_scores(self) -> bool:
+        return scores_are_probabilities(self.estimator)
+
+    def _scores(self, X: Any) -> FloatArray:
+        return self.estimator_._label_scores(self._map(X))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        if hasattr(self.estimator, "__sklearn_tags__"):
+            inner = self.estimator.__sklearn_tags__()
+            tags.input_tags.sparse = inner.input_tags.sparse
+            tags.non_deterministic = inner.non_deterministic
+        return tags
+
+
 @saved
 @dataclass(eq=False, repr=False)
-class Scaled(Wrapper):
+class Scaled(Transformed):
     """An estimator whose features are moved and stretched so that they lie between 0 and 1.
 
     The penalties of most methods treat all features alike, so features of different units should
@@ -311,70 +361,24 @@ class Scaled(Wrapper):
     True
     """
 
-    # All that is for the estimator inside to say.
-    _order, _varying_only = None, False
     _saved: ClassVar[dict[str, Any]] = {
-        "estimator_": LabelsEstimator,
         "offset_": floats("features"),
         "factor_": floats("features"),
     }
 
     def _flaws(self, lengths: Mapping[str, int]) -> Iterator[str]:
         yield from super()._flaws(lengths)
-        yield from score_flaws(self.estimator_, ".estimator_", lengths["labels"])
         for name in ("offset_", "factor_"):
             if not np.isfinite(getattr(self, name)).all():
                 yield f".{name} has a number that is not finite"
 
-    def _check(self) -> None:
-        if not isinstance(self.estimator, LabelsEstimator):
-            raise ValueError(
-                f"estimator={self.estimator!r} is not a method of marginmf.labels; for a "
-                "classifier of scikit-learn, put DecisionTuned around it and Scaled around that."
-            )
-        self.estimator._check()
-
-    def _learn(self, X: Any, Y: csr_array, tuned: bool) -> None:
-        # The estimator inside chooses the thresholds, because it may choose more with them.
-        self._refuse_two_rules()
-        self._fit(X, Y, tuned)
-        inside = self.estimator_
-        if hasattr(inside, "calibration_"):
-            self.calibration_ = inside.calibration_
-        if not self.targets_.vector:
-            self.thresholds_, self.top1_if_empty_ = inside.thresholds_, inside.top1_if_empty_
-
-    def _fit(self, X: Any, Y: csr_array, tuned: bool = False) -> None:
-        inside = clone(self.estimator)
-        self.estimator_ = self._learn_inside(inside, self._learn_scale(X), Y, tuned)
-
-    @property
-    def _probability_scores(self) -> bool:
-        return scores_are_probabilities(self.estimator)
-
-    def _scores(self, X: Any) -> FloatArray:
-        return self.estimator_._label_scores(scale_features(X, self.offset_, self.factor_))
-
-    def _learn_scale(self, X: Any) -> Any:
-        """Keep the scale of some features, and return them scaled."""
-        least, greatest = (
-            np.ravel(each.toarray() if issparse(each) else each).astype(np.float64)
-            for each in (X.min(axis=0), X.max(axis=0))
-        )
-        span = greatest - least
-        # A difference that is lost in the rounding of its terms is none.
-        constant = span <= 4 * np.finfo(np.float64).eps * np.maximum(abs(least), abs(greatest))
-        self.factor_ = np.where(constant, 0.0, 1.0 / np.where(constant, 1.0, span))
-        self.offset_ = -least * self.factor_
+    def _map(self, X: Any) -> Any:
         return scale_features(X, self.offset_, self.factor_)
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        if hasattr(self.estimator, "__sklearn_tags__"):
-            inner = self.estimator.__sklearn_tags__()
-            tags.input_tags.sparse = inner.input_tags.sparse
-            tags.non_deterministic = inner.non_deterministic
-        return tags
+    def _learn_map(self, X: Any) -> Any:
+        self.factor_, least = feature_factors(X)
+        self.offset_ = -least * self.factor_
+        return self._map(X)
 
 
 def scale_features(X: Any, offset: Float64Array, factor: Float64Array) -> Any:

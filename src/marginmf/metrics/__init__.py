@@ -1,11 +1,14 @@
 """Metrics of predictions; those of ranked lists of items are in `marginmf.metrics.lists`.
 
+Ratings and labels both have a log loss: that of labels is `marginmf.metrics.labels.log_loss`.
+
 `METRICS` is the table of all metrics, and `metric` finds one by its name: its heading, direction,
 digits and its function.
 """
 
-from marginmf.metrics import lists
+from marginmf.metrics import labels, lists
 from marginmf.metrics.labels import (
+    calibration_error,
     coverage,
     example_f1,
     hamming_loss,
@@ -31,6 +34,7 @@ from marginmf.metrics.table import (
     LABEL_METRICS,
     LIST_METRICS,
     METRICS,
+    PROBABILITY_METRICS,
     RANKING_METRICS,
     RATINGS_METRICS,
     Metric,
@@ -46,9 +50,11 @@ __all__ = [
     "LABEL_METRICS",
     "LIST_METRICS",
     "METRICS",
+    "PROBABILITY_METRICS",
     "RANKING_METRICS",
     "RATINGS_METRICS",
     "Metric",
+    "calibration_error",
     "chance_error",
     "coverage",
     "describe_metrics",
@@ -58,6 +64,7 @@ __all__ = [
     "hamming_loss",
     "jaccard_accuracy",
     "label_scorer",
+    "labels",
     "labels_report",
     "lists",
     "log_loss",

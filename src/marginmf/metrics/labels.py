@@ -1,11 +1,13 @@
-"""Metrics of label sets, and of the scores that rank labels.
+"""Metrics of label sets, of the scores that rank labels, and of the labels' probabilities.
 
 Each function takes the true label sets first, as an indicator table of any form; sparse ones stay
 sparse.  Metrics of sets take predicted sets of the same form; where both are empty, the Jaccard
 index and F1 are 0/0 and count as 0, as in the literature's tables.  Metrics of rankings take
-scores, a dense table of the same shape; labels with equal scores share their ranks.
+scores, a dense table of the same shape; labels with equal scores share their ranks.  Metrics of
+probabilities take those of all cells, as `predict_proba` gives them.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,10 +17,12 @@ from scipy import sparse
 from marginmf._utils.ids import shown
 from marginmf._utils.indicators import as_indicator, as_indicators, counts
 from marginmf._utils.parameters import check_whole
-from marginmf._utils.types import Array, Float64Array, IntArray
+from marginmf._utils.types import Array, BoolArray, Float64Array, IntArray
 
-#: How many scores are sorted at a time: a copy of all of them might not fit into memory.
+#: How many scores are worked on at a time: a copy of all of them might not fit into memory.
 BLOCK = 2**22
+#: How near to 0 and 1 probabilities may come, where their logarithm is taken.
+LEAST_PROBABILITY = 1e-15
 
 
 def hamming_loss(Y: Any, predicted: Any) -> float:
@@ -205,20 +209,87 @@ def _search(ordered: Array, rows: IntArray, values: Array, precedes: np.ufunc) -
 
 
 def _as_scores(scores: Any, shape: tuple[int, int]) -> Array:
-    if sparse.issparse(scores):
-        raise ValueError("The scores are a sparse matrix, but every label of a sample needs one.")
-    values = np.asarray(scores)
+    values = _as_numbers(scores, shape, "scores")
+    _refuse_first(~np.isfinite(values), values, "score", "a finite number")
+    return values
+
+
+def _as_numbers(given: Any, shape: tuple[int, int], what: str) -> Array:
+    if sparse.issparse(given):
+        raise ValueError(f"The {what} are a sparse matrix, but every label of a sample needs one.")
+    values = np.asarray(given)
     if values.shape != shape:
         raise ValueError(
-            f"The scores must have the shape of Y, {shape}, but theirs is {values.shape}."
+            f"The {what} must have the shape of Y, {shape}, but theirs is {values.shape}."
         )
     if values.dtype.kind not in "biuf":
-        raise ValueError(f"The scores must be numbers, but {shown(values.flat[0])} is the first.")
-    finite = np.isfinite(values)
-    if not finite.all():
-        row, column = np.unravel_index(np.argmin(finite), shape)
-        value = values[row, column]
-        raise ValueError(
-            f"The score in row {row}, column {column} is {value}, not a finite number."
-        )
+        raise ValueError(f"The {what} must be numbers, but {shown(values.flat[0])} is the first.")
     return values
+
+
+def _refuse_first(faulty: BoolArray, values: Array, what: str, wanted: str) -> None:
+    if faulty.any():
+        row, column = np.unravel_index(np.argmax(faulty), values.shape)
+        value = values[row, column]
+        raise ValueError(f"The {what} in row {row}, column {column} is {value}, not {wanted}.")
+
+
+def log_loss(Y: Any, probabilities: Any) -> float:
+    """Return the mean over all cells of ``-log p`` of what is true: lower is better.
+
+    For a label that is there, p is its probability; for one that is not, 1 minus it.  Probabilities
+    are moved to at least 1e-15 from 0 and 1, so that no single cell makes the loss infinite.
+
+    >>> round(log_loss([[1, 0], [0, 1]], [[0.8, 0.5], [0.2, 0.5]]), 4)
+    0.4581
+    """
+    total = 0.0
+    for present, likely in _blocks(Y, probabilities):
+        likely = np.clip(likely, LEAST_PROBABILITY, 1.0 - LEAST_PROBABILITY)
+        total -= float(np.log(np.where(present, likely, 1.0 - likely)).sum())
+    return total / np.size(probabilities)
+
+
+def calibration_error(Y: Any, probabilities: Any, n_bins: int = 15) -> float:
+    """Return how far probabilities are from how often labels are there: lower is better.
+
+    All cells of the table are put into bins of equal width by their probability; a bin has its
+    lower end, and the last one also 1.  The distances of the bins' mean probabilities from the
+    shares of their cells that are true are averaged, weighted by the numbers of cells: the expected
+    calibration error (Naeini et al., 2015; Guo et al., 2017) of every label's probability.  It is 0
+    of the labels' frequencies too, which tell no rows apart: `log_loss` sees both faults.
+
+    Parameters
+    ----------
+    Y : indicator table of shape (n_samples, n_labels)
+        The true label sets, dense or sparse.
+    probabilities : array of shape (n_samples, n_labels)
+        The probability of every label, as `predict_proba` gives it.
+    n_bins : int
+        How many bins there are.
+
+    Examples
+    --------
+    >>> Y = [[1, 0], [1, 0], [1, 0], [0, 0]]
+    >>> calibration_error(Y, [[0.75, 0.0]] * 4), calibration_error(Y, [[0.25, 0.0]] * 4)
+    (0.0, 0.25)
+    """
+    n_bins = check_whole("n_bins", n_bins)
+    gaps = np.zeros(n_bins)
+    for present, likely in _blocks(Y, probabilities):
+        bins = np.minimum((likely * n_bins).astype(np.int64), n_bins - 1)
+        gaps += np.bincount(bins.ravel(), (likely - present).ravel(), n_bins)
+    return float(np.abs(gaps).sum() / np.size(probabilities))
+
+
+def _blocks(Y: Any, probabilities: Any) -> Iterator[tuple[BoolArray, Float64Array]]:
+    """Yield, for blocks of rows, which labels are there and their probabilities."""
+    true = as_indicator(Y)
+    values = _as_numbers(probabilities, true.shape, "probabilities")
+    # A number that is none is not from 0 to 1 either.
+    outside = ~((values >= 0) & (values <= 1))
+    _refuse_first(outside, values, "probability", "a number from 0 to 1")
+    step = max(1, BLOCK // true.shape[1])
+    for start in range(0, true.shape[0], step):
+        rows = slice(start, start + step)
+        yield true[rows].toarray(), values[rows].astype(np.float64)

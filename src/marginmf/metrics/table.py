@@ -35,8 +35,8 @@ class Metric:
         What it measures.
     function : callable, optional
         Takes true and predicted ratings (NMAE the levels too); or true label sets and predicted
-        ones, or scores; or hits, numbers of relevant items and k, and returns a value for each
-        user.  None for what only comparisons measure.
+        ones, scores or probabilities; or hits, numbers of relevant items and k, and returns a
+        value for each user.  None for what only comparisons measure.
 
     Examples
     --------
@@ -123,6 +123,15 @@ RANKING_METRICS: Mapping[str, Metric] = {
     "coverage": Metric("coverage", "coverage", False, 2, "labels", labels.coverage),
 }
 
+#: The metrics of labels' probabilities by name.
+PROBABILITY_METRICS: Mapping[str, Metric] = {
+    name: Metric(name, heading, False, 4, "labels", function)
+    for name, heading, function in (
+        ("log_loss", "log loss", labels.log_loss),
+        ("calibration_error", "calibration error", labels.calibration_error),
+    )
+}
+
 #: The metrics of every user's list by name.
 LIST_METRICS: Mapping[str, Metric] = {
     name: Metric(name, heading, True, 4, "lists", function)
@@ -135,7 +144,10 @@ EXPOSURE_METRICS: Mapping[str, Metric] = {
     for name, digits in (("coverage", 4), ("novelty", 2), ("popularity", 4))
 }
 
-_TABLES = (RATINGS_METRICS, LABEL_METRICS, RANKING_METRICS, LIST_METRICS, EXPOSURE_METRICS)
+_TABLES = (
+    *(RATINGS_METRICS, LABEL_METRICS, RANKING_METRICS, PROBABILITY_METRICS),
+    *(LIST_METRICS, EXPOSURE_METRICS),
+)
 #: Every metric; `metric` finds one by its name.
 METRICS: tuple[Metric, ...] = (
     *(one for table in _TABLES for one in table.values()),
@@ -217,9 +229,13 @@ def ratings_report(true: Any, predicted: Any, levels: Any = None) -> dict[str, f
 
 
 def labels_report(
-    Y: Any, predicted: Any, scores: Any = None, k: int | Iterable[int] = CUTOFFS
+    Y: Any,
+    predicted: Any,
+    scores: Any = None,
+    k: int | Iterable[int] = CUTOFFS,
+    probabilities: Any = None,
 ) -> dict[str, float]:
-    """Return every metric of label sets by name; those of scores too where they are given.
+    """Return every metric of label sets by name; those of what else is given too.
 
     Parameters
     ----------
@@ -229,6 +245,8 @@ def labels_report(
         The scores by which labels are ranked, as `decision_function` gives them.
     k : int or several
         At which ranks to measure precision and nDCG.
+    probabilities : array of shape (n_samples, n_labels), optional
+        The probability of every label, as `predict_proba` gives it.
 
     Examples
     --------
@@ -248,6 +266,8 @@ def labels_report(
         report |= {f"precision_at_{cutoff}": ranks.precision(cutoff) for cutoff in cutoffs}
         report |= {f"ndcg_at_{cutoff}": ranks.ndcg(cutoff) for cutoff in cutoffs}
         report["coverage"] = ranks.coverage()
+    if probabilities is not None:
+        report |= {name: one(true, probabilities) for name, one in PROBABILITY_METRICS.items()}
     return report
 
 
@@ -257,14 +277,15 @@ def label_scorer(name: str) -> "LabelScorer":
     Parameters
     ----------
     name : str
-        A name from `LABEL_METRICS` or `RANKING_METRICS`, or precision or nDCG at any k, such as
-        ``"precision_at_10"``.
+        A name from `LABEL_METRICS`, `RANKING_METRICS` or `PROBABILITY_METRICS`, or precision or
+        nDCG at any k, such as ``"precision_at_10"``.
 
     Returns
     -------
     callable
         ``scorer(estimator, X, Y)``; higher is better, so errors are negated.  Metrics of scores
-        ask the estimator for its `decision_function`, else for its `predict_proba`.
+        ask the estimator for its `decision_function`, else for its `predict_proba`; those of
+        probabilities need `predict_proba`.
 
     Examples
     --------
@@ -293,10 +314,13 @@ class LabelScorer:
     def __call__(self, estimator: Any, X: Any, Y: Any) -> float:
         """Return how good an estimator is on some data: higher is better."""
         name = self.metric.name
-        predicted = (
-            estimator.predict(X) if name in LABEL_METRICS else label_scores(estimator, X, name)
-        )
-        value = float(self.metric(Y, predicted))
+        if name in LABEL_METRICS:
+            judged = estimator.predict(X)
+        elif name in PROBABILITY_METRICS:
+            judged = label_probabilities(estimator, X, name)
+        else:
+            judged = label_scores(estimator, X, name)
+        value = float(self.metric(Y, judged))
         return value if self.metric.higher_is_better else -value
 
 
@@ -308,6 +332,23 @@ def label_scores(estimator: Any, X: Any, name: str) -> Any:
         raise ValueError(
             f"{name} ranks labels by their scores, but {type(estimator).__name__} has neither "
             "decision_function nor predict_proba."
+        )
+    return label_probabilities(estimator, X, name)
+
+
+def label_probabilities(estimator: Any, X: Any, name: str) -> Any:
+    """Return the probability that an estimator gives to every label, for the metric of that name.
+
+    Raises
+    ------
+    ValueError
+        If it has none.
+    """
+    if not hasattr(estimator, "predict_proba"):
+        hint = " Fit it with calibrate=True." if hasattr(estimator, "calibrate") else ""
+        raise ValueError(
+            f"{name} judges probabilities, but {type(estimator).__name__} has no predict_proba."
+            f"{hint}"
         )
     probabilities = estimator.predict_proba(X)
     if not isinstance(probabilities, list):

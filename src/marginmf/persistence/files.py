@@ -223,6 +223,9 @@ class ModelDescription:
         Which marginmf wrote the file.
     format_version : int
         Which version of the format it has.
+    learned : dict
+        Those of its learned attributes that are single numbers or words, such as the decision rule
+        of a label model.
     """
 
     class_name: str
@@ -231,6 +234,7 @@ class ModelDescription:
     file_size: int
     marginmf_version: str
     format_version: int
+    learned: dict[str, Any]
 
 
 def describe(path: str | os.PathLike[str]) -> ModelDescription:
@@ -271,14 +275,15 @@ def _read_description(file: BufferedReader, header: TensorHeader) -> ModelDescri
     if document.keys() != {"format", "version", "marginmf", "counts", "model"}:
         raise InvalidFileError("its description of the model has too few parts, or too many")
     match document["model"]:
-        case {"object": [str(name), dict(params), dict()]}:
+        case {"object": [str(name), dict(params), dict(fitted)]}:
             kind: Any = class_named(name) or object
         case _:
             raise InvalidFileError("it holds no model")
     if not issubclass(kind, Savable):
         raise InvalidFileError(f"{name!r:.60} is not an estimator that this marginmf knows")
     counts = _read_counts(document["counts"], kind._counts_type)
-    return ModelDescription(name, params, counts, size, written_by, version)
+    learned = {key: value for key, value in fitted.items() if isinstance(value, str | int | float)}
+    return ModelDescription(name, params, counts, size, written_by, version, learned)
 
 
 def _read_counts(node: Any, kind: type[Any]) -> Any:

@@ -234,8 +234,13 @@ class Comparison:
         return make_frame({key: np.array([row[key] for row in rows]) for key in rows[0]})
 
     def cell(self, method: str, name: str | None = None) -> str:
-        """Write a mean with its standard deviation after ±, or its interval in brackets."""
+        """Write a mean with its standard deviation after ±, or its interval in brackets.
+
+        The cell is empty where a method has no value: not all of them give probabilities.
+        """
         wanted = self._metric(name)
+        if wanted.name not in self.values[method] and method not in self.lists:
+            return ""
         text = wanted.format(self.mean(method, wanted.name))
         if (ends := self.interval(method, wanted.name)) is not None:
             return f"{text} [{', '.join(map(wanted.format, ends))}]"

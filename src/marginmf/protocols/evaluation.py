@@ -26,7 +26,8 @@ from marginmf.ratings.base import Output
 #: The metrics of tables, by what is measured; the first one decides which model is the best.
 SHOWN: Mapping[MetricKind, str] = {
     "ratings": "mae zero_one rmse nmae seconds",
-    "labels": "accuracy hamming micro_f1 macro_f1 example_f1 subset_accuracy seconds",
+    "labels": "accuracy hamming micro_f1 macro_f1 example_f1 subset_accuracy log_loss "
+    "calibration_error seconds",
     "lists": "ndcg precision recall coverage seconds",
 }
 
@@ -197,7 +198,10 @@ def compare_labels(
     protocol : splitter, optional
         Any of scikit-learn's, or (train, test) row numbers, such as ``[(data.train_idx,
         data.test_idx)]``; by default ``IterativeStratifiedKFold()``.
-    metrics, baseline, unsuitable, n_jobs, progress, checkpoint
+    metrics : sequence of str, optional
+        As in `compare`.  By default those of label sets and the seconds of a fit; those of
+        probabilities too if a model has ``predict_proba``.
+    baseline, unsuitable, n_jobs, progress, checkpoint
         As in `compare`.
 
     Examples
@@ -214,10 +218,16 @@ def compare_labels(
     named = _named_models(models, METHODS)
     shown = SHOWN["labels"].split() if metrics is None else metrics
     comparison = Comparison("labels", shown, {name: {} for name in named}, baseline=baseline)
-    ranked = [name for name in comparison.metrics if name not in {*LABEL_METRICS, "seconds"}]
-    table = AllSamples(data, ranked)
+    sets_alone = {*LABEL_METRICS, "seconds"}
+    wanted = () if metrics is None else comparison.metrics
+    asked = [name for name in wanted if name not in sets_alone]
+    table = AllSamples(data, asked)
     protocol = IterativeStratifiedKFold() if protocol is None else protocol
-    return _fill(comparison, table, named, protocol, unsuitable, n_jobs, progress, checkpoint)
+    _fill(comparison, table, named, protocol, unsuitable, n_jobs, progress, checkpoint)
+    if metrics is None:
+        measured = {name for own in comparison.values.values() for name in own}
+        comparison.metrics = tuple(name for name in comparison.metrics if name in measured)
+    return comparison
 
 
 def _named_models(models: Any, methods: Mapping[str, type[Any]]) -> dict[str, Any]:

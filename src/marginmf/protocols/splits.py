@@ -19,8 +19,8 @@ from marginmf._utils.types import Array, Float64Array, IntArray
 from marginmf.backends.rows import SIDES
 from marginmf.datasets import LabelsTable, RatingsTable
 from marginmf.datasets.table import as_pairs
-from marginmf.metrics import labels_report, ratings_report
-from marginmf.metrics.table import CUTOFFS, label_scores
+from marginmf.metrics import PROBABILITY_METRICS, labels_report, ratings_report
+from marginmf.metrics.table import CUTOFFS, label_probabilities, label_scores
 from marginmf.protocols.lists import ListRule, ListScores, judge_lists
 from marginmf.protocols.splitters import n_rows, no_times, time_column
 from marginmf.ratings.base import Output
@@ -127,18 +127,31 @@ class LabelsSplit:
     train: tuple[Any, Any]
     test: tuple[Any, Any]
     cutoffs: list[int]
+    #: A metric of scores and one of probabilities that were asked for, if any were.
     ranked: str | None
+    calibrated: str | None
 
     def evaluate(self, model: Any) -> SplitResult:
-        """Fit a fresh copy of a model and measure the label sets and the scores it predicts."""
+        """Fit a fresh copy of a model; measure its label sets, its scores and probabilities."""
         fitted, seconds = _timed_fit(model, *self.train)
         X, Y = self.test
         predicted, scores = fitted.predict(X), None
         has_scores = any(hasattr(fitted, one) for one in ("decision_function", "predict_proba"))
         if self.ranked or has_scores:
             scores = label_scores(fitted, X, self.ranked or "coverage")
-        values = labels_report(Y, predicted, scores, self.cutoffs)
+        values = labels_report(Y, predicted, scores, self.cutoffs, self._probabilities(fitted))
         return SplitResult({**values, "seconds": seconds}, None, fitted, predicted)
+
+    def _probabilities(self, fitted: Any) -> Any:
+        """Return the probabilities of all labels; None where there are none, nor asked for."""
+        X, Y = self.test
+        if self.calibrated:
+            return label_probabilities(fitted, X, self.calibrated)
+        if not hasattr(fitted, "predict_proba"):
+            return None
+        # Of a single label, scikit-learn's classifiers may give those of two classes.
+        found = label_probabilities(fitted, X, "")
+        return found if np.shape(found) == Y.shape else None
 
     def warm_up(self, model: Any) -> None:
         """Fit a copy of a model to a few samples."""
@@ -313,11 +326,11 @@ def _pairs_and_ratings(data: Any, lists: bool) -> tuple[str, Any, Any]:
 
 
 class AllSamples:
-    """All the samples of a comparison; ``ranked`` are the metrics of scores that are asked for."""
+    """All the samples of a comparison; ``asked`` are metrics of more than sets that are wanted."""
 
     users = None  # no lists are judged
 
-    def __init__(self, data: Any, ranked: list[str]) -> None:
+    def __init__(self, data: Any, asked: list[str]) -> None:
         if isinstance(data, LabelsTable):
             data = data.X, data.Y
         if not (isinstance(data, tuple) and len(data) == 2):
@@ -330,9 +343,11 @@ class AllSamples:
             raise ValueError(
                 f"X has the shape {X.shape} but Y {Y.shape}: both need a row for each sample."
             )
-        named = {int(name.rpartition("_")[2]) for name in ranked if "_at_" in name}
+        named = {int(name.rpartition("_")[2]) for name in asked if "_at_" in name}
         self.cutoffs = sorted(named | {k for k in CUTOFFS if k <= n_labels})
-        self.X, self.Y, self.ranked = X, Y, ranked[0] if ranked else None
+        self.X, self.Y = X, Y
+        self.ranked = next((name for name in asked if name not in PROBABILITY_METRICS), None)
+        self.calibrated = next((name for name in asked if name in PROBABILITY_METRICS), None)
 
     def rows(self, protocol: Protocol) -> Iterator[tuple[IntArray, ...]]:
         """Yield the row numbers of every split."""
@@ -342,7 +357,7 @@ class AllSamples:
         """Return the samples of a split."""
         train, test = rows
         learned, judged = ((self.X[own], self.Y[own]) for own in (train, test))
-        return LabelsSplit(learned, judged, self.cutoffs, self.ranked)
+        return LabelsSplit(learned, judged, self.cutoffs, self.ranked, self.calibrated)
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -380,8 +395,10 @@ def warm_up(model: Any, split: RatingsSplit | LabelsSplit) -> None:
 def _quick(model: Any) -> Any:
     """Return a copy of a model that compiles the same kernels in as little time as possible."""
     light = {"max_iter": 1, "verbose": 0, "reg": 1.0, "n_estimators": 1, "decision": "sign"}
-    known = model.get_params()
-    return clone(model).set_params(**{name: light[name] for name in light if name in known})
+    # An estimator around another has the parameters of that one too, as estimator__reg.
+    named = {name: name.rpartition("__")[2] for name in model.get_params()}
+    quick = {name: light[own] for name, own in named.items() if own in light}
+    return clone(model).set_params(**quick)
 
 
 def _timed_fit(model: Any, *data: Any) -> tuple[Any, float]:

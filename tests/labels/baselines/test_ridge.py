@@ -9,8 +9,8 @@ from scipy.sparse import csr_array
 from sklearn.exceptions import ConvergenceWarning
 
 from label_contracts import labelled
-from marginmf.labels.baselines import ridge
-from marginmf.labels.baselines.ridge import Ridge
+from marginmf.labels.algebra import products, ridge
+from marginmf.labels.algebra.ridge import Ridge
 
 
 def oracle(X, Y, reg):
@@ -36,7 +36,7 @@ def test_weights_are_those_of_least_squares(seed, n, width, reg, sparse, largest
     X[:, 0] = 2.0  # a feature without information
     form, labels = (csr_array if sparse else np.asarray), csr_array(Y.astype(float))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ridge, "LARGEST", largest)
+        patch.setattr(products, "LARGEST", largest)
         solver = Ridge(form(X), reg)
         weights = solver.solve(labels)
         mixed = solver.solve(labels, np.array([[1.0, 0.5], [0.0, 1.0], [-1.0, 0.0]]))
@@ -51,7 +51,7 @@ def test_weights_are_those_of_least_squares(seed, n, width, reg, sparse, largest
 def test_without_a_penalty_weights_are_the_smallest_of_the_best(
     n, width, form, largest, monkeypatch
 ) -> None:
-    monkeypatch.setattr(ridge, "LARGEST", largest)
+    monkeypatch.setattr(products, "LARGEST", largest)
     X, Y = labelled(n, width, 3, 1)
     weights = Ridge(form(X), 0.0).solve(csr_array(Y.astype(float)))
     np.testing.assert_allclose(weights, oracle(X, Y, 0.0), atol=1e-6)
@@ -83,7 +83,7 @@ def test_float32_features_are_worked_on_in_float64() -> None:
 
 
 def test_conjugate_gradients_that_do_not_end_say_so(monkeypatch) -> None:
-    monkeypatch.setattr(ridge, "LARGEST", 0)
+    monkeypatch.setattr(products, "LARGEST", 0)
     monkeypatch.setattr(ridge, "ITERATIONS", 2)
     X, Y = labelled()
     with pytest.warns(ConvergenceWarning, match="after 2 iterations"):
@@ -104,7 +104,7 @@ def test_ordinary_features_are_not_lost_beside_a_large_one(n, width, form) -> No
 @pytest.mark.parametrize("largest", [8192, 0])
 @pytest.mark.parametrize(("n", "width"), [(200, 3), (20, 40)])
 def test_sparse_features_may_be_far_from_zero(n, width, largest, monkeypatch) -> None:
-    monkeypatch.setattr(ridge, "LARGEST", largest)
+    monkeypatch.setattr(products, "LARGEST", largest)
     rng = np.random.default_rng(7)
     X = rng.normal(size=(n, width))
     X[:, 0] += 1.7e9  # such as a date

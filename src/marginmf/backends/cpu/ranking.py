@@ -319,7 +319,7 @@ def chances_above(
 # No fastmath: counts and the comparisons behind them are exact.
 @kernel(fastmath=False)
 def count_above(
-    start, stop, scores, present, top1, candidates, cells, scale, predicted, right, overlap
+    start, stop, scores, present, top1, candidates, cells, scale, predicted, right, overlaps
 ):
     """Add the counts of rows ``start:stop``; see `marginmf.backends.labels.count_above`.
 
@@ -359,4 +359,5 @@ def count_above(
             n_above += above[k]
             n_right += above_right[k]
             if n_right:
-                overlap[k - 1] += n_right / (n_above + n_present - n_right)
+                overlaps[0, k - 1] += n_right / (n_above + n_present - n_right)
+                overlaps[1, k - 1] += 2 * n_right / (n_above + n_present)

@@ -183,6 +183,21 @@ class LabelGram:
         return LabelGram(self.together[order][:, order], self.n_rows)
 
 
+def feature_factors(X: Any) -> tuple[Float64Array, Float64Array]:
+    """Return what every feature's range is multiplied by to be 1, and its least value.
+
+    The factor of a constant feature is 0.
+    """
+    least, greatest = (
+        np.ravel(each.toarray() if issparse(each) else each).astype(np.float64)
+        for each in (X.min(axis=0), X.max(axis=0))
+    )
+    span = greatest - least
+    # A difference that is lost in the rounding of its terms is none.
+    constant = span <= 4 * np.finfo(np.float64).eps * np.maximum(abs(least), abs(greatest))
+    return np.where(constant, 0.0, 1.0 / np.where(constant, 1.0, span)), least
+
+
 def feature_moments(X: Any) -> tuple[Float64Array, Float64Array]:
     """Return the mean of every feature, and the sum of squares around it.
 
@@ -347,3 +362,11 @@ def leading_eigenvectors(gram: Gram, n: int) -> Float64Array:
     if rank == 0 or gram.trace <= 0.0:
         return np.zeros((n_labels, 1))
     return vectors[:, :rank]
+
+
+def orient(vectors: Float64Array) -> Float64Array:
+    """Return signs for columns that have none of their own, as eigenvectors have not.
+
+    Times its sign, the cubes of each column add up to something positive.
+    """
+    return np.where((vectors**3).sum(axis=0) < 0, -1.0, 1.0)

@@ -20,7 +20,8 @@ from marginmf._utils.random import as_generator
 from marginmf._utils.saved import ListOf, Optional, floats, indices
 from marginmf._utils.types import Float64Array, FloatArray, IntArray
 from marginmf.labels.algebra.matrices import take_rows
-from marginmf.labels.base import LabelsEstimator, LinearScores, affine, method
+from marginmf.labels.base import LabelsEstimator, method
+from marginmf.labels.linear import LinearScores, affine
 from marginmf.labels.order import Seen, Varying
 from marginmf.labels.wrappers import (
     check_classifier,
@@ -80,7 +81,7 @@ def fit_each(
 ) -> list[Any]:
     """Fit a copy of the estimator to each problem: features, and which rows have the label."""
     # In processes, because liblinear's random numbers are the same ones for all threads.
-    return Parallel(n_jobs)(delayed(_fit_one)(estimator, X, rows) for X, rows in problems)
+    return Parallel(n_jobs)(delayed(fit_one)(estimator, X, rows) for X, rows in problems)
 
 
 def rows_of_each(Y: csr_array) -> list[IntArray]:
@@ -111,7 +112,8 @@ def linear_weights(
     return weights, intercepts
 
 
-def _fit_one(estimator: Any, X: Any, rows: IntArray) -> Any:
+def fit_one(estimator: Any, X: Any, rows: IntArray, passes: int = PASSES) -> Any:
+    """Fit a copy of the estimator, by default a linear SVM, to which rows have a label."""
     # int64, as in DecisionTuned.
     has_label = np.zeros(X.shape[0], np.int64)
     has_label[rows] = 1
@@ -122,7 +124,7 @@ def _fit_one(estimator: Any, X: Any, rows: IntArray) -> Any:
         # not matter: from 300 passes on to 10,000, accuracy moves by less than 0.001 on emotions,
         # yeast and CAL500, up or down.
         warnings.simplefilter("ignore", ConvergenceWarning)
-        default = LinearSVC(C=1.0, loss="hinge", dual=True, max_iter=PASSES, random_state=0)
+        default = LinearSVC(C=1.0, loss="hinge", dual=True, max_iter=passes, random_state=0)
         return default.fit(X, has_label)
 
 
