@@ -10,7 +10,7 @@ from studies.harness.commands import run_sections
 PEERS = (
     *("ratings", "labels", "serving", "lists", "state-of-the-art", "accuracy", "label-accuracy"),
     *("side-information", "fold-in", "exposure", "roofline", "scaling", "cold-start"),
-    "performance-page",
+    *("label-ensemble", "performance-page"),
 )
 #: Names, and modules with ``add_arguments(parser)`` and ``main(args)``; their first lines are help.
 #: Those that have ``SECTIONS`` by name are told in ``args.sections`` which to run; without a

@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 #: Parts of the package that no figure depends on.
 UNMEASURED = ("cli", "plots")
 #: Measures that live outside the package.
-MEASURES = ROOT / "studies" / "thesis" / "measures.py"
+MEASURES = [ROOT / "studies" / "thesis" / f"{name}.py" for name in ("measures", "label_trials")]
 #: Whose versions may matter to a figure.
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba")
 
@@ -47,7 +47,7 @@ def digest_code() -> str:
     package = Path(marginmf.__file__).parent
     files = package.rglob("*.py")
     own = [one for one in files if one.relative_to(package).parts[0] not in UNMEASURED]
-    return digest_files([*own, MEASURES])
+    return digest_files([*own, *MEASURES])
 
 
 def digest_files(files: Iterable[Path]) -> str:

@@ -329,15 +329,15 @@ def label_problem(data: str, split: str, repetition: int, order: str = "file") -
         train, test = table.train_idx, table.test_idx
     true, tiny, tiny_test = table.Y[test], train[:TINY_ROWS], test[:TINY_ROWS]
     return Problem(
-        _csr_arrays(X=table.X[train], Y=table.Y[train]),
-        _csr_arrays(X=table.X[test]),
-        _csr_arrays(X=table.X[tiny], Y=table.Y[tiny]),
-        _csr_arrays(X=table.X[tiny_test]),
+        csr_arrays(X=table.X[train], Y=table.Y[train]),
+        csr_arrays(X=table.X[test]),
+        csr_arrays(X=table.X[tiny], Y=table.Y[tiny]),
+        csr_arrays(X=table.X[tiny_test]),
         lambda answers: labels_report(true, answers["labels"]),
     )
 
 
-def _csr_arrays(**matrices: Any) -> Arrays:
+def csr_arrays(**matrices: Any) -> Arrays:
     """Return the arrays of CSR matrices, under the names that adapters look for."""
     return {
         f"{name}_{part}": np.asarray(getattr(matrix, part))

@@ -1,5 +1,7 @@
 """Chapter 5: MLC-HMF, which predicts label sets by a hierarchy of factorisations."""
 
+from typing import Any
+
 import numpy as np
 
 from studies.harness import Cell, Store, make_splits
@@ -11,12 +13,11 @@ from studies.thesis.label_tables import (
     SIGN,
     Candidate,
     Grid,
-    LabelCriticalDifference,
-    LabelFriedman,
     LabelMeasures,
     LabelTable,
     Retuned,
 )
+from studies.thesis.label_tests import LabelCriticalDifference, LabelFriedman
 from studies.thesis.samples import make_entry, make_verdict, pick
 
 #: The thesis's candidates 10^(i/10); its set {1, 5, ..., 20} is read as this one.
@@ -27,21 +28,35 @@ TOLERANCES = (0.02, 0.04, 0.06, 0.08, 0.1)
 TREE = {"vote": "hard", "tolerance": 0.02}
 
 
-def tree_search(n_labels: int) -> list[Grid]:
-    """Search the regularisation strength first, then the tolerance.
+#: Strengths that are tried where a threshold is tuned too.
+FEW_REGS = [REGS[k] for k in (1, 2, 3)]
+#: Large enough that methods that take minutes are run on a few folds alone.
+LARGE = ("human", "education", "science", "rcv1subset2", "rcv1subset5", "ohsumed")
+
+
+def tree_search(n_labels: int) -> Grid:
+    """Search the regularisation strength and the tolerance together.
 
     Of tolerances that allow the same number of wrong labels one is enough.
 
-    >>> len(tree_search(6)), tree_search(45)[1]
-    (1, {'tolerance': [0.02, 0.04, 0.06, 0.08, 0.1]})
+    >>> len(tree_search(6)), tree_search(45)["tolerance"]
+    (1, [0.02, 0.04, 0.06, 0.08, 0.1])
     """
     allowed = {int(one * n_labels + 1e-9): one for one in reversed(TOLERANCES)}
-    grids: list[Grid] = [{"reg": REGS}]
-    if len(allowed) > 1:
-        grids.append({"tolerance": sorted(allowed.values())})
-    return grids
+    tolerances: Grid = {"tolerance": sorted(allowed.values())} if len(allowed) > 1 else {}
+    return {"reg": REGS, **tolerances}
 
 
+#: The thesis's settings, the same on all sets.
+SETTINGS: dict[str, dict[str, Any]] = {
+    "BSVM": {},
+    "BP-MLL": {"hidden": 0.2, "max_epochs": 100},
+    "ML-kNN": {"n_neighbors": 10},
+    "LIFT": {"ratio": 0.1},
+    "SSJDR-MLL": {"n_factors": 100},
+    "LLSF": {"alpha": 0.1, "beta": 0.1, "gamma": 0.01},
+}
+SLOW = ("BP-MLL", "LIFT", "SSJDR-MLL")
 TABLE = LabelTable(
     source="mlc-hmf",
     data={
@@ -55,36 +70,69 @@ TABLE = LabelTable(
         "education": ("yahoo-education", 33),
         "science": ("yahoo-science", 40),
         "rcv1subset2": ("rcv1subset2-944", 101),
-        "rcv1subset5": ("rcv1subset5", 101),
+        "rcv1subset5": ("rcv1subset5-944", 101),
         "ohsumed": ("ohsumed", 23),
     },
     candidates={
-        "BSVM": Candidate("BSVM"),
-        "ML-kNN": Candidate("ML-kNN"),
-        "MLC-HMF": Candidate("MLC-HMF", TREE, SIGN, tree_search),
+        **{
+            name: Candidate(name, settings, slow=name in SLOW)
+            for name, settings in SETTINGS.items()
+        },
+        "MLC-HMF": Candidate(
+            "MLC-HMF", TREE, SIGN, tree_search, ("accuracy", "hamming", "macro_f1")
+        ),
         "one node, top 1": Candidate(
             "MLC-HMF",
             {"max_depth": 0},
             {**SIGN, "top1_if_empty": True},
-            lambda n_labels: [{"reg": REGS}],
+            lambda n_labels: {"reg": REGS},
         ),
-        "ridge, tuned threshold": Candidate("Ridge", {}, GLOBAL),
+    },
+    shared={
+        **{
+            name: Candidate(name, settings, GLOBAL, slow=name in SLOW)
+            for name, settings in SETTINGS.items()
+        },
+        "MLC-HMF": Candidate(
+            "MLC-HMF", {"tolerance": 0.02}, GLOBAL, lambda n_labels: {"reg": FEW_REGS}
+        ),
+        "one node": Candidate(
+            "MLC-HMF", {"max_depth": 0}, GLOBAL, lambda n_labels: {"reg": FEW_REGS}
+        ),
+        "ridge": Candidate("Ridge", {"reg": "auto"}, GLOBAL),
+        "kernel": Candidate("Kernel", {"reg": "auto"}, GLOBAL),
+        "ensemble": Candidate("Ensemble", {}, GLOBAL, forms=False),
+        "ensemble, its own rule": Candidate("Ensemble", {}, {}, forms=False),
     },
     own="MLC-HMF",
     n_folds=10,
     quick=("cal500", "emotions", "genbase", "plant", "medical", "langlog"),
+    dense=frozenset({"cal500", "emotions", "plant", "human"}),
+    large=frozenset(LARGE),
 )
 PROTOCOL = (
-    "Ten folds, shuffled with seed 0; ± is the standard deviation over folds. Dense features are "
-    "scaled to [0, 1] on the training folds. The regularisation strength, then the tolerance, are "
-    "chosen for accuracy by three-fold cross-validation inside the training folds (the thesis "
-    "searches all pairs, and seems to have picked them on the test folds). The thesis's methods "
-    "decide by the sign of the score. One node, top 1: a single factorisation without a tree, "
-    "and where it predicts no label, the best one. Ridge, tuned threshold: ridge regression "
-    "with one threshold for all labels, chosen inside the training folds. Subset 5 of rcv1 has "
-    "all of its 47,235 features here, 944 in the thesis; plant and human come in the versions "
-    "with 978 and 3,106 rows."
+    "Ten folds, shuffled with seed 0; ± is the standard deviation over folds. As published: the "
+    "thesis's settings, and the sign of the score decides. MLC-HMF: all pairs of regularisation "
+    "strength and tolerance are tried by cross-validation inside the training folds (on the first "
+    "of three folds all, then the best third; the thesis seems to have picked them on the test "
+    "folds), and chosen for accuracy, Hamming loss and macro F1, each by itself. Dense features "
+    "(cal500, emotions, plant, human) are taken raw or scaled to [0, 1], whichever is better "
+    "inside the training folds; for the slow methods (BP-MLL, LIFT, SSJDR-MLL) they are scaled, "
+    f"and these are run on three of the ten folds of {', '.join(LARGE)}. One node, top 1: a single "
+    "factorisation without a tree, and where it predicts no label, the best one. With the shared "
+    "rule: one threshold for all labels, chosen by three-fold cross-validation inside the training "
+    "folds; what the ensemble's own rule does is in the last column. Subset 5 of rcv1 has the 944 "
+    "words with the largest sums of TF-IDF; plant and human come in the versions with 978 and "
+    "3,106 rows."
 )
+READING = (
+    "Which published leads are thresholds in disguise: that of MLC-HMF's tree under the sign of "
+    "the score. A linear method under that rule predicts no label at all for many rows, and the "
+    "tree for fewer of them; a single factorisation that gives such rows their best label does "
+    "as well on most sets. How much of a lead is left when every method has a tuned threshold, "
+    "the differences under both rules tell."
+)
+LEADS = (("MLC-HMF", "BSVM"), ("MLC-HMF", "LLSF"), ("MLC-HMF", "ridge"))
 
 
 class TrainingSize(Exhibit):
@@ -153,12 +201,9 @@ EXHIBITS = (
         "Hamming loss, accuracy and subset accuracy of MLC-HMF",
         ("hamming", "accuracy", "subset_accuracy"),
         PROTOCOL,
-        Retuned(
-            TABLE,
-            "hamming",
-            ["cal500", "plant", "langlog", "human", "rcv1subset2"],
-            "The sets where the Hamming loss above is short of the thesis by more than noise.",
-        ),
+        Retuned(TABLE, "hamming", [*TABLE.data]),
+        LEADS,
+        READING,
     ),
     LabelMeasures(
         "mlc-hmf-f1",
@@ -167,13 +212,9 @@ EXHIBITS = (
         "Example-based, macro and micro F1 of MLC-HMF",
         ("example_f1", "macro_f1", "micro_f1"),
         PROTOCOL,
-        Retuned(
-            TABLE,
-            "macro_f1",
-            ["plant", "human", "science"],
-            "The sets where the macro F1 above is short of the thesis by more than noise, but for "
-            "rcv1subset5, which takes long.",
-        ),
+        Retuned(TABLE, "macro_f1", [*TABLE.data]),
+        LEADS,
+        READING,
     ),
     LabelFriedman("mlc-hmf-friedman", 5, TABLE),
     LabelCriticalDifference("mlc-hmf-critical-difference", 5, TABLE),

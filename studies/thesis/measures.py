@@ -4,16 +4,13 @@ import json
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache, partial
+from functools import cache
 from typing import Any
 
 import numpy as np
-from scipy.sparse import issparse
 from sklearn.base import clone
-from sklearn.model_selection import KFold
-from sklearn.preprocessing import MinMaxScaler
+from sklearn.model_selection import KFold, ParameterGrid
 
-from marginmf import labels
 from marginmf.datasets import (
     LabelsTable,
     RatingsTable,
@@ -26,6 +23,7 @@ from marginmf.metrics import labels_report, ratings_report, zero_one_error
 from marginmf.protocols import HoldOut, StrongGeneralisation, WeakGeneralisation
 from marginmf.ratings import ALS, BMMMF, HMF, MMMF, PMF, PMMMF, BiasOnly, MarginEnsemble, Ratings
 from studies.harness.cell import Values
+from studies.thesis.label_trials import LABEL_METHODS, LabelTrial, make_label_method
 from studies.thesis.published import worked_example
 
 #: A name, or a recipe: the arguments of `make_ratings` or, with a ``noise``, of
@@ -45,16 +43,6 @@ RATING_METHODS: Mapping[str, Any] = {
     "PMF": PMF,
     "PMMMF": PMMMF,
 }
-LABEL_METHODS: Mapping[str, Any] = {
-    "BSVM": labels.BinaryRelevance,
-    "CPLST": labels.CPLST,
-    "GroPLE": labels.GroPLE,
-    "ML-kNN": labels.MLkNN,
-    "MLC-HMF": partial(labels.MLCHMF, max_depth=5),
-    "PLST": labels.PLST,
-    "Ridge": labels.RidgeEmbedding,
-}
-
 #: Splits of a data set are numbered; their seeds begin here.
 FIRST_SEED = 1
 #: How common one to five stars are on MovieLens 100K.
@@ -114,9 +102,11 @@ def make_quantised_ratings(
 
 def make_method(name: str, params: Mapping[str, Any], n_jobs: int = 1) -> Any:
     """Return an unfitted method with a fixed seed."""
-    method = {**RATING_METHODS, **LABEL_METHODS}[name](**params)
+    if name in LABEL_METHODS:
+        return make_label_method(name, params, n_jobs)
+    method = RATING_METHODS[name](**params)
     known, fixed = method.get_params(), {}
-    if name in RATING_METHODS and "calibrate" in known and "n_factors" in known:
+    if "calibrate" in known and "n_factors" in known:
         # As in the thesis: its own rule, which needs no probabilities, and its rank.
         fixed = {"calibrate": False, "n_factors": 100}
     elif isinstance(method, MarginEnsemble):
@@ -310,30 +300,38 @@ def label_measures(
     params: Mapping[str, Any],
     rule: Mapping[str, Any],
     search: Sequence[Mapping[str, Sequence[Any]]] = (),
+    targets: Sequence[str] = ("accuracy",),
 ) -> Values:
     """Return six measures of a method on the rows of one fold (see `split_label_rows`).
 
-    The grids of ``search`` are searched one after the other by three-fold cross-validation inside
-    the training rows, each with the best of those before it: for the price of their sum rather than
-    of their product.  ``rule`` has the parameters of the decision rule.
+    ``rule`` has the parameters of the decision rule; without any, the method's own.  All candidates
+    of the grids in ``search`` are tried by three-fold cross-validation inside the training rows.
+    Where they have ``features``, dense features are tried ``"scaled"`` to [0, 1] and ``"raw"``;
+    otherwise dense ones are scaled.  Candidates, and thresholds if any, are chosen for the first of
+    the ``targets``; what is chosen for the others is under ``for``.
     """
     table = load_label_table(data)
     train, test = split_label_rows(table.n_samples, protocol, split)
-    X, X_test, Y = table.X[train], table.X[test], table.Y[train]
-    if not issparse(table.X):
-        scaler = MinMaxScaler().fit(X)
-        X, X_test = scaler.transform(X), scaler.transform(X_test)
-    begin, rule = time.perf_counter(), {"top1_if_empty": False, **rule}
-    chosen: dict[str, Any] = {}
-    for grid in search:
-        base = make_method(method, {**params, **chosen})
-        model = labels.DecisionTuned(base, grid, **rule).fit(X, Y)
-        chosen |= model.best_params_
-    if not search:
-        model = make_method(method, {**params, **rule}).fit(X, Y)
+    trial = LabelTrial(method, params, rule, table.X[train], table.Y[train], table.X[test])
+    begin = time.perf_counter()
+    candidates = list(ParameterGrid(list(search))) if search else [{}]
+    if rule.get("decision") == "sign" and len(candidates) > 1:
+        fitted = trial.choose_by_sign(candidates, targets)
+    elif rule and search:
+        fitted = {target: trial.choose_with_threshold(candidates, target) for target in targets}
+    else:
+        fitted = {targets[0]: trial.fit(candidates[0])}
     seconds = time.perf_counter() - begin
-    report = labels_report(table.Y[test], model.predict(X_test))
-    return {**report, "fit_seconds": seconds, "chosen": chosen, "n_test": len(test)}
+    found = {
+        target: {
+            **labels_report(table.Y[test], one.model.predict(one.X_test)),
+            "chosen": one.candidate,
+        }
+        for target, one in fitted.items()
+    }
+    first = found.pop(targets[0])
+    others = {"for": found} if found else {}
+    return {**first, "fit_seconds": seconds, "n_test": len(test), **others}
 
 
 def split_label_rows(n_rows: int, protocol: Mapping[str, Any], split: int) -> tuple[Any, Any]:

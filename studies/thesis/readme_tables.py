@@ -47,9 +47,11 @@ def _describe_verdicts(store: Store) -> str:
     first = [block for one in every for block in one.show(store, "full")[:1]]
     counts = Counter(block.outcome for block in first if isinstance(block, Verdict))
     words = ", ".join(f"{count} {outcome}" for outcome, count in counts.most_common())
-    n_cells = len(cells_of(every, "full"))
+    cells = cells_of(every, "full")
+    n_run = sum(store.values(cell) is not None for cell in cells)
+    some = f"{n_run:,}" if n_run == len(cells) else f"{n_run:,} of {len(cells):,}"
     what = f"{len(every)} tables and figures of the thesis"
-    return f"{what}, from {n_cells:,} measurements: {words}."
+    return f"{what}, from {some} measurements: {words}."
 
 
 def _rating_rows(store: Store) -> Iterator[list[str]]:

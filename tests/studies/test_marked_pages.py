@@ -5,7 +5,7 @@ import re
 from studies.harness import Store
 from studies.harness.machine import ROOT
 from studies.harness.markdown import fill_page
-from studies.peers import performance_page
+from studies.peers import label_ensemble, performance_page
 from studies.thesis import readme_tables
 
 
@@ -26,6 +26,13 @@ def test_every_mark_on_the_page_is_closed() -> None:
     begun = re.findall(r"<!-- begin (.*?) -->", page)
     assert begun == re.findall(r"<!-- end (.*?) -->", page)
     assert len(begun) == len(set(begun)) > 5
+
+
+def test_the_page_of_the_label_ensemble_has_the_figures_that_were_measured() -> None:
+    page = (ROOT / label_ensemble.PAGE).read_text()
+    found = label_ensemble.tables(Store(ROOT / readme_tables.RESULTS))
+    assert page.count("<!-- begin label-ensemble -->") == 1
+    assert fill_page(page, found) == page
 
 
 def test_the_readme_has_the_figures_that_were_measured() -> None:
