@@ -152,6 +152,15 @@ def test_what_is_auto_is_chosen_on_rows_held_out() -> None:
     np.testing.assert_allclose(model.factor_, MinMaxScaler().fit(X).scale_)
 
 
+def test_a_strength_that_is_given_leaves_the_kernel_to_be_chosen() -> None:
+    X, Y = labelled(120)
+    X = X * np.array([1e4, 1, 1, 1, 1, 1, 1, 1e-4])
+    for decision in ("auto", "sign"):
+        model = KernelEmbedding(0.3, decision=decision).fit(X, Y)
+        assert model.kernel_["prepare"] == "scale"
+        assert model.kernel_["reg"] == 0.3
+
+
 def test_rows_are_prepared_as_scikit_learn_does() -> None:
     X, Y = labelled()
     for how, scaler in (("scale", MinMaxScaler()), ("normalize", Normalizer())):

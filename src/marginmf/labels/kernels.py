@@ -48,6 +48,10 @@ class Kernel(NamedTuple):
         factor = feature_factors(X)[0] if self.prepare == "scale" else None
         return factor, prepare_rows(X, self.prepare, factor)
 
+    def scale(self, rows: Any) -> float:
+        """Return the bandwidth as a factor of squared distances of such rows."""
+        return self.gamma / median_distance(rows[:N_MEDIAN])
+
 
 @method("kernel")
 @dataclass(eq=False, repr=False)
@@ -147,7 +151,7 @@ class KernelEmbedding(ChosenStrength):
         regs: Sequence[float] = REGS if self.reg == "auto" else (float(self.reg),)
         chosen, solution = self._choose_kernel(X, Y, regs)
         self.factor_, self.rows_ = chosen.prepare_training(X)
-        self.gamma_ = chosen.gamma / median_distance(self.rows_[:N_MEDIAN])
+        self.gamma_ = chosen.scale(self.rows_)
         n_landmarks = min(self._count_landmarks(n_rows), n_rows)
         if solution is None or n_rows > N_CHOOSING or n_landmarks < n_rows:
             start = middle(regs)
@@ -157,7 +161,7 @@ class KernelEmbedding(ChosenStrength):
             prepared, self.rows_ = self.rows_, take_rows(self.rows_, np.arange(n_landmarks))
             exact = n_landmarks == n_rows
             solve = self._solve_exactly if exact else self._solve_by_landmarks
-            solution = StrengthSearch(self, Y, solve(prepared, Y)).best(regs, start)
+            solution = StrengthSearch(self, Y, solve(prepared, Y, self.gamma_)).best(regs, start)
         self.weights_, self.intercept_ = solution.learned
         self.kernel_ = {**chosen._asdict(), "reg": solution.reg}
         self._keep_held_out(solution.held_out)
@@ -184,10 +188,8 @@ class KernelEmbedding(ChosenStrength):
         def value(kernel: Kernel, start: float) -> float:
             if kernel not in solutions:
                 _, rows = kernel.prepare_training(X)
-                self.rows_ = rows
-                self.gamma_ = kernel.gamma / median_distance(rows[:N_MEDIAN])
-                search = StrengthSearch(self, Y, self._solve_exactly(rows, Y))
-                solutions[kernel] = search.best(regs, start)
+                search = StrengthSearch(self, Y, self._solve_exactly(rows, Y, kernel.scale(rows)))
+                solutions[kernel] = search.best(regs, start, judged=True)
             return solutions[kernel].value
 
         begin = middle(regs)
@@ -199,11 +201,11 @@ class KernelEmbedding(ChosenStrength):
         value(best, begin)
         return best, solutions[best]
 
-    def _solve_exactly(self, rows: Any, Y: csr_array) -> Callable[[float], Any]:
+    def _solve_exactly(self, rows: Any, Y: csr_array, gamma: float) -> Callable[[float], Any]:
         """Return what learns the weights of all rows with a strength."""
         parts = self._fold_parts(rows.shape[0])
         dtype = np.float64 if rows.shape[0] <= MOST_DOUBLE else np.float32
-        matrix = rbf_kernel(rows, rows, self.gamma_, dtype)
+        matrix = rbf_kernel(rows, rows, gamma, dtype)
 
         def solve(reg: float) -> Any:
             ridge = DualRidge(matrix, reg)
@@ -212,21 +214,21 @@ class KernelEmbedding(ChosenStrength):
 
         return solve
 
-    def _solve_by_landmarks(self, rows: Any, Y: csr_array) -> Callable[[float], Any]:
+    def _solve_by_landmarks(self, rows: Any, Y: csr_array, gamma: float) -> Callable[[float], Any]:
         """Return what learns the weights of landmarks, which are in ``rows_``, with a strength."""
         n_landmarks, n_labels = self.rows_.shape[0], Y.shape[1]
         parts = self._fold_parts(rows.shape[0])
 
         def features(part: IntArray) -> Iterator[tuple[IntArray, FloatArray]]:
             for chosen in batches(part, max(n_landmarks, n_labels)):
-                yield chosen, rbf_kernel(rows[chosen], self.rows_, self.gamma_)
+                yield chosen, rbf_kernel(rows[chosen], self.rows_, gamma)
 
         moments = [LandmarkMoments(n_landmarks, n_labels) for _ in parts]
         for own, part in zip(moments, parts, strict=True):
             for chosen, similar in features(part):
                 own.add(similar, Y[chosen])
         total = sum(moments[1:], moments[0])
-        penalty = rbf_kernel(self.rows_, self.rows_, self.gamma_)
+        penalty = rbf_kernel(self.rows_, self.rows_, gamma)
 
         def solve(reg: float) -> Any:
             model = cache(lambda number: (total - moments[number]).weights(penalty, reg))
@@ -338,8 +340,9 @@ class KernelFeatures(Transformed):
     def _learn_map(self, X: Any) -> Any:
         # In an order of their own, so that shuffled rows give the same features.
         keys, first = np.unique(row_keys(X), return_index=True)
-        self.factor_, rows = Kernel(self.prepare, self.gamma).prepare_training(take_rows(X, first))
-        self.gamma_ = self.gamma / median_distance(rows[:N_MEDIAN])
+        kernel = Kernel(self.prepare, self.gamma)
+        self.factor_, rows = kernel.prepare_training(take_rows(X, first))
+        self.gamma_ = kernel.scale(rows)
         self.landmarks_: Any = None
         if self.kind == "fourier":
             n_pairs = max(1, self.n_components // 2)

@@ -84,14 +84,17 @@ class StrengthSearch:
     Y: csr_array
     solve: Callable[[float], tuple[Any, Iterable[tuple[IntArray, FloatArray]]]]
 
-    def best(self, regs: Sequence[float], start: float) -> Trial:
-        """Return the solution with the best strength, looking from the start on."""
+    def best(self, regs: Sequence[float], start: float, judged: bool = False) -> Trial:
+        """Return the solution with the best strength, looking from the start on.
+
+        A single strength has no value unless it is to be ``judged`` beside other solutions.
+        """
         found: dict[float, float] = {}
         best: list[Trial] = []
 
         def value(reg: float) -> float:
             if reg not in found:
-                solution = self._try(reg, len(regs) > 1)
+                solution = self._try(reg, judged or len(regs) > 1)
                 found[reg] = solution.value
                 if not best or solution.value > best[0].value:
                     best[:] = [solution]
@@ -99,14 +102,13 @@ class StrengthSearch:
 
         if self.Y.shape[0] < 2:  # nothing can be held out
             regs = (start,)
-        if len(regs) == 1:
-            value(start)
+        value(start)
         climb(value, start, regs)
         return best[0]
 
-    def _try(self, reg: float, several: bool) -> Trial:
+    def _try(self, reg: float, judged: bool) -> Trial:
         learned, predictions = self.solve(reg)
-        if not several:
+        if not judged:
             wanted = hasattr(self.model, "_held_out")
             return Trial(reg, learned, list(predictions) if wanted else [], 0.0)
         held_out, tuner = list(predictions), self.model._make_tuner(self.Y)
