@@ -7,15 +7,19 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 from scipy.sparse import csr_array
 from scipy.special import expit, logit
+from sklearn.linear_model import RidgeClassifier
 
 import marginmf
 from label_contracts import accuracy, labelled, log_loss
 from marginmf.labels import (
+    MLCHMF,
     MLDT,
+    DecisionTuned,
     KernelEmbedding,
     LabelEnsemble,
     MLkNN,
     RidgeEmbedding,
+    Scaled,
     ensemble,
 )
 from marginmf.labels.ensemble import Combiner, fit_logistic, label_offsets, sample_cells
@@ -158,6 +162,15 @@ def test_files_and_sparse_features_give_the_same_answers(tmp_path) -> None:
     np.testing.assert_array_equal(copy.predict(X), model.predict(X))
 
 
+def test_a_classifier_of_scikit_learn_is_a_member_with_thresholds_around_it(tmp_path) -> None:
+    X, Y = labelled(80)
+    members = (DecisionTuned(RidgeClassifier()), Scaled(MLCHMF(max_depth=0, random_state=0)))
+    model = LabelEnsemble(members).fit(X, Y)
+    model.save(tmp_path / "model.marginmf")
+    copy = marginmf.load(tmp_path / "model.marginmf")
+    np.testing.assert_array_equal(copy.predict(X), model.predict(X))
+
+
 def test_members_that_cannot_be_get_a_sentence() -> None:
     X, Y = labelled()
     for members, said in (
@@ -167,6 +180,9 @@ def test_members_that_cannot_be_get_a_sentence() -> None:
         (("ensemble",), "members has 'ensemble'"),
         ((3,), "members has 3"),
         ((RidgeEmbedding(-1.0),), "reg=-1.0"),
+        (("mlchmf",), "members has 'mlchmf', whose max_depth is chosen only"),
+        ((Scaled(MLCHMF()),), "whose max_depth is chosen only where it is fitted by itself"),
+        ((DecisionTuned(MLkNN(), {"n_neighbors": [3, 5]}),), "whose param_grid is chosen only"),
     ):
         with pytest.raises(ValueError, match=said):
             LabelEnsemble(members).fit(X, Y)

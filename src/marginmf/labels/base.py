@@ -187,7 +187,10 @@ class LabelsEstimator(OrderedFit, Savable, ClassifierMixin, BaseEstimator):
         scores = np.empty((features.shape[0], self.targets_.n_columns))
         for rows, batch in self._batches(features):
             found = self._label_scores(batch)
-            scores[rows] = found if self.targets_.vector else self._decide(found, "excess")
+            if not self.targets_.vector:
+                rule, decided_by = self._rule_for(found)
+                found = rule.excess(decided_by)
+            scores[rows] = found
         return self.targets_.scores(scores)
 
     def predict(self, X: Any) -> Any:
@@ -206,18 +209,18 @@ class LabelsEstimator(OrderedFit, Savable, ClassifierMixin, BaseEstimator):
         scores = (self._label_scores(batch) for _, batch in self._batches(self._features(X)))
         if self.targets_.vector:
             return np.concatenate([self.targets_.class_of(each) for each in scores])
-        return self.targets_.sets(map(self._decide, scores))
+        rules = map(self._rule_for, scores)
+        return self.targets_.sets(rule(decided_by) for rule, decided_by in rules)
 
-    def _decide(self, scores: FloatArray, what: str = "__call__") -> Any:
-        """Return which labels rows have, or what else the rule knows, given their scores."""
+    def _rule_for(self, scores: FloatArray) -> tuple[DecisionRule | ExpectedRule, Any]:
+        """Return the rule that is followed, and what it decides by: scores, or their logits."""
         # Models of older files follow their thresholds, and have the parameter alone.
         rule = getattr(self, "decision_", "global")
         if rule in EXPECTED:
             possible = np.isfinite(self.thresholds_)
-            decide = ExpectedRule(rule, self.shift_, possible)
-            return getattr(decide, what)(self.calibration_.logits(scores))
+            return ExpectedRule(rule, self.shift_, possible), self.calibration_.logits(scores)
         top1 = getattr(self, "top1_if_empty_", self.top1_if_empty)
-        return getattr(DecisionRule(self.thresholds_, bool(top1)), what)(scores)
+        return DecisionRule(self.thresholds_, bool(top1)), scores
 
     @property
     def predict_proba(self) -> Callable[[Any], Float64Array]:
@@ -260,6 +263,11 @@ class LabelsEstimator(OrderedFit, Savable, ClassifierMixin, BaseEstimator):
     def _probability_scores(self) -> bool:
         """Whether scores are probabilities minus one half."""
         return False
+
+    @property
+    def _chosen_alone(self) -> str:
+        """The parameter that `fit` chooses and the fit of a fold does not; empty if none."""
+        return ""
 
     @property
     def _rule(self) -> dict[str, Any]:

@@ -107,14 +107,20 @@ class LabelEnsemble(LabelsEstimator):
                 "such as ('ridge', 'kernel')."
             )
         for member in self.members:
-            if isinstance(member, LabelsEstimator):
-                member._check()
-                continue
             known = [*MEMBERS, *METHODS]
-            if not isinstance(member, str) or member not in known or member == "ensemble":
+            if not isinstance(member, LabelsEstimator) and (
+                not isinstance(member, str) or member not in known or member == "ensemble"
+            ):
                 raise ValueError(
                     f"members has {member!r}, which is neither an estimator of marginmf.labels "
                     f"nor one of {', '.join(dict.fromkeys(known))}.{suggestion(str(member), known)}"
+                )
+            made = make_member(member)
+            made._check()
+            if made._chosen_alone:
+                raise ValueError(
+                    f"members has {member!r}, whose {made._chosen_alone} is chosen only where it "
+                    f"is fitted by itself: give {made._chosen_alone} a value for the ensemble."
                 )
 
     def _learn(self, X: Any, Y: csr_array, tuned: bool) -> None:
@@ -140,7 +146,8 @@ class LabelEnsemble(LabelsEstimator):
 
     def _fit(self, X: Any, Y: csr_array) -> None:
         """Learn from a single row: members have no rows held out, and are trusted alike."""
-        self.members_ = [self._learn_member(k, m, X, Y) for k, m in enumerate(self._make(Y))]
+        for member in self._make_inside(X, Y):
+            member._learn(X, Y, False)
         probabilities = np.array([member._probability_scores for member in self.members_])
         weights = np.full(len(self.members_), 1.0 / len(self.members_))
         self.combiner_ = Combiner(weights, 0.0 * weights, np.zeros(Y.shape[1]), probabilities)
@@ -157,24 +164,22 @@ class LabelEnsemble(LabelsEstimator):
             )
         generator, made = as_generator(self.random_state), []
         for member in wanted:
+            fresh = make_member(member)
             if isinstance(member, str):
-                name, settings = MEMBERS.get(member, (member, {}))
-                member = METHODS[name](**settings)
-                given = member.get_params(deep=False)
-                seed = int(generator.integers(2**31))
+                given, seed = fresh.get_params(deep=False), int(generator.integers(2**31))
                 own = {"random_state": seed, "n_jobs": self.n_jobs}
-                member.set_params(**{key: own[key] for key in own if key in given})
-            made.append(clone(member))
+                fresh.set_params(**{key: own[key] for key in own if key in given})
+            made.append(fresh)
         return made
 
-    def _learn_member(
-        self, number: int, member: LabelsEstimator, X: Any, Y: csr_array
-    ) -> LabelsEstimator:
-        self._prepare_inside(member, X, Y)
-        member._checkpoint = self._checkpoint.scope(f"member {number + 1}")
-        member._learn(X, Y, False)
-        del member._checkpoint
-        return member
+    def _make_inside(self, X: Any, Y: csr_array) -> Iterator[LabelsEstimator]:
+        """Yield the members one by one, each told what it learns and where it keeps that."""
+        self.members_ = self._make(Y)
+        for number, member in enumerate(self.members_):
+            self._prepare_inside(member, X, Y)
+            member._checkpoint = self._checkpoint.scope(f"member {number + 1}")
+            yield member
+            del member._checkpoint
 
     def _fit_members(self, X: Any, Y: csr_array) -> tuple[IntArray, list[FloatArray]]:
         """Fit the members; return rows in an order of their own, and each one's scores of them."""
@@ -183,10 +188,7 @@ class LabelEnsemble(LabelsEstimator):
         position = np.full(len(order), -1)
         position[order[::step]] = np.arange(len(order[::step]))
         known, scores = np.ones(len(order[::step]), bool), []
-        self.members_ = self._make(Y)
-        for number, member in enumerate(self.members_):
-            self._prepare_inside(member, X, Y)
-            member._checkpoint = self._checkpoint.scope(f"member {number + 1}")
+        for member in self._make_inside(X, Y):
             own = np.zeros((len(known), Y.shape[1]), np.float32)
             there = np.zeros(len(known), bool)
             for rows, found in member._cross_fit(X, Y):
@@ -196,7 +198,6 @@ class LabelEnsemble(LabelsEstimator):
                 )
                 there[position[rows[wanted]]] = True
             member._set_rule(None, Y)
-            del member._checkpoint
             known &= there
             scores.append(own)
         if not known.all():
@@ -205,6 +206,15 @@ class LabelEnsemble(LabelsEstimator):
 
     def _scores(self, X: Any) -> FloatArray:
         return self.combiner_([member._label_scores(X) for member in self.members_])
+
+
+def make_member(member: Any) -> LabelsEstimator:
+    """Return a member, unfitted, given its name or an estimator."""
+    if not isinstance(member, str):
+        return clone(member)
+    name, settings = MEMBERS.get(member, (member, {}))
+    made: LabelsEstimator = METHODS[name](**settings)
+    return made
 
 
 @saved

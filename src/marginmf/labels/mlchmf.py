@@ -203,6 +203,10 @@ class MLCHMF(LabelsEstimator):
         as_generator(self.random_state)
         check_callbacks(self)
 
+    @property
+    def _chosen_alone(self) -> str:
+        return "max_depth" if self.max_depth == "auto" else ""
+
     def _learn(self, X: Any, Y: csr_array, tuned: bool) -> None:
         if self.max_depth != "auto" or X.shape[0] < 2:
             super()._learn(X, Y, tuned)

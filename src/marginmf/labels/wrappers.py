@@ -156,6 +156,10 @@ class DecisionTuned(Wrapper):
         self._set_rule(trials[best], Y)
         self._fit_in_order(X, Y)
 
+    @property
+    def _chosen_alone(self) -> str:
+        return "" if self.param_grid is None else "param_grid"
+
     def _evaluate(self, number: int, params: Mapping[str, Any], X: Any, Y: csr_array) -> Tuning:
         """Return a candidate's thresholds, and what it reaches with the best common one."""
         trial: DecisionTuned = clone(self)
@@ -165,7 +169,8 @@ class DecisionTuned(Wrapper):
         return trial._tune(trial._hold_out(X, Y), Y)
 
     def _fit(self, X: Any, Y: csr_array) -> None:
-        self.estimator_ = clone(self.estimator).set_params(**getattr(self, "best_params_", {}))
+        self.best_params_ = getattr(self, "best_params_", {})
+        self.estimator_ = clone(self.estimator).set_params(**self.best_params_)
         if Y.shape[1] == 0:
             return
         if isinstance(self.estimator_, LabelsEstimator):
@@ -300,6 +305,10 @@ class Transformed(Wrapper):
     def _fit(self, X: Any, Y: csr_array, tuned: bool = False) -> None:
         inside = clone(self.estimator)
         self.estimator_ = self._learn_inside(inside, self._learn_map(X), Y, tuned)
+
+    @property
+    def _chosen_alone(self) -> str:
+        return str(self.estimator._chosen_alone)
 
     @property
     def _probability_scores(self) -> bool:
