@@ -23,6 +23,7 @@ from sklearn.preprocessing import MinMaxScaler
 
 from marginmf.labels import DecisionTuned
 from marginmf.metrics import labels_report, metric
+from marginmf.metrics.labels import log_loss
 from marginmf.stats import paired_comparison
 from studies.harness import Cell, Store, Values, make_splits, run
 from studies.harness.markdown import fill_page, make_table
@@ -48,8 +49,6 @@ SHOWN = (ENSEMBLE, "kernel", "ridge", "GroPLE", "ExtraTrees", "RandomForest")
 SHOWN += ("OneVsRest(LogisticRegression)",)
 #: Of fewer methods a row says little.
 FEWEST_SHOWN = 4
-#: Probabilities are kept this far from 0 and 1.
-LEAST_PROBABILITY = 1e-6
 
 
 @dataclass(frozen=True)
@@ -303,17 +302,6 @@ def predict_elsewhere(
 @cache
 def _environments() -> Environments:
     return Environments()
-
-
-def log_loss(Y: csr_array, probabilities: np.ndarray) -> float:
-    """Return the mean of minus the logarithm of the probability of what is, over all labels.
-
-    >>> round(log_loss(csr_array([[1, 0]]), np.array([[0.5, 0.25]])), 4)
-    0.4904
-    """
-    there = np.asarray(Y.toarray(), bool)
-    kept = np.clip(probabilities, LEAST_PROBABILITY, 1 - LEAST_PROBABILITY)
-    return float(-np.mean(np.log(np.where(there, kept, 1 - kept))))
 
 
 def report(store: Store, data: str, target: str) -> Iterator[str]:

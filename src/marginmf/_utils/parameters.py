@@ -30,6 +30,14 @@ def check_number(
         raise ValueError(f"{name}={value!r} must be {wanted}{bound}.")
 
 
+def check_flag(estimator: Any, *names: str) -> None:
+    """Raise ValueError unless parameters are True or False."""
+    for name in names:
+        value: Any = getattr(estimator, name)
+        if value not in (False, True):
+            raise ValueError(f"{name}={value!r} must be True or False.")
+
+
 def check_size(estimator: Any, name: str) -> None:
     """Raise ValueError unless a parameter is a whole number >= 1 or a share, a float in (0, 1]."""
     value: Any = getattr(estimator, name)

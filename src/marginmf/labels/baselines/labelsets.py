@@ -11,7 +11,7 @@ import numpy as np
 from scipy.sparse import csr_array, vstack
 from scipy.special import softmax
 
-from marginmf._utils.parameters import check_number
+from marginmf._utils.parameters import check_flag, check_number
 from marginmf._utils.random import as_generator
 from marginmf._utils.saved import Stored, are_row_ends, counts, indices, within
 from marginmf._utils.types import Float64Array, FloatArray, IntArray
@@ -91,8 +91,7 @@ class LabelSets(OneEach):
 
     def _check(self) -> None:
         super()._check()
-        if self.soft not in (False, True):
-            raise ValueError(f"soft={self.soft!r} must be True or False.")
+        check_flag(self, "soft")
 
     @property
     def _least_vote(self) -> float:

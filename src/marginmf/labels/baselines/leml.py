@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
-from marginmf._utils.parameters import check_number, check_size, resolve_size
+from marginmf._utils.parameters import check_flag, check_number, check_size, resolve_size
 from marginmf._utils.random import as_generator
 from marginmf._utils.saved import ANYTHING, floats
 from marginmf._utils.types import Float64Array
@@ -182,8 +182,7 @@ class LEML(RowFreeTransformer):
         check_number(self, "reg", float, 0)
         check_number(self, "tol", float, 0)
         as_generator(self.random_state)
-        if self.fit_intercept not in (False, True):
-            raise ValueError(f"fit_intercept={self.fit_intercept!r} must be True or False.")
+        check_flag(self, "fit_intercept")
 
     def _fit_nothing(self, X: Any) -> None:
         super()._fit_nothing(X)

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from sklearn.preprocessing import normalize
 
-from marginmf._utils.parameters import check_n_jobs, check_number
+from marginmf._utils.parameters import check_flag, check_n_jobs, check_number
 from marginmf._utils.saved import HISTORY
 from marginmf._utils.types import Float64Array, FloatArray
 from marginmf.labels.algebra.embedding import largest_eigenvalue, unrelatedness
@@ -132,9 +132,7 @@ class LLSF(RowFree, LinearScores):
             check_number(self, name, float, 0)
         check_number(self, "max_iter", int, 1)
         check_n_jobs(self)
-        for name in ("normalize_rows", "project", "refit"):
-            if getattr(self, name) not in (False, True):
-                raise ValueError(f"{name}={getattr(self, name)!r} must be True or False.")
+        check_flag(self, "normalize_rows", "project", "refit")
 
     def _prepare(self, X: Any) -> Any:
         return normalize(X) if self.normalize_rows else X

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.special import expit
 
+from marginmf._utils.parameters import check_flag
 from marginmf._utils.saved import indices
 from marginmf._utils.types import FloatArray, IntArray
 from marginmf.labels.base import method
@@ -83,8 +84,7 @@ class CLR(OneEach):
 
     def _check(self) -> None:
         super()._check()
-        if self.soft not in (False, True):
-            raise ValueError(f"soft={self.soft!r} must be True or False.")
+        check_flag(self, "soft")
 
     @property
     def _probability_scores(self) -> bool:

@@ -12,7 +12,7 @@ from scipy.sparse import csr_array, issparse, vstack
 from sklearn.tree import DecisionTreeClassifier, ExtraTreeRegressor
 
 from marginmf._utils.indicators import counts as count_labels
-from marginmf._utils.parameters import check_n_jobs, check_number
+from marginmf._utils.parameters import check_flag, check_n_jobs, check_number
 from marginmf._utils.random import as_generator
 from marginmf._utils.saved import Stored, counts, floats, indices
 from marginmf._utils.types import Float64Array, FloatArray, IntArray
@@ -131,8 +131,7 @@ class MLDT(LabelsEstimator):
                     f"max_features={self.max_features!r} must be a whole number of features, or a "
                     "share of them above 0 and up to 1."
                 )
-        if self.bootstrap not in (False, True):
-            raise ValueError(f"bootstrap={self.bootstrap!r} must be True or False.")
+        check_flag(self, "bootstrap")
         if self.bootstrap and self.n_trees == 1:
             raise ValueError(
                 "bootstrap=True leaves rows out of every tree, which others must score: take "
