@@ -75,29 +75,30 @@ TABLE = LabelTable(
     },
     candidates={
         **{
-            name: Candidate(name, settings, slow=name in SLOW)
+            name: Candidate(name, settings, slow=name in SLOW, forms=name not in SLOW)
             for name, settings in SETTINGS.items()
         },
         "MLC-HMF": Candidate(
-            "MLC-HMF", TREE, SIGN, tree_search, ("accuracy", "hamming", "macro_f1")
+            "MLC-HMF", TREE, SIGN, tree_search, ("accuracy", "hamming", "macro_f1"), slow=True
         ),
         "one node, top 1": Candidate(
             "MLC-HMF",
             {"max_depth": 0},
             {**SIGN, "top1_if_empty": True},
             lambda n_labels: {"reg": REGS},
+            slow=True,
         ),
     },
     shared={
         **{
-            name: Candidate(name, settings, GLOBAL, slow=name in SLOW)
+            name: Candidate(name, settings, GLOBAL, slow=name in SLOW, forms=name not in SLOW)
             for name, settings in SETTINGS.items()
         },
         "MLC-HMF": Candidate(
-            "MLC-HMF", {"tolerance": 0.02}, GLOBAL, lambda n_labels: {"reg": FEW_REGS}
+            "MLC-HMF", {"tolerance": 0.02}, GLOBAL, lambda n_labels: {"reg": FEW_REGS}, slow=True
         ),
         "one node": Candidate(
-            "MLC-HMF", {"max_depth": 0}, GLOBAL, lambda n_labels: {"reg": FEW_REGS}
+            "MLC-HMF", {"max_depth": 0}, GLOBAL, lambda n_labels: {"reg": FEW_REGS}, slow=True
         ),
         "ridge": Candidate("Ridge", {"reg": "auto"}, GLOBAL),
         "kernel": Candidate("Kernel", {"reg": "auto"}, GLOBAL),

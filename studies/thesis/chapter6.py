@@ -97,21 +97,21 @@ TABLE = LabelTable(
         "CSSP": Candidate("CSSP", search=cssp_search),
         "FAiE": Candidate("FAiE", search=faie_search),
         "LEML": Candidate("LEML", search=leml_search),
-        "MLSF": Candidate("MLSF", search=mlsf_search, slow=True),
+        "MLSF": Candidate("MLSF", search=mlsf_search, slow=True, forms=False),
         "BSVM": Candidate("BSVM"),
         "GroPLE, sign": Candidate("GroPLE", GROPLE, SIGN, sparse_search),
     },
     shared={
         "GroPLE": Candidate("GroPLE", GROPLE, GLOBAL, sparse_search, BOTH),
         **{
-            name: Candidate(name, params, GLOBAL, search, slow=name == "MLSF")
+            name: Candidate(name, params, GLOBAL, search, slow=name == "MLSF", forms=name != "MLSF")
             for name, (params, search) in TUNED.items()
         },
         "BSVM": Candidate("BSVM", {}, GLOBAL),
         "ridge": Candidate("Ridge", {"reg": "auto"}, GLOBAL),
-        "kernel": Candidate("Kernel", {"reg": "auto"}, GLOBAL, slow=True),
-        "ensemble": Candidate("Ensemble", {}, GLOBAL, slow=True),
-        "ensemble, its own rule": Candidate("Ensemble", {}, {}, slow=True),
+        "kernel": Candidate("Kernel", {"reg": "auto"}, GLOBAL, slow=True, forms=False),
+        "ensemble": Candidate("Ensemble", {}, GLOBAL, slow=True, forms=False),
+        "ensemble, its own rule": Candidate("Ensemble", {}, {}, slow=True, forms=False),
     },
     own="GroPLE",
     n_folds=5,

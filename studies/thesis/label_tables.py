@@ -97,7 +97,7 @@ class LabelTable:
             return []
         data, n_labels = source
         grid = one.search(n_labels)
-        if title in self.dense and one.forms and not one.slow:
+        if title in self.dense and one.forms:
             grid = {"features": FORMS, **grid}
         n_splits = self.n_slow if one.slow and title in self.large else self.n_folds
         searched = {"search": [grid]} if grid and scale == "full" else {}

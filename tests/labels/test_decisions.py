@@ -15,6 +15,7 @@ from marginmf.labels.calibration import (
     Tuner,
     best_shift,
     expected_f1_thresholds,
+    is_ahead,
 )
 from marginmf.labels.decisions import (
     EXPECTED,
@@ -23,8 +24,10 @@ from marginmf.labels.decisions import (
     ExpectedRule,
     ThresholdSearch,
     candidate_thresholds,
+    row_overlaps,
     value_of_sets,
 )
+from marginmf.metrics.labels import log_loss
 
 SHAPE = (7, 4)
 # On a grid, so that subtracting a threshold makes no ties that were not there.
@@ -313,6 +316,62 @@ def test_auto_takes_the_rule_that_reaches_more(measure, overlap) -> None:
     assert reached["auto"] == pytest.approx(promised, abs=0.02)
 
 
+def test_auto_keeps_expected_overlap_unless_a_threshold_is_clearly_ahead() -> None:
+    assert is_ahead(np.array([0.5, 0.6, 0.5]), np.array([0.4, 0.4, 0.4]))
+    assert not is_ahead(np.array([1.0, 0.0, 0.2]), np.array([0.0, 1.0, 0.1]))
+    assert not is_ahead(np.ones(3), np.ones(3))
+    rng = np.random.default_rng(0)
+    kept = 0
+    for seed in range(20):
+        scores, present = made_scores(60, seed)
+        tuner = Tuner(
+            ThresholdSearch(10, True), LabelCalibrator(present.sum(0), 60), "auto", "accuracy"
+        )
+        order = rng.permutation(60)
+        tuner.add(scores[order], present[order])
+        scores, present = scores[order], present[order]
+        logits = tuner.calibrator.held_out_logits()
+        shift = best_shift(logits, present, present.any(axis=0), "jaccard", "accuracy")
+        expected = ExpectedRule("jaccard", shift, present.any(axis=0))(logits)
+        overlap = row_overlaps("accuracy", expected, present)
+        by_threshold = np.empty_like(present)
+        for half in (0, 1):  # thresholds of the other half
+            search = ThresholdSearch(10, True)
+            search.add(scores[1 - half :: 2], present[1 - half :: 2])
+            rule = DecisionRule(search.best("global", "accuracy")[0], True)
+            by_threshold[half::2] = rule(scores[half::2])
+        other = row_overlaps("accuracy", by_threshold, present)
+        gain = other - overlap
+        clear = gain.mean() > gain.std() / np.sqrt(60)
+        assert tuner.result().decision == ("global" if clear else "jaccard")
+        kept += gain.mean() > 0 and not clear
+    assert kept  # the better mean alone would have decided otherwise
+
+
+@pytest.mark.parametrize(
+    ("decision", "tune_for", "by_log_loss"),
+    [
+        ("auto", "accuracy", True),
+        ("auto", "example_f1", True),
+        ("jaccard", "accuracy", True),
+        ("global", "accuracy", False),
+        ("auto", "micro_f1", False),
+        ("auto", "hamming", False),
+    ],
+)
+def test_scores_are_judged_by_what_decides(decision, tune_for, by_log_loss) -> None:
+    scores, present = made_scores(300)
+    calibrator = LabelCalibrator(present.sum(axis=0), 300)
+    tuner = Tuner(ThresholdSearch(10, True), calibrator, decision, tune_for)
+    tuner.add(scores, present)
+    if by_log_loss:
+        expected = -log_loss(present, calibrator.fit()(scores))
+    else:
+        thresholds = tuner.search.best("global", tune_for)[0]
+        expected = value_of_sets(tune_for, DecisionRule(thresholds, True)(scores), present)
+    assert tuner.value() == pytest.approx(expected)
+
+
 def test_auto_keeps_one_threshold_where_there_is_nothing_to_choose() -> None:
     scores, present = made_scores(500)
     assert tune("auto", scores, present, "hamming").decision == "global"
@@ -323,12 +382,11 @@ def test_auto_keeps_one_threshold_where_there_is_nothing_to_choose() -> None:
 def test_the_best_shift_is_the_first_of_the_best() -> None:
     scores, present = made_scores(300)
     possible = np.ones(10, bool)
-    shift, value = best_shift(scores, present, possible, "jaccard", "accuracy")
+    shift = best_shift(scores, present, possible, "jaccard", "accuracy")
     values = [
         value_of_sets("accuracy", ExpectedRule("jaccard", one)(scores), present) for one in SHIFTS
     ]
-    assert value == max(values)
-    assert shift == SHIFTS[values.index(value)]
+    assert shift == SHIFTS[values.index(max(values))]
 
 
 def test_expected_f1_thresholds_are_the_best_of_all() -> None:

@@ -68,9 +68,9 @@ class LabelsEstimator(OrderedFit, Savable, ClassifierMixin, BaseEstimator):
         The rule that turns scores into label sets; see `marginmf.labels.decisions`.  Sign: labels
         whose score is above 0.  Global: above one threshold.  Per label: above a threshold of each
         label's own.  Jaccard and f1: the labels whose overlap with the true ones is expected to be
-        largest, given their probabilities.  Auto: the rule that reaches most of ``tune_for`` on
-        rows held out, one threshold or, for accuracy, "jaccard", for example F1, "f1", for macro
-        F1, "per_label".
+        largest, given their probabilities.  Auto: for accuracy "jaccard" and for example F1 "f1",
+        unless one threshold is better on rows held out by more than a standard error; for macro F1
+        the better of "per_label" and one threshold; for the others one threshold.
     tune_for : {"accuracy", "example_f1", "micro_f1", "macro_f1", "hamming"}
         The measure that the rule is chosen for.
     top1_if_empty : bool or "auto"

@@ -29,6 +29,7 @@ from marginmf.labels.decisions import (
     DecisionRule,
     ExpectedRule,
     ThresholdSearch,
+    row_overlaps,
     value_of_sets,
 )
 
@@ -149,6 +150,17 @@ class LabelCalibrator:
                 slopes[varying], intercepts[varying] = slope, own
         return Calibration(slopes, intercepts, self.of_probabilities)
 
+    def log_loss(self) -> float:
+        """Return the mean log loss of the sample's rows, by curves of all of them.
+
+        The curves have few parameters, so that they can be compared on the rows they are fitted to.
+        """
+        scores, present = self.sample()
+        if scores.size == 0:
+            return 0.0
+        logits = self.fit().logits(scores)
+        return float(np.mean(np.logaddexp(0.0, logits) - present * logits))
+
     def held_out_logits(self) -> Float64Array:
         """Return the logits of the sample's rows, by curves of the other half of them."""
         scores, _ = self.sample()
@@ -259,8 +271,9 @@ class Tuner:
     """Sees scores of rows held out batch by batch, and learns thresholds, probabilities, the rule.
 
     Rules that are chosen from (see ``CANDIDATES``) are compared on the calibrator's sample of rows,
-    each half of them by what was learned from the other.  Classes need no rule: ``classify`` turns
-    scores into the numbers of classes.
+    each half of them by what was learned from the other; expected overlap is kept unless one
+    threshold is ahead by more than a standard error of the rows' differences.  Classes need no
+    rule: ``classify`` turns scores into the numbers of classes.
     """
 
     search: ThresholdSearch
@@ -278,10 +291,21 @@ class Tuner:
             self._right.append(self.classify(scores) == self.classify(present - 0.5))
 
     def value(self) -> float:
-        """Return what the best common threshold reaches, or the share of classes that is right."""
+        """Return how good the scores are for what decides: more is better.
+
+        Where sets may follow from probabilities, minus their log loss; else what the best common
+        threshold reaches, or the share of classes that is right.
+        """
         if self.classify is not None:
             return float(np.concatenate(self._right).mean())
+        if any(rule in EXPECTED for rule in self._candidates):
+            return -self.calibrator.log_loss()
         return self.search.best("global", self.tune_for)[1]
+
+    @property
+    def _candidates(self) -> tuple[str, ...]:
+        """The rules that are chosen from."""
+        return CANDIDATES[self.tune_for] if self.decision == "auto" else (self.decision,)
 
     def result(self) -> Tuning:
         """Return what was learned."""
@@ -298,21 +322,32 @@ class Tuner:
         if self.decision not in ("auto", *EXPECTED):
             return self.decision, 0.0, None
         scores, present = self.calibrator.sample()
-        candidates = CANDIDATES[self.tune_for] if self.decision == "auto" else (self.decision,)
+        candidates = self._candidates
         # One label is there or not, and nothing can be learned from a few rows.
         if self.decision == "auto" and (
             len(candidates) == 1 or present.shape[1] == 1 or len(present) < FEWEST_ROWS
         ):
             return candidates[0], 0.0, None
-        reached: dict[str, tuple[float, float]] = {}
+        if len(present) == 0:
+            return candidates[0], 0.0, 0.0
+        shifts: dict[str, float] = {}
+        sets: dict[str, BoolArray] = {}
         for rule in candidates:
             if rule in EXPECTED:
                 logits, possible = self.calibrator.held_out_logits(), self.calibrator.counts > 0
-                reached[rule] = best_shift(logits, present, possible, rule, self.tune_for)
+                shifts[rule] = best_shift(logits, present, possible, rule, self.tune_for)
+                sets[rule] = ExpectedRule(rule, shifts[rule], possible)(logits)
             else:
-                reached[rule] = 0.0, self._value_of_thresholds(rule, scores, present)
-        best = max(reached, key=lambda rule: reached[rule][1])
-        return best, *reached[best]
+                shifts[rule], sets[rule] = 0.0, self._sets_by_thresholds(rule, scores, present)
+        values = {rule: value_of_sets(self.tune_for, sets[rule], present) for rule in candidates}
+        best = max(candidates, key=values.__getitem__)
+        if best not in EXPECTED and candidates[-1] in EXPECTED:
+            first, second = (
+                row_overlaps(self.tune_for, sets[rule], present) for rule in (best, candidates[-1])
+            )
+            if not is_ahead(first, second):
+                best = candidates[-1]
+        return best, shifts[best], values[best]
 
     def _expect(
         self, rule: str, calibration: Calibration, scores: FloatArray
@@ -324,7 +359,8 @@ class Tuner:
         known = calibration.slopes > 0
         return np.where(known, expected_f1_thresholds(calibration, scores), common)
 
-    def _value_of_thresholds(self, rule: str, scores: FloatArray, present: BoolArray) -> float:
+    def _sets_by_thresholds(self, rule: str, scores: FloatArray, present: BoolArray) -> BoolArray:
+        """Return the sets of each half of the rows by thresholds of the other half."""
         predicted = np.empty_like(present)
         for half in (0, 1):
             search = ThresholdSearch(scores.shape[1], self.search.top1_if_empty)
@@ -336,7 +372,17 @@ class Tuner:
             thresholds, _ = search.best(rule, self.tune_for, expected)
             decide = DecisionRule(thresholds, self.search.top1_if_empty)
             predicted[half::2] = decide(scores[half::2])
-        return value_of_sets(self.tune_for, predicted, present)
+        return predicted
+
+
+def is_ahead(first: Float64Array, second: Float64Array) -> bool:
+    """Return whether the first of two values of each row is ahead by more than a standard error.
+
+    >>> is_ahead(np.array([1.0, 0.9, 0.8]), np.array([0.5, 0.4, 0.5])), is_ahead(*np.eye(2))
+    (True, False)
+    """
+    gains = first - second
+    return bool(gains.mean() > gains.std() / np.sqrt(len(gains)))
 
 
 def expected_f1_thresholds(calibration: Calibration, scores: FloatArray) -> Float64Array:
@@ -357,15 +403,14 @@ def expected_f1_thresholds(calibration: Calibration, scores: FloatArray) -> Floa
 
 def best_shift(
     logits: Float64Array, present: BoolArray, possible: BoolArray, overlap: str, measure: str
-) -> tuple[float, float]:
-    """Return the shift with which an expected-overlap rule reaches most, and how much that is."""
+) -> float:
+    """Return the shift with which an expected-overlap rule reaches most."""
     if len(logits) == 0 or not possible.any():
-        return 0.0, 0.0
+        return 0.0
     columns, ordered = logits[:, possible], np.sort(logits[:, possible], axis=1)[:, ::-1]
     predicted, values = np.zeros_like(present), []
     for shift in SHIFTS:
         limits = ExpectedRule(overlap, shift).limits(ordered)
         predicted[:, possible] = columns > limits[:, None]
         values.append(value_of_sets(measure, predicted, present))
-    best = int(np.argmax(values))
-    return SHIFTS[best], values[best]
+    return SHIFTS[int(np.argmax(values))]

@@ -171,15 +171,20 @@ def check_rule(rule: Mapping[str, Any]) -> None:
                 raise ValueError(f"{name}={value!r} must be {auto}True or False.")
 
 
-def row_accuracies(predicted: BoolArray, present: BoolArray) -> Float64Array:
-    """Return the Jaccard index of every row's label sets; two empty ones count as 0.
+def row_overlaps(measure: str, predicted: BoolArray, present: BoolArray) -> Float64Array:
+    """Return the overlap of every row's label sets; two empty ones count as 0.
 
-    >>> row_accuracies(np.array([[True, True], [False, False]]), np.array([[True, False]] * 2))
-    array([0.5, 0. ])
+    For accuracy the Jaccard index, for example F1 that one.
+
+    >>> sets = np.array([[True, True], [False, False]]), np.array([[True, False]] * 2)
+    >>> row_overlaps("accuracy", *sets), row_overlaps("example_f1", *sets).round(2)
+    (array([0.5, 0. ]), array([0.67, 0.  ]))
     """
     both = np.count_nonzero(predicted & present, axis=1)
-    either = np.count_nonzero(predicted | present, axis=1)
-    return both / np.maximum(either, 1)
+    total = np.count_nonzero(predicted, axis=1) + np.count_nonzero(present, axis=1)
+    if measure == "accuracy":
+        return both / np.maximum(total - both, 1)
+    return 2 * both / np.maximum(total, 1)
 
 
 def value_of_sets(measure: str, predicted: BoolArray, present: BoolArray) -> float:
@@ -189,11 +194,11 @@ def value_of_sets(measure: str, predicted: BoolArray, present: BoolArray) -> flo
     >>> value_of_sets("accuracy", sets, sets), value_of_sets("hamming", sets, ~sets)
     (0.5, -4.0)
     """
-    if measure == "accuracy":
-        return float(row_accuracies(predicted, present).mean())
+    if measure in ("accuracy", "example_f1"):
+        return float(row_overlaps(measure, predicted, present).mean())
     if measure == "hamming":
         return -float(np.count_nonzero(predicted != present))
-    axis = {"example_f1": 1, "macro_f1": 0, "micro_f1": None}[measure]
+    axis = {"macro_f1": 0, "micro_f1": None}[measure]
     right = np.count_nonzero(predicted & present, axis=axis)
     total = np.count_nonzero(predicted, axis=axis) + np.count_nonzero(present, axis=axis)
     return float(np.mean(2 * right / np.maximum(total, 1)))

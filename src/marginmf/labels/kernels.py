@@ -62,7 +62,8 @@ class KernelEmbedding(ChosenStrength):
     the training rows, minus one half.  It is linear regression on infinitely many features, and on
     most benchmark data sets ahead of every embedding of labels that is linear in the features.
 
-    What is "auto" is chosen for ``tune_for`` on rows held out.  One factorisation gives the
+    What is "auto" is chosen on rows held out: by the log loss of probabilities where the decision
+    rule follows these, else by what thresholds reach of ``tune_for``.  One factorisation gives the
     predictions of all folds exactly, without a fit for each.  More than 8,192 rows are represented
     by landmarks (the Nystroem method), so that memory does not grow with the square of the rows.
 

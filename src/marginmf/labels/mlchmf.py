@@ -23,7 +23,7 @@ from marginmf._utils.types import BoolArray, Float64Array, FloatArray, IntArray
 from marginmf.labels.algebra.matrices import take_rows
 from marginmf.labels.base import LabelsEstimator, method
 from marginmf.labels.calibration import Tuner, Tuning
-from marginmf.labels.decisions import DecisionRule, row_accuracies
+from marginmf.labels.decisions import DecisionRule, row_overlaps
 from marginmf.labels.neighbours import Neighbours
 from marginmf.labels.objective import label_loss
 from marginmf.labels.order import content_order
@@ -271,7 +271,7 @@ class MLCHMF(LabelsEstimator):
         thresholds, _ = search.best(self.decision, self.tune_for)
         rule = DecisionRule(thresholds, self._fills_empty(Y))
         return np.concatenate(
-            [row_accuracies(rule(scores), present) for scores, present in batches]
+            [row_overlaps("accuracy", rule(scores), present) for scores, present in batches]
         )
 
     def _fit(self, X: Any, Y: csr_array) -> None:

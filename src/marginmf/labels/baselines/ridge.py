@@ -38,7 +38,9 @@ class RidgeEmbedding(ChosenStrength, LinearScores):
     Parameters
     ----------
     reg : float or "auto"
-        The regularisation strength.  Auto looks for the best from 0.01 to 10,000 on rows held out.
+        The regularisation strength.  Auto looks for the best from 0.01 to 10,000 on rows held out:
+        by the log loss of probabilities where the decision rule follows these, else by what
+        thresholds reach of ``tune_for``.
 
     Attributes
     ----------
