@@ -28,10 +28,14 @@ class Unavailable(Exception):  # noqa: N818, a state of the world more than an e
 
 
 class Environment(NamedTuple):
-    """What to install for one peer, and the programs that must be there already."""
+    """What to install for one peer, and the programs that must be there already.
+
+    ``alone`` is installed without what it declares: a part of it needs less.
+    """
 
     pins: tuple[str, ...]
     programs: tuple[str, ...] = ()
+    alone: tuple[str, ...] = ()
 
 
 #: What a peer fails to declare stands behind it.
@@ -50,6 +54,10 @@ ENVIRONMENTS = {
         ("scikit-multilearn-ng==0.0.8", "scikit-learn==1.9.1", *SCIENCE)
     ),
     "scikit-learn": Environment(("scikit-learn==1.9.1", *SCIENCE)),
+    # Its linear models need neither PyTorch nor transformers, but matrices of an older SciPy.
+    "pecos": Environment(
+        ("numpy==1.26.4", "scipy==1.11.4", "scikit-learn==1.5.2"), alone=("libpecos==1.2.8",)
+    ),
 }
 
 
@@ -79,15 +87,16 @@ class Environments:
             if shutil.which(program) is None:
                 raise Unavailable(f"{name} needs {program}, which is not on the path")
         folder = self.folder / name
-        made_from = {"pins": list(environment.pins), "python": sys.version.split()[0]}
+        pins = [*environment.pins, *environment.alone]
+        made_from = {"pins": pins, "python": sys.version.split()[0]}
         note = folder / NOTE
         if note.is_file() and json.loads(note.read_text()) == made_from:
             return folder
-        print(f"Making an environment for {name}: {' '.join(environment.pins)}", file=sys.stderr)
+        print(f"Making an environment for {name}: {' '.join(pins)}", file=sys.stderr)
         self.folder.mkdir(parents=True, exist_ok=True)
         temporary = Path(mkdtemp(prefix=f".{name}-", dir=self.folder))
         try:
-            _install(temporary, environment.pins)
+            _install(temporary, environment)
             (temporary / NOTE).write_text(json.dumps(made_from, indent=1))
             if folder.exists():
                 shutil.rmtree(folder)
@@ -97,12 +106,13 @@ class Environments:
         return folder
 
 
-def _install(folder: Path, pins: tuple[str, ...]) -> None:
+def _install(folder: Path, environment: Environment) -> None:
     """Make an environment and install into it; on failure say what the last line of pip was."""
-    for command in (
-        [sys.executable, "-m", "venv", str(folder)],
-        [str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet", *pins],
-    ):
+    install = [str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet"]
+    commands = [[sys.executable, "-m", "venv", str(folder)], [*install, *environment.pins]]
+    if environment.alone:
+        commands.append([*install, "--no-deps", *environment.alone])
+    for command in commands:
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode != 0:
             raise Unavailable(f"does not install: {last_line(done.stderr or done.stdout)}")

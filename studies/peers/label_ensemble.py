@@ -42,7 +42,12 @@ DATA = (*SMALL, *(name for name in LARGE if name != "rcv1subset1"))
 TARGETS = ("accuracy", "hamming", "macro_f1", "micro_f1")
 MEASURES = ("accuracy", "hamming", "subset_accuracy", "example_f1", "macro_f1", "micro_f1")
 COLUMNS = (*MEASURES, "log_loss", "fit_seconds")
-ENSEMBLE, PEER = "ensemble", "scikit-multilearn"
+ENSEMBLE = "ensemble"
+#: Libraries that are run in an environment of their own: the adapter, and its kind of method.
+ELSEWHERE = {
+    "scikit-multilearn": ("studies.peers.adapters.skmultilearn", "Classifier"),
+    "pecos": ("studies.peers.adapters.pecos", "Linear"),
+}
 #: What the documentation shows, chosen for accuracy.
 PAGE, GOAL = Path("docs/mathematics/label-ensemble.md"), TARGETS[0]
 SHOWN = (ENSEMBLE, "kernel", "ridge", "GroPLE", "ExtraTrees", "RandomForest")
@@ -55,7 +60,7 @@ FEWEST_SHOWN = 4
 class Contender:
     """A method, and the grid that its parameters are chosen from."""
 
-    #: A name in `LABEL_METHODS`, or one that `make_classifier` or scikit-multilearn knows.
+    #: A name in `LABEL_METHODS`, or one that `make_classifier` or the library knows.
     method: str
     library: str = "marginmf"
     params: Mapping[str, Any] = field(default_factory=dict)
@@ -92,11 +97,16 @@ SKLEARN = {
         "ClassifierChain(LogisticRegression)": {"estimator__C": [1.0, 10.0]},
     }.items()
 }
-SKMULTILEARN = {
-    f"scikit-multilearn {name}": Contender(name, PEER, grid=grid)
+PEERS = {
+    f"scikit-multilearn {name}": Contender(
+        name, "scikit-multilearn", params={"classifier": name}, grid=grid
+    )
     for name, grid in {"MLkNN": {"k": [10, 20]}, "BinaryRelevance": {"C": [0.1, 1.0]}}.items()
 }
-CONTENDERS = {**OURS, **OTHERS, **SKLEARN, **SKMULTILEARN}
+PEERS["PECOS XR-Linear"] = Contender(
+    "XR-Linear", "pecos", grid={"threshold": [0.1, 0.2, 0.3, 0.4, 0.5], "Cp": [0.3, 1.0, 3.0]}
+)
+CONTENDERS = {**OURS, **OTHERS, **SKLEARN, **PEERS}
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -128,12 +138,12 @@ def main(args: Namespace) -> int:
             for target in targets
             for cell in cells_for(one, method, target)[: args.folds]
         ]
-        if any(CONTENDERS[name].library == PEER for name in methods):
+        for library in sorted({CONTENDERS[name].library for name in methods} & set(ELSEWHERE)):
             try:  # once, before several cells want it at the same time
-                _environments().python(PEER)
+                _environments().python(library)
             except Unavailable as reason:
-                print(f"{PEER} is left out: {reason}.")
-                cells = [cell for cell in cells if cell.settings["library"] != PEER]
+                print(f"{library} is left out: {reason}.")
+                cells = [cell for cell in cells if cell.settings["library"] != library]
         summary = run(cells, store, n_jobs=args.jobs, watcher=show_progress)
         failures = summary.failures.total()
         for reason, count in summary.failures.most_common():
@@ -213,8 +223,8 @@ def measure_fold(
         scaler = MinMaxScaler().fit(X)
         X, X_test = scaler.transform(X), scaler.transform(X_test)
     begin, probabilities = time.perf_counter(), None
-    if library == PEER:
-        predicted, chosen = predict_elsewhere(method, grid, X, Y, X_test, target)
+    if library in ELSEWHERE:
+        predicted, chosen = predict_elsewhere(library, params, grid, X, Y, X_test, target)
         seconds = time.perf_counter() - begin
     else:
         model = make_tuned(method, library, params, grid, target).fit(X, Y)
@@ -265,13 +275,19 @@ def make_classifier(name: str) -> Any:
 
 
 def predict_elsewhere(
-    method: str, grid: Mapping[str, Sequence[Any]], X: Any, Y: csr_array, X_test: Any, target: str
+    library: str,
+    params: Mapping[str, Any],
+    grid: Mapping[str, Sequence[Any]],
+    X: Any,
+    Y: csr_array,
+    X_test: Any,
+    target: str,
 ) -> tuple[np.ndarray, dict[str, Any]]:
-    """Return scikit-multilearn's predictions in its own environment, and the parameters chosen.
+    """Return predictions of a library in its own environment, and the parameters chosen.
 
-    Its methods predict sets, without scores to choose a threshold on: parameters are all there is.
+    Its methods predict sets, without scores to choose a rule on: parameters are all there is.
     """
-    python = _environments().python(PEER)
+    python, (adapter, kind) = _environments().python(library), ELSEWHERE[library]
 
     def predict(options: Mapping[str, Any], X: Any, Y: Any, X_test: Any) -> np.ndarray:
         with TemporaryDirectory(prefix="marginmf-studies-") as name:
@@ -279,9 +295,9 @@ def predict_elsewhere(
             np.savez(folder / "train.npz", **csr_arrays(X=csr_array(X), Y=csr_array(Y)))
             np.savez(folder / "test.npz", **csr_arrays(X=csr_array(X_test)))
             task = {
-                "adapter": "studies.peers.adapters.skmultilearn",
-                "kind": "Classifier",
-                "options": {"classifier": method, **options},
+                "adapter": adapter,
+                "kind": kind,
+                "options": {**params, **options},
                 "arrays": str(folder),
                 "threads": 1,
                 "warm_up": False,

@@ -144,10 +144,27 @@ SKMULTILEARN = (
     ("BinaryRelevance", {}),
 )
 LABELS = (
+    *(peer(name, "sklearn", "Forest", forest=name) for name in ("ExtraTrees", "RandomForest")),
     peer("OneVsRest(LinearSVC)", "sklearn", "OneVsRest"),
+    peer("PECOS XR-Linear", "pecos", "Linear"),
     _label("BinaryRelevance, sign", "BinaryRelevance", decision="sign"),
     *(GROPLE_SIGN, GROPLE, MLCHMF_SIGN),
     _label("MLkNN, sign", "MLkNN", decision="sign"),
+    *(
+        _label(f"{name}, sign", name, decision="sign", **more)
+        for name, more in {
+            "CSSP": {"n_labels_kept": 0.8},
+            "FaIE": {"n_factors": 0.4},
+            "LEML": {"n_factors": 0.8},
+            "LLSF": {},
+        }.items()
+    ),
+    *(_label(name, name, top1_if_empty="auto") for name in ("RidgeEmbedding", "KernelEmbedding")),
+    _label(
+        *("LabelEnsemble(ridge, kernel)", "LabelEnsemble"),
+        **{"members": ["ridge", "kernel"], "top1_if_empty": "auto"},
+    ),
+    _label("LabelEnsemble", "LabelEnsemble", top1_if_empty="auto"),
     *(
         replace(
             peer(

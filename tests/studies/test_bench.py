@@ -2,6 +2,7 @@
 
 import json
 import os
+import subprocess
 from dataclasses import replace
 from functools import partial
 
@@ -253,8 +254,8 @@ def installed(monkeypatch):
     """What is installed, in place of doing it."""
     calls = []
 
-    def install(place, pins):
-        calls.append(pins)
+    def install(place, environment):
+        calls.append(environment.pins)
         (place / "bin").mkdir()
         (place / "bin" / "python").touch()
 
@@ -276,7 +277,7 @@ def test_a_changed_pin_makes_it_again(tmp_path, installed):
 
 
 def test_an_interrupted_installation_leaves_nothing(tmp_path, monkeypatch):
-    def interrupted(place, pins):
+    def interrupted(place, environment):
         (place / "half").touch()
         raise KeyboardInterrupt
 
@@ -289,8 +290,8 @@ def test_an_interrupted_installation_leaves_nothing(tmp_path, monkeypatch):
 def test_what_does_not_install_says_why_and_is_not_tried_again(tmp_path, monkeypatch):
     tried = []
 
-    def failing(place, pins):
-        tried.append(pins)
+    def failing(place, environment):
+        tried.append(environment)
         raise Unavailable("does not install: ERROR: no such version")
 
     monkeypatch.setattr(environments, "_install", failing)
@@ -304,7 +305,22 @@ def test_what_does_not_install_says_why_and_is_not_tried_again(tmp_path, monkeyp
 def test_the_reason_is_the_last_line_of_the_installer(tmp_path, monkeypatch):
     monkeypatch.setattr(environments.sys, "executable", "/bin/false")
     with pytest.raises(Unavailable, match="does not install: it says nothing"):
-        environments._install(tmp_path, ("x==1",))
+        environments._install(tmp_path, Environment(("x==1",)))
+
+
+def test_what_stands_alone_is_installed_without_what_it_declares(tmp_path, monkeypatch):
+    commands = []
+
+    def run(command, **options):
+        commands.append(command)
+        return subprocess.CompletedProcess(command, 0, "", "")
+
+    monkeypatch.setattr(environments.subprocess, "run", run)
+    environments._install(tmp_path, Environment(("numpy==1",), alone=("large==2",)))
+    assert [command[3:] for command in commands[1:]] == [
+        ["install", "--quiet", "numpy==1"],
+        ["install", "--quiet", "--no-deps", "large==2"],
+    ]
 
 
 def test_a_missing_program_is_named(tmp_path, installed):
