@@ -28,11 +28,13 @@ def test_every_mark_on_the_page_is_closed() -> None:
     assert len(begun) == len(set(begun)) > 5
 
 
-def test_the_page_of_the_label_ensemble_has_the_figures_that_were_measured() -> None:
-    page = (ROOT / label_ensemble.PAGE).read_text()
+def test_pages_have_the_figures_of_the_label_ensemble_that_were_measured() -> None:
+    pages = [(ROOT / page).read_text() for page in label_ensemble.PAGES]
     found = label_ensemble.tables(Store(ROOT / readme_tables.RESULTS))
-    assert page.count("<!-- begin label-ensemble -->") == 1
-    assert fill_page(page, found) == page
+    for name in found:
+        assert "".join(pages).count(f"<!-- begin {name} -->") == 1
+    for page in pages:
+        assert fill_page(page, found) == page
 
 
 def test_the_readme_has_the_figures_that_were_measured() -> None:
