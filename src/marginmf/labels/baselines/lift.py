@@ -29,9 +29,9 @@ from marginmf.labels.baselines.binary import (
 )
 from marginmf.labels.wrappers import scale_features, score_flaws, scores_of
 
-#: How often the default classifier goes through the rows at most: distances are not centred, and
-#: coordinate descent is slow on them.
-PASSES = 2000
+#: How often the default classifier goes through the rows at most, and how little its intercept is
+#: drawn to zero.
+PASSES, INTERCEPT_SCALING = 2000, 10.0
 #: Squared distances below this share of the squares that they are the difference of are zero.
 ROUNDING = 64 * float(np.finfo(np.float64).eps)
 #: Rows with larger numbers are too long to be compared.
@@ -214,7 +214,22 @@ def _fit_label(X: Any, rows: IntArray, ratio: float, estimator: Any, seeds: IntA
         both = zip((rows, others), seeds, strict=True)
         centres = np.vstack([find_centres(X[part], size, int(seed)) for part, seed in both])
         features = distances(X, row_norms(X, squared=True), centres)
-        return _Fitted(centres, fit_one(estimator, features, rows, PASSES))
+        return _Fitted(centres, _fit_classifier(estimator, features, rows))
+
+
+def _fit_classifier(estimator: Any, features: Float64Array, rows: IntArray) -> Any:
+    """Fit a copy of the estimator; the default is fitted to distances minus their means.
+
+    With a free intercept the means change nothing but the time: all distances of a row are alike,
+    and coordinate descent on them as they are stops far from the minimum.
+    """
+    if estimator is not None:
+        return fit_one(estimator, features, rows)
+    means = features.mean(axis=0)
+    options = {"max_iter": PASSES, "intercept_scaling": INTERCEPT_SCALING}
+    fitted = fit_one(None, features - means, rows, **options)
+    fitted.intercept_ = fitted.intercept_ - fitted.coef_ @ means
+    return fitted
 
 
 def n_clusters(n_with: int, n_without: int, ratio: float) -> int:
