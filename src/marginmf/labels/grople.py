@@ -1,7 +1,5 @@
 """GroPLE: labels embedded so that groups stay together, and features mapped onto them."""
 
-import threading
-import warnings
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import KW_ONLY, dataclass
@@ -13,7 +11,6 @@ import numpy as np
 from scipy.sparse import coo_array, csr_array, issparse
 from sklearn.base import clone
 from sklearn.cluster import SpectralClustering
-from sklearn.exceptions import ConvergenceWarning
 
 from marginmf._utils import saved as _demands
 from marginmf._utils.parameters import check_callbacks, check_n_jobs, check_number, n_threads
@@ -21,6 +18,7 @@ from marginmf._utils.random import as_generator
 from marginmf._utils.saved import HISTORY
 from marginmf._utils.types import Float64Array, IntArray
 from marginmf.checkpoints import OpenCheckpoint
+from marginmf.labels.algebra.clusters import quietly
 from marginmf.labels.algebra.embedding import Factorisation, LabelEmbedding, fit_feature_map
 from marginmf.labels.algebra.matrices import (
     BLOCK,
@@ -45,8 +43,6 @@ SCALE_NEIGHBOUR = 7
 #: More different labels than this are connected with their nearest ones alone.
 MOST_CONNECTED = 2000
 N_NEIGHBOURS = 20
-
-_quiet = threading.Lock()
 
 
 @method("grople")
@@ -351,7 +347,7 @@ def spectral_groups(gram: LabelGram, n_groups: int, random_state: Any) -> IntArr
         return np.zeros(n_labels, np.int64)
     seed = int(as_generator(random_state).integers(2**31))
     clusterer = SpectralClustering(n_groups, affinity="precomputed", random_state=seed)
-    return _cluster_quietly(clusterer, affinities(gram))
+    return _clusters(clusterer, affinities(gram))
 
 
 def cluster_labels(gram: LabelGram, clusterer: Any) -> IntArray:
@@ -367,20 +363,16 @@ def cluster_labels(gram: LabelGram, clusterer: Any) -> IntArray:
     if n_labels == 1:
         return np.zeros(1, np.int64)
     if params.get("affinity") == "precomputed":
-        return _cluster_quietly(fresh, affinities(gram))
+        return _clusters(fresh, affinities(gram))
     if params.get("metric") == "precomputed":
         (_, squares), *_ = _distances(gram, n_labels)
-        return _cluster_quietly(fresh, np.sqrt(squares))
+        return _clusters(fresh, np.sqrt(squares))
     values, vectors = np.linalg.eigh(gram.together.toarray())
-    return _cluster_quietly(fresh, vectors * np.sqrt(np.maximum(values, 0.0)))
+    return _clusters(fresh, vectors * np.sqrt(np.maximum(values, 0.0)))
 
 
-def _cluster_quietly(clusterer: Any, table: Any) -> IntArray:
-    """Cluster; that labels fall apart into unconnected parts is nothing to warn of."""
-    # The filters of warnings are shared by all threads: one after the other.
-    with _quiet, warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Graph is not fully connected")
-        warnings.simplefilter("ignore", ConvergenceWarning)
+def _clusters(clusterer: Any, table: Any) -> IntArray:
+    with quietly():
         return np.asarray(clusterer.fit_predict(table), np.int64)
 
 

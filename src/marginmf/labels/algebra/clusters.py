@@ -2,6 +2,8 @@
 
 import threading
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -20,7 +22,6 @@ ITERATIONS = 100
 #: Rows of which more than this share is not zero are faster in an array.
 DENSE = 0.25
 
-# The filters of warnings are shared by all threads.
 _quiet = threading.Lock()
 
 
@@ -63,6 +64,15 @@ def _cluster(X: Any, n_clusters: int, seed: int) -> Any:
     """Return k-means from one start, quietly: rows may be fewer, or more alike, than clusters."""
     kind = KMeans if X.shape[0] <= MOST_ROWS else MiniBatchKMeans
     found = kind(n_clusters, n_init=1, max_iter=ITERATIONS, random_state=seed)
-    with _quiet, one_openmp_thread(), warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
+    with one_openmp_thread(), quietly():
         return found.fit(X)
+
+
+@contextmanager
+def quietly() -> Iterator[None]:
+    """Without warnings of clusters that are fewer than asked for, or not connected."""
+    # The filters of warnings are shared by all threads: one after the other.
+    with _quiet, warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.filterwarnings("ignore", "Graph is not fully connected")
+        yield
