@@ -53,8 +53,6 @@ PAGES = (Path("docs/mathematics/label-ensemble.md"), Path("docs/decision-rule.md
 GOAL = TARGETS[0]
 SHOWN = (ENSEMBLE, "kernel", "ridge", "GroPLE", "ExtraTrees", "RandomForest")
 SHOWN += ("OneVsRest(LogisticRegression)",)
-#: Where all other methods are shown beside it.
-FEW = ("medical", "scene", "yeast", "enron")
 #: Of fewer methods a row says little.
 FEWEST_SHOWN = 4
 
@@ -202,17 +200,36 @@ def means_table(store: Store, measure: str) -> str:
 
 
 def others_table(store: Store) -> str:
-    """Return how far other methods are behind the ensemble on the folds that were measured."""
-    rows = []
-    for name in (name for name in CONTENDERS if name not in SHOWN):
-        row = [name]
-        for data in FEW:
-            pairs = shared_folds(store, data, name, GOAL)
-            row.append(f"{np.mean(pairs[:, 1] - pairs[:, 0]):+.3f}" if len(pairs) else "")
-            row.append(str(len(pairs)) if len(pairs) else "")
-        if any(row[1:]):
-            rows.append(row)
-    return make_table(["method", *(word for data in FEW for word in (data, "folds"))], rows)
+    """Return how far other methods are behind the ensemble, and on how many folds.
+
+    A star marks a difference as in `means_table`.
+    """
+    names = [name for name in CONTENDERS if name not in SHOWN]
+    cells = {
+        (name, data): shown
+        for name in names
+        for data in DATA
+        if (shown := _difference(store, data, name))
+    }
+    columns = [data for data in DATA if any(one == data for _, one in cells)]
+    rows = [
+        [name, *(cells.get((name, data), "") for data in columns)]
+        for name in names
+        if any(one == name for one, _ in cells)
+    ]
+    return make_table(["method", *columns], rows)
+
+
+def _difference(store: Store, data: str, name: str) -> str:
+    """Return a method's accuracy minus the ensemble's, with the number of folds that both have."""
+    found = [
+        [store.values(cell) for cell in cells_for(data, one, GOAL)] for one in (ENSEMBLE, name)
+    ]
+    pairs = shared_folds(store, data, name, GOAL)
+    if not len(pairs):
+        return ""
+    star = len(pairs) > 1 and float(compare_folds(name, *found, GOAL, n_folds(data))[3]) < 0.05
+    return f"{np.mean(pairs[:, 1] - pairs[:, 0]):+.3f}{'*' * star} ({len(pairs)})"
 
 
 def targets_table(store: Store) -> str:

@@ -18,6 +18,7 @@ from studies.peers.environments import Unavailable
 from studies.peers.label_ensemble import (
     CONTENDERS,
     ENSEMBLE,
+    GOAL,
     LARGE,
     MEASURES,
     TARGETS,
@@ -92,6 +93,17 @@ def test_what_was_measured_is_kept_and_shown(tmp_path: Path, capsys, monkeypatch
     shown = capsys.readouterr().out
     assert "| ensemble | 2 | 0.8750 |" in shown
     assert "minus the method's" in shown
+
+
+def test_other_methods_are_shown_by_their_distance_from_the_ensemble(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    store.begin("full")
+    for name, values in {ENSEMBLE: [0.8, 0.75, 0.7], "PLST": [0.7, 0.66], "RAkEL": [0.7]}.items():
+        for cell, value in zip(cells_for("medical", name, GOAL), values, strict=False):
+            store.add(cell, {GOAL: value}, seconds=1.0)
+    rows = label_ensemble.others_table(store).splitlines()
+    assert rows[0] == "| method | medical |"
+    assert rows[2:] == ["| PLST | -0.095* (2) |", "| RAkEL | -0.100 (1) |"]
 
 
 def test_an_unknown_method_is_refused() -> None:
