@@ -160,8 +160,9 @@ class LabelTable:
         notes = [
             f"Bold: the best of ours. * differs from ours of {self.own} at 0.05, by the t-test "
             "over folds that allows for training sets in common.",
-            "No data: we do not have this set.",
         ]
+        if None in self.data.values():
+            notes.append("No data: we do not have this set.")
         compared = [
             [Entry(title), *self._compare_all(store, scale, measure, title, names, own)]
             for title, own in rows[AS_PUBLISHED].items()
