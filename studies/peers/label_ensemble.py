@@ -205,31 +205,20 @@ def others_table(store: Store) -> str:
     A star marks a difference as in `means_table`.
     """
     names = [name for name in CONTENDERS if name not in SHOWN]
-    cells = {
-        (name, data): shown
-        for name in names
-        for data in DATA
-        if (shown := _difference(store, data, name))
-    }
-    columns = [data for data in DATA if any(one == data for _, one in cells)]
-    rows = [
-        [name, *(cells.get((name, data), "") for data in columns)]
-        for name in names
-        if any(one == name for one, _ in cells)
-    ]
-    return make_table(["method", *columns], rows)
+    found = np.array([[_difference(store, data, name) for data in DATA] for name in names])
+    some = (found != "").any(axis=0)
+    rows = [[name, *row[some]] for name, row in zip(names, found, strict=True) if row.any()]
+    return make_table(["method", *np.array(DATA)[some]], rows)
 
 
 def _difference(store: Store, data: str, name: str) -> str:
     """Return a method's accuracy minus the ensemble's, with the number of folds that both have."""
-    found = [
-        [store.values(cell) for cell in cells_for(data, one, GOAL)] for one in (ENSEMBLE, name)
-    ]
     pairs = shared_folds(store, data, name, GOAL)
     if not len(pairs):
         return ""
-    star = len(pairs) > 1 and float(compare_folds(name, *found, GOAL, n_folds(data))[3]) < 0.05
-    return f"{np.mean(pairs[:, 1] - pairs[:, 0]):+.3f}{'*' * star} ({len(pairs)})"
+    test = paired_comparison(*pairs.T, test_size=1 / n_folds(data)) if len(pairs) > 1 else None
+    star = "*" if test and test.p_value < 0.05 else ""
+    return f"{np.mean(pairs[:, 1] - pairs[:, 0]):+.3f}{star} ({len(pairs)})"
 
 
 def targets_table(store: Store) -> str:
