@@ -72,6 +72,8 @@ class RatingsEstimatorContract(NewRowsContract):
 
     scale = (1, 2, 3, 4, 5)
     half_scale = (0.5, 1.0, 1.5, 2.0, 2.5, 3.0)
+    #: A parameter that is a number, one that it may be, and what is refused with a sentence.
+    parameter, usual, refused = "reg", 5.0, (-1.0, "strong", None)
 
     def make(self, **params):
         """Return an unfitted estimator that is quick to fit and has a fixed seed."""
@@ -329,30 +331,14 @@ class RatingsEstimatorContract(NewRowsContract):
         loaded.save(again)
         assert again.read_bytes() == path.read_bytes()
 
-    # --- how it was learned --------------------------------------------------------------------
-
-    def histories(self, model):
-        return model.history_ if isinstance(model.history_[0], list) else [model.history_]
-
-    def test_objective_never_rises(self, model):
-        for history in self.histories(model):
-            objective = [record.objective for record in history]
-            assert all(np.diff(objective) <= 0)
-            assert len(objective) > 2
-
-    def test_history_and_counts_agree(self, model):
-        histories = self.histories(model)
-        assert np.sum(model.n_iter_) == sum(history[-1].iteration for history in histories)
-        assert model.n_evaluations_ == sum(history[-1].n_evaluations for history in histories)
-        assert model.stop_reason_
-
     # --- scikit-learn --------------------------------------------------------------------------
 
     def test_grid_search_and_scorers(self, data):
         pairs, ratings = data
-        search = GridSearchCV(self.make(), {"reg": [5.0]}, cv=2).fit(pairs, ratings)
+        grid = {self.parameter: [self.usual]}
+        search = GridSearchCV(self.make(), grid, cv=2).fit(pairs, ratings)
         assert search.best_score_ <= 0
-        assert search.best_params_["reg"] == 5.0
+        assert search.best_params_[self.parameter] == self.usual
         best = search.best_estimator_
         error = get_scorer("neg_mean_absolute_error")(best, pairs, ratings)
         assert error == pytest.approx(search.score(pairs, ratings))
@@ -448,17 +434,36 @@ class RatingsEstimatorContract(NewRowsContract):
         np.testing.assert_array_equal(other.decision_function(frame), expected)
 
     def test_a_fit_that_is_refused_leaves_the_model_as_it_was(self, model, data):
-        before = model.predict(data[0])
+        before, wrong = model.predict(data[0]), {self.parameter: self.refused[0]}
         other = synthetic(self.scale, n_users=25, n_items=20, n=300, seed=7)
-        with pytest.raises(ValueError, match="reg=-1"):
-            model.set_params(reg=-1).fit(*other)
+        with pytest.raises(ValueError, match=f"{self.parameter}={self.refused[0]}"):
+            model.set_params(**wrong).fit(*other)
         np.testing.assert_array_equal(model.predict(data[0]), before)
         for method in self.NEW_ROW_METHODS:
-            with pytest.raises(ValueError, match="reg=-1"):
+            with pytest.raises(ValueError, match=f"{self.parameter}={self.refused[0]}"):
                 getattr(model, method)(*data)
         np.testing.assert_array_equal(model.predict(data[0]), before)
 
-    @pytest.mark.parametrize("reg", [-1.0, "strong", None])
-    def test_bad_reg_gets_a_sentence(self, data, reg):
-        with pytest.raises(ValueError, match=r"reg=.* must be a number"):
-            self.make(reg=reg).fit(*data)
+    def test_a_bad_number_gets_a_sentence(self, data):
+        for value in self.refused:
+            with pytest.raises(ValueError, match=f"{self.parameter}=.* must be "):
+                self.make(**{self.parameter: value}).fit(*data)
+
+
+class DescentContract(RatingsEstimatorContract):
+    """What methods that lower an objective have on top: how it was learned."""
+
+    def histories(self, model):
+        return model.history_ if isinstance(model.history_[0], list) else [model.history_]
+
+    def test_objective_never_rises(self, model):
+        for history in self.histories(model):
+            objective = [record.objective for record in history]
+            assert all(np.diff(objective) <= 0)
+            assert len(objective) > 2
+
+    def test_history_and_counts_agree(self, model):
+        histories = self.histories(model)
+        assert np.sum(model.n_iter_) == sum(history[-1].iteration for history in histories)
+        assert model.n_evaluations_ == sum(history[-1].n_evaluations for history in histories)
+        assert model.stop_reason_

@@ -6,14 +6,14 @@ from inspect import signature
 import numpy as np
 import pytest
 
-from contracts import RatingsEstimatorContract, assert_same_fit, synthetic
+from contracts import DescentContract, RatingsEstimatorContract, assert_same_fit, synthetic
 from marginmf.losses import TWO_LEVEL
 from marginmf.ratings import ALS, BMMMF, HMF, METHODS, MMMF, PMF, PMMMF, POSITIVE, BiasOnly
 from marginmf.ratings.lists.explain import contributions
 from new_row_contracts import NewRowsContract
 
 
-class FactoriserContract(RatingsEstimatorContract):
+class FactoriserContract(DescentContract):
     """What all estimators with factors and a history have on top."""
 
     def test_float32_is_close_to_float64(self, data):
@@ -187,8 +187,8 @@ class Variant(NewRowsContract):
     """Another setting of an estimator: what depends on it, beside what new rows are like."""
 
     scale, UNKNOWN = (1, 2, 3, 4, 5), RatingsEstimatorContract.UNKNOWN
-    histories = RatingsEstimatorContract.histories
-    test_objective_never_rises = RatingsEstimatorContract.test_objective_never_rises
+    histories = DescentContract.histories
+    test_objective_never_rises = DescentContract.test_objective_never_rises
     test_same_seed = RatingsEstimatorContract.test_same_seed_same_answer_whatever_the_threads
     test_saved = RatingsEstimatorContract.test_a_saved_and_loaded_model_is_the_same_to_the_last_bit
 
@@ -280,7 +280,7 @@ class TestALSFromRaters(Variant):
         return ALS(implicit="both", bias=True, **defaults(params))
 
 
-class TestBiasOnly(RatingsEstimatorContract):
+class TestBiasOnly(DescentContract):
     def make(self, **params):
         return BiasOnly(**params)
 

@@ -11,31 +11,9 @@ from marginmf.ratings.ensemble import FOLDS, LeftOut
 
 
 class EnsembleContract(RatingsEstimatorContract):
-    def test_objective_never_rises(self):
-        """There is no one objective."""
+    parameter, usual, refused = "n_estimators", 2, (0, 2.5, None)
 
-    def test_history_and_counts_agree(self):
-        """There is no one history."""
-
-    def test_grid_search_and_scorers(self, data):
-        from sklearn.model_selection import GridSearchCV
-
-        pairs, ratings = data
-        search = GridSearchCV(
-            self.make(),
-            {"n_estimators": [1, 2]},
-            scoring="neg_mean_absolute_error",
-            cv=2,
-        )
-        assert search.fit(pairs, ratings).predict(pairs).shape == ratings.shape
-
-    def test_a_fit_that_is_refused_leaves_the_model_as_it_was(self, model, data):
-        before = model.predict(data[0])
-        with pytest.raises(ValueError, match="n_estimators=0"):
-            model.set_params(n_estimators=0).fit(*data)
-        np.testing.assert_array_equal(model.predict(data[0]), before)
-
-    def test_bad_reg_gets_a_sentence(self, data):
+    def test_a_bad_reg_of_a_member_gets_a_sentence(self, data):
         with pytest.raises(ValueError, match="reg=-1"):
             self.make().set_params(members=[MMMF(reg=-1)]).fit(*data)
 

@@ -4,7 +4,7 @@ And, where there are no stars, methods that learn from who has what.
 """
 
 from marginmf.ratings.base import METHODS
-from marginmf.ratings.baselines import ALS, PMF, BiasOnly
+from marginmf.ratings.baselines.least_squares import ALS, PMF, BiasOnly
 from marginmf.ratings.data import Ratings
 from marginmf.ratings.ensemble import MarginEnsemble
 from marginmf.ratings.halving import HalvingSearch

@@ -17,7 +17,7 @@ from marginmf._utils.types import BoolArray, Float64Array, FloatArray, IntArray
 from marginmf.backends.rows import Side
 from marginmf.progress import progress_bar
 from marginmf.ratings.base import method
-from marginmf.ratings.baselines import ALS, PMF, BiasOnly
+from marginmf.ratings.baselines.least_squares import ALS, PMF, BiasOnly
 from marginmf.ratings.data import Ratings
 from marginmf.ratings.estimator import RatingsEstimator
 from marginmf.ratings.factoriser import Factoriser

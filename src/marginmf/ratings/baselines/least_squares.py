@@ -1,4 +1,4 @@
-"""Ordinary methods that the max-margin factorisers are compared with: BiasOnly, PMF and ALS."""
+"""Least squares: BiasOnly, PMF and ALS."""
 
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass
