@@ -40,7 +40,8 @@ def assert_same_fit(model, other):
     for name in learned:
         a, b = getattr(model, name), getattr(other, name)
         if name == "history_":
-            assert without_seconds(a) == without_seconds(b)
+            # By their digits: a chain has no gradient, and NaN is not equal to itself.
+            assert repr(without_seconds(a)) == repr(without_seconds(b))
         elif name not in ("users_", "items_", "ratings_"):
             assert_same(a, b, name)
 

@@ -139,7 +139,7 @@ def test_bad_input_gets_a_sentence(model, data):
         model.explain([3, 4], 7)
     with pytest.raises(ValueError, match="n=0 must be a whole number >= 1"):
         model.explain(3, 7, n=0)
-    with pytest.raises(ValueError, match="BiasOnly has no factors, so its predictions are not"):
+    with pytest.raises(ValueError, match="The predictions of BiasOnly are not sums over ratings"):
         BiasOnly().fit(*data).explain(3, 7)
     with pytest.raises(ValueError, match="reg=0 leaves the user's factors undetermined"):
         MMMF(n_factors=4, reg=0.0, max_iter=3, random_state=0).fit(*data).explain(3, 7)

@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import DTypeLike
 
-from marginmf._utils.types import FloatArray, IntArray
+from marginmf._utils.types import Float64Array, FloatArray, IntArray
 from marginmf.backends.rows import Coordinates, FeatureMatrices, Rows
 from marginmf.backends.specs import (
     Anchored,
@@ -209,6 +209,28 @@ class ReferenceBackend(NumpyVectors):
                 scaled = np.linalg.solve(preconditioner, residual)
                 direction = scaled + (residual @ scaled) / size * direction
         return improved.astype(start.dtype)
+
+    def draw_rows(
+        self,
+        rows: Rows,
+        given: FloatArray,
+        weights: FloatArray,
+        linear: FloatArray,
+        precision: Float64Array,
+        shift: Float64Array,
+        noise: FloatArray,
+    ) -> FloatArray:
+        """Return a draw of every row's factors from ``N(P^-1 g, P^-1)``; see `Backend`."""
+        drawn = np.zeros((rows.n_rows, given.shape[1]))
+        weights = np.broadcast_to(weights, len(rows))
+        for i, own_noise in enumerate(np.broadcast_to(noise, drawn.shape)):
+            entries = slice(rows.indptr[i], rows.indptr[i + 1])
+            columns = given[rows.indices[entries]].astype(np.float64)
+            own = precision + (columns.T * weights[entries]) @ columns
+            root = np.linalg.cholesky(own)
+            half = np.linalg.solve(root, shift + columns.T @ linear[entries])
+            drawn[i] = np.linalg.solve(root.T, half + own_noise)
+        return drawn.astype(given.dtype)
 
 
 def parameter_shapes(

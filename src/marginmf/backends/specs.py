@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol, Self
 import numpy as np
 from numpy.typing import DTypeLike
 
-from marginmf._utils.types import FloatArray, IntArray
+from marginmf._utils.types import Float64Array, FloatArray, IntArray
 from marginmf.backends.rows import Coordinates, FeatureMatrices, Rows
 from marginmf.losses import RealLoss, TwoLevelLoss
 from marginmf.solvers.vectors import Vector, Vectors
@@ -205,4 +205,21 @@ class Backend(Vectors, Protocol):
 
         The preconditioner of a row with n entries is n times ``v v^T``, averaged over all entries,
         plus the ridge.
+        """
+
+    def draw_rows(
+        self,
+        rows: Rows,
+        given: FloatArray,
+        weights: FloatArray,
+        linear: FloatArray,
+        precision: Float64Array,
+        shift: Float64Array,
+        noise: FloatArray,
+    ) -> FloatArray:
+        """Return a draw of every row's factors from ``N(P^-1 g, P^-1)``.
+
+        With ``v_k`` the factors of an entry's column, ``P = precision + sum weights[k] v_k v_k^T``
+        and ``g = shift + sum linear[k] v_k`` over the row's entries.  One weight is that of all.
+        ``noise`` is standard normal, of each row or one row of all of them; zeros give the means.
         """

@@ -4,6 +4,7 @@ And, where there are no stars, methods that learn from who has what.
 """
 
 from marginmf.ratings.base import METHODS
+from marginmf.ratings.baselines.bpmf import BPMF
 from marginmf.ratings.baselines.least_squares import ALS, PMF, BiasOnly
 from marginmf.ratings.data import Ratings
 from marginmf.ratings.ensemble import MarginEnsemble
@@ -16,6 +17,7 @@ from marginmf.ratings.positive import POSITIVE, MostPopular
 __all__ = [
     "ALS",
     "BMMMF",
+    "BPMF",
     "EASE",
     "HMF",
     "METHODS",

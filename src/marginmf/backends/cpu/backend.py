@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 from scipy.sparse import csr_array
 
-from marginmf._utils.types import Array, FloatArray, IntArray
+from marginmf._utils.types import Array, Float64Array, FloatArray, IntArray
 from marginmf.backends.cpu import gradients, linear_algebra
 from marginmf.backends.cpu.gradients import RatingBlocks, over_blocks
 from marginmf.backends.cpu.losses import for_loss, make_proximal_rows
@@ -212,6 +212,27 @@ class CpuBackend(NumpyVectors):
         )
         with one_blas_thread():
             return turned @ basis.T
+
+    def draw_rows(
+        self,
+        rows: Rows,
+        given: FloatArray,
+        weights: FloatArray,
+        linear: FloatArray,
+        precision: Float64Array,
+        shift: Float64Array,
+        noise: FloatArray,
+    ) -> FloatArray:
+        """Return a draw of every row's factors from ``N(P^-1 g, P^-1)``; see `Backend`."""
+        # Samplers alone compile it.
+        from marginmf.backends.cpu.sampling import draw_rows
+
+        out = np.empty((rows.n_rows, given.shape[1]), given.dtype)
+        weights, linear = (np.asarray(each, given.dtype) for each in (weights, linear))
+        bounds = row_bounds(rows.indptr, self.n_threads, given.shape[1] ** 2)
+        arguments = (given, weights, linear, precision, shift, noise, out)
+        run(draw_rows, bounds, self.n_threads, rows.indptr, rows.indices, *arguments)
+        return out
 
     def dots(self, vectors: Sequence[FloatArray], b: FloatArray) -> list[float]:
         """Return the inner products of several vectors with one, in one pass over it."""

@@ -113,10 +113,10 @@ def _to_score(model: Any, user: Any, item: Any, expected_of: Expected) -> Contri
     """Return the score alone as a sum over ratings; members of an ensemble share `Expected`."""
     if hasattr(model, "members_"):
         return _mean_contributions(model, user, item)
-    if not hasattr(model, "item_factors_"):
+    if not hasattr(model, "_specs"):
         raise ValueError(
-            f"{type(model).__name__} has no factors, so its predictions are not sums over ratings. "
-            "Use a method with factors, such as HMF, MMMF or ALS."
+            f"The predictions of {type(model).__name__} are not sums over ratings. Use a method "
+            "that minimises a loss of factors, such as HMF, MMMF or ALS."
         )
     i, j = _code(user, model.users_), _code(item, model.items_)
     U, V = (as_stages(factors) for factors in (model.user_factors_, model.item_factors_))
@@ -165,10 +165,10 @@ def _mean_contributions(model: Any, user: Any, item: Any) -> Contributions:
     parts = [
         _to_score(member, user, item, shared)
         for member in chain(*model.members_)
-        if hasattr(member, "item_factors_")
+        if hasattr(member, "_specs")
     ]
     if not parts:
-        raise ValueError("None of the members has factors, so there is nothing to explain.")
+        raise ValueError("The predictions of the members are not sums over ratings.")
     return replace(
         parts[0],
         contributions=np.mean([part.contributions for part in parts], axis=0),

@@ -1,0 +1,138 @@
+"""BPMF: its sweeps are draws from the posterior, and its answers averages over them."""
+
+from math import erf, sqrt
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from marginmf.backends import get_backend
+from marginmf.ratings import Ratings
+from marginmf.ratings.baselines.bpmf import BPMF, FactorSampler, draw_normal_wishart
+from marginmf.ratings.fitting.chains import Sweep
+from sampled_contracts import SampledContract
+
+
+class TestBPMF(SampledContract):
+    parameter, usual, refused = "n_factors", 3, (0, 2.5, None)
+
+    def make(self, **params):
+        few = {"n_factors": 3, "n_burn": 8, "n_samples": 12, "thin": 2, "random_state": 0}
+        return BPMF(**few | params)
+
+    def test_probabilities_are_means_over_samples_of_a_normal_distribution_in_slices(
+        self, model, data
+    ):
+        pairs, _ = data
+        users, items = model.users_.encode(pairs[:5, 0]), model.items_.encode(pairs[:5, 1])
+        edges = [-np.inf, *(model.levels_[:-1] + model.levels_[1:]) / 2, np.inf]
+        expected = np.zeros((5, len(model.levels_)))
+        samples = zip(
+            model.user_factors_, model.item_factors_, model.noise_precisions_, strict=True
+        )
+        for U, V, precision in samples:
+            for k in range(5):
+                mean = model.mean_ + U[users[k]].astype(float) @ V[items[k]]
+                below = [(1 + erf((edge - mean) * sqrt(precision / 2))) / 2 for edge in edges]
+                expected[k] += np.diff(below) / model.n_samples
+        np.testing.assert_allclose(model.predict_proba(pairs[:5]), expected, atol=1e-6)
+
+    def test_noise_can_be_given(self, data):
+        model = self.make(noise_precision=2.0).fit(*data)
+        assert (model.noise_precisions_ == 2.0).all()
+        with pytest.raises(ValueError, match="noise_precision='loud' must be a number > 0, or"):
+            self.make(noise_precision="loud").fit(*data)
+        with pytest.raises(ValueError, match="noise_precision=0 must be a number > 0"):
+            self.make(noise_precision=0).fit(*data)
+
+
+def test_draws_of_the_prior_have_its_moments():
+    rng = np.random.default_rng(0)
+    factors = rng.normal(size=(30, 2)) @ [[1.0, 0.5], [0.0, 0.3]] + [0.4, -0.2]
+    n, d, mean = len(factors), 2, factors.mean(axis=0)
+    scatter = (factors - mean).T @ (factors - mean)
+    inverse_scale = np.eye(d) + scatter + 2 * n / (n + 2) * np.outer(mean, mean)
+    means, precisions = zip(
+        *(draw_normal_wishart(factors, rng) for _ in range(10_000)), strict=True
+    )
+    expected = (n + d) * np.linalg.inv(inverse_scale)
+    np.testing.assert_allclose(np.mean(precisions, axis=0), expected, rtol=0.02)
+    spread = stats.wishart(n + d, np.linalg.inv(inverse_scale)).var()
+    np.testing.assert_allclose(np.var(precisions, axis=0), spread, rtol=0.06)
+    np.testing.assert_allclose(np.mean(means, axis=0), n / (n + 2) * mean, atol=0.01)
+    # Given the precision, the mean's covariance is its inverse over n + 2.
+    residuals = np.array(means) - n / (n + 2) * mean
+    sizes = np.einsum("sp,spq,sq->s", residuals, np.array(precisions), residuals) * (n + 2)
+    assert sizes.mean() == pytest.approx(d, rel=0.03)
+
+
+def statistics(factors, noise, scores):
+    """Bounded functions, because the prior of the factors has heavy tails."""
+    users, items = factors
+    return [
+        np.log(noise),
+        np.tanh(users.mean()),
+        1 / (1 + np.square(users).mean()),
+        1 / (1 + np.square(items).mean()),
+        np.tanh(scores).mean(),
+        1 / (1 + np.square(scores).mean()),
+        np.tanh(users[0, 0] * items[0, 0]),
+        np.tanh(users[0, 0] * users[1, 0]),
+    ]
+
+
+def draw_from_prior(rng, shapes):
+    """Draw everything from the prior."""
+    factors = []
+    for n, d in shapes:
+        half = rng.normal(size=(d, d))  # half half^T is Wishart with d degrees of freedom
+        root = np.linalg.inv(half).T
+        mean = root @ rng.normal(size=d) / sqrt(2)
+        factors.append(mean + rng.normal(size=(n, d)) @ root.T)
+    return factors, rng.gamma(1.0)
+
+
+def test_sweeps_leave_the_joint_distribution_as_it_is():
+    # After Geweke (2004): parameters from the prior; then ratings given these, and a sweep given
+    # the ratings, some times in turn.  All that has still the distribution of the prior.
+    rng, n_draws, n_rounds = np.random.default_rng(1), 1000, 6
+    pairs = [(user, item) for user in range(4) for item in range(3) if user != item]
+    data = Ratings.of(pairs, np.arange(len(pairs)) % 5 + 1.0)
+    sampler = FactorSampler(data, 0.0, 2, None, get_backend("cpu"))
+    names = ("user_factors_", "item_factors_", "noise_precisions_")
+    blank = {name: np.zeros(shape) for name, shape in sampler.kept.items()}
+
+    def scores_of(state):
+        U, V = (state[name] for name in names[:2])
+        return np.einsum("kd,kd->k", U[data.rows], V[data.indices])
+
+    changes = []
+    for draw in range(n_draws):
+        (users, items), noise = draw_from_prior(rng, ((4, 2), (3, 2)))
+        state = blank | dict(zip(names, (users, items, np.array(noise)), strict=True))
+        before = statistics((users, items), noise, scores_of(state))
+        for number in range(n_rounds):
+            scores, noise = scores_of(state), float(state[names[2]])
+            ratings = scores + rng.normal(size=len(scores)) / sqrt(noise)
+            sampler.residuals = {"user": ratings, "item": ratings[data.item_order]}
+            state, _ = sampler.sweep(state, Sweep(draw, number))
+        after = statistics([state[name] for name in names[:2]], state[names[2]], scores_of(state))
+        changes.append(np.subtract(after, before))
+    z = np.mean(changes, axis=0) / (np.std(changes, axis=0) / sqrt(n_draws))
+    assert np.abs(z).max() < 4, z
+
+
+def test_movielens_100k(movielens_100k):
+    table = movielens_100k
+    order = np.random.default_rng(1).permutation(len(table.ratings))
+    train, test = order[:80_000], order[80_000:]
+    model = BPMF(10, n_samples=20, thin=3, random_state=0).fit(
+        table.pairs[train], table.ratings[train]
+    )
+    distribution = model.predict_proba(table.pairs[test])
+    truth = table.ratings[test]
+    assert np.abs(model.predict(table.pairs[test]) - truth).mean() < 0.67
+    own = distribution[np.arange(len(truth)), np.searchsorted(model.levels_, truth)]
+    assert -np.log(own).mean() < 1.26
+    # The chance of a rating within an interval of 90 % of the predictive mass is about that.
+    assert 1.2 < np.median(model.noise_precisions_) < 2.0
