@@ -21,7 +21,11 @@ if TYPE_CHECKING:
 #: The width of output that is not a terminal, unless ``COLUMNS`` says another.
 NO_EDGE = 10_000
 #: The methods of `marginmf.ratings.METHODS`, of its `POSITIVE`, and of `marginmf.labels.METHODS`.
-METHODS = ("hmf", "mmmf", "pmmmf", "bmmmf", "als", "pmf", "bias", "ensemble", "bpmf")
+METHODS = (
+    *("hmf", "mmmf", "pmmmf", "bmmmf", "als", "pmf", "bias", "ensemble"),
+    *("bpmf", "gibbsmmmf", "gibbsipmmmf", "ipmmmf", "urp", "attitude"),
+    *("gplvm", "nmf", "svd", "imputedsvd"),
+)
 POSITIVE = ("ease", "itemknn", "oneclass", "popular")
 LABEL_METHODS = (
     *("ensemble", "kernel", "ridge-embedding", "grople", "mlchmf"),

@@ -52,13 +52,11 @@ def test_draws_of_the_prior_have_its_moments():
     n, d, mean = len(factors), 2, factors.mean(axis=0)
     scatter = (factors - mean).T @ (factors - mean)
     inverse_scale = np.eye(d) + scatter + 2 * n / (n + 2) * np.outer(mean, mean)
-    means, precisions = zip(
-        *(draw_normal_wishart(factors, rng) for _ in range(10_000)), strict=True
-    )
+    means, precisions = zip(*(draw_normal_wishart(factors, rng) for _ in range(6_000)), strict=True)
     expected = (n + d) * np.linalg.inv(inverse_scale)
     np.testing.assert_allclose(np.mean(precisions, axis=0), expected, rtol=0.02)
     spread = stats.wishart(n + d, np.linalg.inv(inverse_scale)).var()
-    np.testing.assert_allclose(np.var(precisions, axis=0), spread, rtol=0.06)
+    np.testing.assert_allclose(np.var(precisions, axis=0), spread, rtol=0.08)
     np.testing.assert_allclose(np.mean(means, axis=0), n / (n + 2) * mean, atol=0.01)
     # Given the precision, the mean's covariance is its inverse over n + 2.
     residuals = np.array(means) - n / (n + 2) * mean
@@ -95,7 +93,7 @@ def draw_from_prior(rng, shapes):
 def test_sweeps_leave_the_joint_distribution_as_it_is():
     # After Geweke (2004): parameters from the prior; then ratings given these, and a sweep given
     # the ratings, some times in turn.  All that has still the distribution of the prior.
-    rng, n_draws, n_rounds = np.random.default_rng(1), 1000, 6
+    rng, n_draws, n_rounds = np.random.default_rng(1), 700, 6
     pairs = [(user, item) for user in range(4) for item in range(3) if user != item]
     data = Ratings.of(pairs, np.arange(len(pairs)) % 5 + 1.0)
     sampler = FactorSampler(data, 0.0, 2, None, get_backend("cpu"))

@@ -78,7 +78,7 @@ class BPMF(Sampled, Numbers):
         "noise_precisions_": floats("samples"),
         "mean_": float,
     }
-    n_factors: int = 16
+    n_factors: int = 32
     _: KW_ONLY
     noise_precision: float | str = "learned"
 
@@ -164,8 +164,9 @@ class FactorSampler:
         """Return small random factors."""
         current = {name: np.zeros(shape, np.float32) for name, shape in self.kept.items()}
         for step, side in enumerate(SIDES):
-            shape, generator = current[f"{side}_factors_"].shape, sweep.generator(step)
-            current[f"{side}_factors_"] = random_factors(generator, *shape, np.float32)
+            n_rows, generator = self.data.view(side).n_rows, sweep.generator(step)
+            factors = random_factors(generator, n_rows, self.n_factors, np.float32)
+            current[f"{side}_factors_"] = factors
         noise = PUBLISHED_NOISE if self.noise is None else self.noise
         current["noise_precisions_"] = np.array(noise, np.float32)
         return current, self._squared_error(current)
@@ -178,8 +179,12 @@ class FactorSampler:
             factors = drawn[f"{side}_factors_"]
             mean, precision = draw_normal_wishart(factors, sweep.generator(2 * step))
             drawn[f"{side}_factors_"] = self.backend.draw_rows(
-                *(self.data.view(side), drawn[f"{OTHER[side]}_factors_"]),
-                *(noise[None], noise * self.residuals[side], precision, precision @ mean),
+                self.data.view(side),
+                drawn[f"{OTHER[side]}_factors_"],
+                noise[None],
+                noise * self.residuals[side],
+                precision,
+                precision @ mean,
                 sweep.normals(2 * step + 1, factors.shape),
             )
             drawn[f"{side}_means_"] = mean.astype(np.float32)

@@ -35,7 +35,7 @@ class Sweep:
     """One sweep of a chain, and where its random numbers come from.
 
     >>> Sweep(seed=7, number=3).normals(0, 2).round(2).tolist()
-    [0.02, 0.83]
+    [-1.97, 0.3]
     """
 
     seed: int

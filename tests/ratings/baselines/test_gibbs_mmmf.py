@@ -1,0 +1,273 @@
+"""Gibbs MMMF: its conditionals in the long run, EM, resumed chains, new rows, odd data."""
+
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from contracts import RatingsEstimatorContract, assert_same_fit
+from marginmf.backends import get_backend
+from marginmf.checkpoints import Checkpoint
+from marginmf.datasets import make_ratings
+from marginmf.ratings import Ratings
+from marginmf.ratings.baselines.gibbs_mmmf import GibbsMMMF, MarginSampler
+from marginmf.ratings.fitting.chains import Sweep
+from marginmf.ratings.fitting.mixtures import Hinge
+
+TABLE = make_ratings(60, 40, n_factors=2, observed=0.3, random_state=3)
+DATA = Ratings.of(TABLE.pairs, TABLE.ratings)
+QUICK = {"n_factors": 4, "n_burn": 10, "n_samples": 12, "thin": 1, "random_state": 0}
+
+
+class TestGibbsMMMF(RatingsEstimatorContract):
+    parameter, usual, refused = "n_factors", 5, (0, 2.5, None)
+
+    def make(self, **params):
+        return GibbsMMMF(**QUICK | params)
+
+
+class TestFixedPrior(RatingsEstimatorContract):
+    parameter, usual, refused = "cost", 0.2, (0, "high", None)
+
+    def make(self, **params):
+        return GibbsMMMF.published(**QUICK | {"n_factors": 6, "cost": 0.15} | params)
+
+
+class TestEM(RatingsEstimatorContract):
+    parameter, usual, refused = "precision", 5.0, (0, "high", None)
+
+    def make(self, **params):
+        return GibbsMMMF(**QUICK | {"solver": "em", "cost": 0.5} | params)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "sentence"),
+    [
+        ({"margin": 0}, "margin=0 must be a number > 0"),
+        ({"prior": "flat"}, "prior='flat' is not known. Choose one of 'learned', 'fixed'"),
+        ({"solver": "sgd"}, "solver='sgd' is not known"),
+        ({"n_samples": 0}, "n_samples=0 must be a whole number >= 1"),
+    ],
+)
+def test_wrong_parameters_get_a_sentence(wrong, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        GibbsMMMF(**wrong).fit(DATA)
+
+
+def sampler(data, learned=True, noiseless=False, **changes):
+    settings = {"n_factors": 3, "hinge": Hinge(0.7, 1.0), "precision": 6.0} | changes
+    return MarginSampler(
+        data, **settings, learned=learned, noiseless=noiseless, backend=get_backend(), n_threads=1
+    )
+
+
+def long_run(chain, n_burn, n_sweeps, measure, seed=0):
+    current, _ = chain.start(Sweep(seed, 0))
+    found = []
+    for number in range(1, n_burn + n_sweeps + 1):
+        current, _ = chain.sweep(current, Sweep(seed, number))
+        if number > n_burn:
+            found.append(measure(current))
+    return np.array(found)
+
+
+def test_long_run_moments_are_those_of_numerical_integration():
+    # Users who each rate an item of their own are as many chains with one user and one item.
+    n, hinge, precision = 400, Hinge(1.3, 0.8), 0.9
+    data = Ratings.of([(i, i) for i in range(n)], np.full(n, 2.0), levels=[1, 2])
+    chain = sampler(data, learned=False, n_factors=1, hinge=hinge, precision=precision)
+    u, v = np.linspace(-5, 5, 161)[:, None, None], np.linspace(-5, 5, 161)[:, None]
+    theta, spread = np.linspace(-6, 6, 193), 1.5 * hinge.margin
+    log = -precision * (u**2 + v**2) / 2 - theta**2 / (2 * spread**2)
+    log = log - hinge.cost * np.maximum(0.0, hinge.margin + theta - u * v)
+    density = np.exp(log)
+    density /= density.sum()
+
+    def moments(u, v, theta, mean):
+        x = u * v
+        values = [x, theta, x * theta, theta**2, u**2, x > theta, hinge.margin + theta > x]
+        return [mean(value + 0.0 * x) for value in values]
+
+    expected = moments(u, v, theta, lambda value: (value * density).sum())
+
+    def measure(current):
+        parts = (current["user_factors_"], current["item_factors_"], current["thresholds_"])
+        return moments(*(part[:, 0] for part in parts), mean=np.mean)
+
+    found = long_run(chain, 30, 500, measure)
+    # Batches of sweeps, which are nearly independent, tell the error of the mean.
+    batches = found.reshape(20, 25, -1).mean(axis=1)
+    errors = batches.std(axis=0, ddof=1) / np.sqrt(len(batches))
+    assert (errors < 0.02).all()
+    assert (np.abs(found.mean(axis=0) - expected) < 4 * errors + 1e-3).all()
+
+
+def test_means_of_factors_are_drawn_around_those_of_the_rows():
+    chain = sampler(DATA, n_factors=400, precision=5.0)
+    current, _ = chain.start(Sweep(0, 0))
+    drawn, _ = chain.sweep(current, Sweep(0, 1))
+    for side, n in (("user", DATA.n_users), ("item", DATA.n_items)):
+        left = drawn[f"{side}_means_"] - current[f"{side}_factors_"].mean(axis=0)
+        assert np.std(left * np.sqrt(n * 5.0)) == pytest.approx(1.0, abs=0.15)
+        assert abs(left.mean() * np.sqrt(n * 5.0)) < 0.2
+
+
+def test_the_prior_of_thresholds_is_drawn_from_its_posterior():
+    chain, rng = sampler(DATA), np.random.default_rng(0)
+    thresholds = rng.normal([0.0, 1.0, 3.0, 3.5], [0.5, 1.0, 2.0, 0.1], (DATA.n_users, 4))
+    drawn = {"thresholds_": thresholds, "threshold_precisions_": np.ones(4)}
+    found = []
+    for number in range(4000):
+        chain._draw_threshold_prior(drawn, Sweep(0, number))
+        found.append([drawn["threshold_means_"], drawn["threshold_precisions_"]])
+    means, precisions = np.array(found)[50:].mean(axis=0)
+    # With the mean integrated out, the precision has a gamma distribution.
+    n = DATA.n_users
+    rates = 0.1 + np.square(thresholds - thresholds.mean(axis=0)).sum(axis=0) / 2
+    np.testing.assert_allclose(precisions, (1 + (n - 1) / 2) / rates, rtol=0.02)
+    deviations = np.sqrt(1 / (n * precisions))
+    assert (np.abs(means - thresholds.mean(axis=0)) < 0.1 * deviations).all()
+
+
+@pytest.mark.parametrize("learned", [True, False])
+def test_the_objective_of_em_never_rises(learned):
+    chain = sampler(DATA, learned, noiseless=True, hinge=Hinge(0.5, 1.0))
+    current, value = chain.start(Sweep(0, 0))
+    values = [value]
+    for number in range(1, 120):
+        current, value = chain.sweep(current, Sweep(0, number))
+        values.append(value)
+    assert (np.diff(values) <= 1e-9 * np.abs(values[1:])).all()
+    assert values[-1] < 0.9 * values[1]
+
+
+def test_em_ends_where_no_direction_lowers_the_objective():
+    chain = sampler(DATA, noiseless=True, hinge=Hinge(0.5, 1.0))
+    current, _ = chain.start(Sweep(0, 0))
+    for number in range(1, 3000):
+        current, value = chain.sweep(current, Sweep(0, number))
+    rng = np.random.default_rng(0)
+    for name in ("user_factors_", "item_factors_", "thresholds_", "threshold_means_"):
+        for size in (1e-2, 1e-1):
+            step = size * rng.normal(size=current[name].shape)
+            assert chain.objective({**current, name: current[name] + step}) > value
+
+
+def test_em_has_one_sample_and_a_falling_history():
+    model = GibbsMMMF(4, solver="em", n_burn=10, n_samples=40, thin=1, random_state=0).fit(DATA)
+    assert model.user_factors_.shape == (1, DATA.n_users, 4)
+    objectives = [record.objective for record in model.history_]
+    assert (np.diff(objectives) <= 0).all()
+    assert model.n_iter_ == len(objectives) - 1 <= 50
+    interval = model.credible_interval(TABLE.pairs[:5])
+    np.testing.assert_array_equal(interval[:, 0], interval[:, 1])
+
+
+def test_published_settings_can_be_had_by_name():
+    model = GibbsMMMF.published(n_factors=4, random_state=0).fit(DATA)
+    assert model.thresholds_.shape == (40, DATA.n_users, 4)
+    np.testing.assert_allclose(model.threshold_means_[0], 27.0 * np.array([-1.5, -0.5, 0.5, 1.5]))
+    np.testing.assert_allclose(model.threshold_precisions_, 1 / 13.5**2, rtol=1e-6)
+    assert not model.user_means_.any()
+    # Its rule: the product of mean factors against mean thresholds.
+    users, items = (model.users_.encode(TABLE.pairs[:, 0]), model.items_.encode(TABLE.pairs[:, 1]))
+    U, V = (
+        f.mean(axis=0)[codes]
+        for f, codes in ((model.user_factors_, users), (model.item_factors_, items))
+    )
+    above = (U * V).sum(axis=1)[:, None] > model.thresholds_.mean(axis=0)[users]
+    predicted = model.predict(TABLE.pairs, output="rule")
+    assert (predicted == 1 + above.sum(axis=1)).mean() > 0.999
+
+
+def test_threads_do_not_change_a_bit(monkeypatch):
+    # Small blocks, so that there are several of them.
+    monkeypatch.setattr("marginmf.ratings.fitting.mixtures.NUMBERS_AT_A_TIME", 300)
+    one, two = (GibbsMMMF(**QUICK, n_jobs=n).fit(DATA) for n in (1, 2))
+    assert_same_fit(one, two)
+
+
+@pytest.mark.parametrize("solver", ["gibbs", "em"])
+def test_a_chain_that_was_interrupted_goes_on_to_the_same_samples(solver, tmp_path):
+    settings, path = QUICK | {"solver": solver}, tmp_path / "chain"
+
+    def interrupt(progress):
+        if progress.record.iteration == 15:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        GibbsMMMF(**settings, callbacks=[interrupt]).fit(DATA, checkpoint=path)
+    seen = []
+    resumed = GibbsMMMF(**settings, callbacks=[seen.append]).fit(DATA, checkpoint=path)
+    assert seen[0].record.iteration >= 15
+    assert_same_fit(resumed, GibbsMMMF(**settings).fit(DATA))
+
+
+KILLED = """
+import os, signal, sys
+from marginmf.checkpoints import Checkpoint
+from marginmf.datasets import make_ratings
+from marginmf.ratings.baselines.gibbs_mmmf import GibbsMMMF
+
+def kill_myself(progress):
+    if progress.record.iteration == 15:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+data = make_ratings(60, 40, n_factors=2, observed=0.3, random_state=3)
+few = {"n_factors": 4, "n_burn": 10, "n_samples": 12, "thin": 1, "random_state": 0}
+model = GibbsMMMF(**few, callbacks=[kill_myself])
+model.fit(data.pairs, data.ratings, checkpoint=Checkpoint(sys.argv[1], seconds=0))
+"""
+
+
+def test_a_chain_that_was_killed_goes_on_to_the_same_samples(tmp_path):
+    path, seen = tmp_path / "chain", []
+    process = subprocess.run([sys.executable, "-c", KILLED, str(path)], check=False)
+    assert process.returncode == -signal.SIGKILL
+    resumed = GibbsMMMF(**QUICK, callbacks=[seen.append])
+    resumed.fit(TABLE.pairs, TABLE.ratings, checkpoint=Checkpoint(path))
+    assert seen[0].record.iteration == 15
+    assert_same_fit(resumed, GibbsMMMF(**QUICK).fit(TABLE.pairs, TABLE.ratings))
+
+
+@pytest.mark.parametrize("changes", [{}, {"solver": "em"}, {"prior": "fixed"}])
+@pytest.mark.parametrize("levels", [[1, 2, 3, 4, 5], [0, 1]])
+def test_odd_data_gives_finite_answers(changes, levels):
+    low, high = levels[0], levels[-1]
+    rated = {(0, j): low for j in range(6)} | {(1, j): high for j in range(6)} | {(2, 3): high}
+    rated |= {(i, j): levels[(i * j) % len(levels)] for i in range(3, 9) for j in range(1, 7)}
+    data = Ratings.of(list(rated), list(rated.values()), levels=levels)
+    # As in a hold-out: an item, and a user, that have no ratings left.
+    data = data.subset((data.indices != 5) & (data.rows != 8))
+    model = GibbsMMMF(**QUICK | changes)._fit_copy(data)
+    everyone = [(i, j) for i in range(9) for j in range(7)]
+    chances = model.predict_proba(everyone)
+    assert (chances > 0).all()
+    assert np.isfinite(chances).all()
+    np.testing.assert_allclose(chances.sum(axis=1), 1.0)
+    assert (model.predict([(0, 0), (1, 0)]) == [low, high]).all()
+    assert np.isfinite(model.decision_function(everyone)).all()
+    for folded in (model.fold_in([(77, 3)], [high]), model.fold_in_items([(2, 77)], [high])):
+        assert np.isfinite(folded.predict_proba([(77, 3), (2, 77)])).all()
+
+
+def test_new_users_without_much_to_say_are_like_the_prior():
+    model = GibbsMMMF(**QUICK | {"n_samples": 60}).fit(DATA)
+    some = model.fold_in([(1000, TABLE.pairs[0, 1])], [3.0])
+    left = some.user_factors_[:, 0] - model.user_means_
+    assert np.square(left).mean() == pytest.approx(1 / model.precision, rel=0.6)
+    left = (some.thresholds_[:, 0] - model.threshold_means_) * np.sqrt(model.threshold_precisions_)
+    assert np.square(left).mean() < 3
+
+
+def test_movielens(movielens_100k):
+    pairs, ratings = movielens_100k.pairs, movielens_100k.ratings
+    order = np.random.default_rng(0).permutation(len(ratings))
+    train, test = order[:40_000], order[90_000:]
+    model = GibbsMMMF(8, n_burn=15, n_samples=20, thin=1, random_state=0)
+    model.fit(pairs[train], ratings[train])
+    assert -model.score(pairs[test], ratings[test]) < 0.72
+    codes = np.searchsorted(model.levels_, ratings[test])
+    assert -np.log(model.predict_proba(pairs[test])[np.arange(len(test)), codes]).mean() < 1.33
