@@ -3,20 +3,21 @@
 import numpy as np
 import pytest
 
-from contracts import RatingsEstimatorContract, assert_same_fit
+from contracts import assert_same_fit
 from marginmf.backends import get_backend
 from marginmf.datasets import make_ratings
 from marginmf.ratings import Ratings
 from marginmf.ratings.baselines.gibbs_ipmmmf import FeatureSampler, GibbsIPMMMF
 from marginmf.ratings.fitting.chains import Sweep
 from marginmf.ratings.fitting.mixtures import Hinge
+from sampled_contracts import SampledContract
 
 TABLE = make_ratings(60, 40, n_factors=2, observed=0.3, random_state=3)
 DATA = Ratings.of(TABLE.pairs, TABLE.ratings)
 QUICK = {"cost": 0.5, "margin": 1.0, "n_burn": 12, "n_samples": 12, "random_state": 0}
 
 
-class TestGibbsIPMMMF(RatingsEstimatorContract):
+class TestGibbsIPMMMF(SampledContract):
     parameter, usual, refused = "concentration", 2.0, (0, "many", None)
 
     def make(self, **params):
@@ -104,21 +105,6 @@ def test_threads_do_not_change_a_bit(monkeypatch):
     monkeypatch.setattr("marginmf.ratings.fitting.mixtures.NUMBERS_AT_A_TIME", 300)
     one, two = (GibbsIPMMMF(**QUICK, n_jobs=n).fit(DATA) for n in (1, 2))
     assert_same_fit(one, two)
-
-
-def test_a_chain_that_was_interrupted_goes_on_to_the_same_samples(tmp_path):
-    path = tmp_path / "chain"
-
-    def interrupt(progress):
-        if progress.record.iteration == 15:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        GibbsIPMMMF(**QUICK, callbacks=[interrupt]).fit(DATA, checkpoint=path)
-    seen = []
-    resumed = GibbsIPMMMF(**QUICK, callbacks=[seen.append]).fit(DATA, checkpoint=path)
-    assert seen[0].record.iteration >= 15
-    assert_same_fit(resumed, GibbsIPMMMF(**QUICK).fit(DATA))
 
 
 @pytest.mark.parametrize("levels", [[1, 2, 3, 4, 5], [0, 1]])
