@@ -141,7 +141,7 @@ PROTOCOLS = [
     case("strong", "evaluate thin.csv --protocol strong --model bias", "0 users with at least 20"),
     case("no-models", "compare ratings.csv --models ,", "--models names no method"),
     case("model-twice", "compare ratings.csv --models als,als", "named twice"),
-    case("one-unknown", "compare ratings.csv --models als,svd", "There is no model 'svd'"),
+    case("one-unknown", "compare ratings.csv --models als,svdpp", "There is no model 'svdpp'"),
     case("set-for-another", "compare ratings.csv --models als --set hmf.tol=1", "hmf is not one"),
     case("tune-unknown", "tune ratings.csv --model hfm", "There is no model 'hfm'"),
     case("tune-given", "tune ratings.csv --reg 3", "--reg is what tune looks for"),

@@ -5,7 +5,7 @@ import sys
 import warnings
 from collections.abc import Collection, Iterable, Sequence
 from copy import copy
-from difflib import get_close_matches
+from difflib import SequenceMatcher, get_close_matches
 from numbers import Integral, Real
 from typing import Any, TypeVar
 
@@ -113,9 +113,19 @@ def suggestion(name: str, known: Iterable[str]) -> str:
     ' Did you mean macro_f1?'
     >>> suggestion("xyz", ["micro_f1", "macro_f1"])
     ''
+
+    Of equally near names the one with the same first letter is meant: few typing errors are there.
+
+    >>> suggestion("hnf", ["nmf", "hmf"])
+    ' Did you mean hmf?'
     """
-    close = get_close_matches(name.lower(), list(known), n=1)
-    return f" Did you mean {close[0]}?" if close else ""
+    typed = name.lower()
+    close = get_close_matches(typed, list(known))
+
+    def nearness(other: str) -> tuple[float, bool]:
+        return SequenceMatcher(None, other, typed).ratio(), other[:1] == typed[:1]
+
+    return f" Did you mean {max(close, key=nearness)}?" if close else ""
 
 
 def warn(message: str) -> None:
