@@ -10,13 +10,14 @@ from studies.harness.commands import run_sections
 PEERS = (
     *("ratings", "labels", "serving", "lists", "state-of-the-art", "accuracy", "label-accuracy"),
     *("side-information", "fold-in", "exposure", "roofline", "scaling", "cold-start"),
-    *("label-ensemble", "performance-page"),
+    *("label-ensemble", "performance-page", "systems"),
 )
 #: Names, and modules with ``add_arguments(parser)`` and ``main(args)``; their first lines are help.
 #: Those that have ``SECTIONS`` by name are told in ``args.sections`` which to run; without a
 #: ``main`` the sections are functions of ``args``.
 COMMANDS = {
     "thesis": "thesis.commands",
+    "thesis-settings": "thesis.settings",
     "thesis-tables": "thesis.readme_tables",
     **{name: f"peers.{name.replace('-', '_')}" for name in PEERS},
 }

@@ -15,7 +15,7 @@ Values = dict[str, Any]
 MODULE = "studies.thesis.measures"
 MEASURES = (
     *("rating_errors", "fit_time", "stage_error", "convergence", "user_view"),
-    *("label_measures", "group_pattern"),
+    *("label_measures", "group_pattern", "system_errors", "candidate_error", "recovery"),
 )
 
 

@@ -19,7 +19,10 @@ ROOT = Path(__file__).resolve().parents[2]
 #: Parts of the package that no figure depends on.
 UNMEASURED = ("cli", "plots")
 #: Measures that live outside the package.
-MEASURES = [ROOT / "studies" / "thesis" / f"{name}.py" for name in ("measures", "label_trials")]
+MEASURES = [
+    ROOT / "studies" / "thesis" / f"{name}.py"
+    for name in ("measures", "label_trials", "systems", "penalties")
+]
 #: Whose versions may matter to a figure.
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba")
 

@@ -52,7 +52,7 @@ class Figure(NamedTuple):
 
 
 #: From best to worst.
-Outcome = Literal["reproduced", "within noise", "not reproduced", "not run"]
+Outcome = Literal["reproduced", "within noise", "slip in the thesis", "not reproduced", "not run"]
 
 
 class Verdict(NamedTuple):

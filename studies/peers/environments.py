@@ -45,6 +45,7 @@ ENVIRONMENTS = {
     "lenskit": Environment(("lenskit==2025.8.1", "torch==2.13.0", PANDAS, ARROW, *SCIENCE)),
     "libmf": Environment(("libmf==0.9.2", *SCIENCE)),
     "myfm": Environment(("myfm==0.4.0", "setuptools==80.10.2", *SCIENCE)),
+    "smurff": Environment(("smurff==1.1", *SCIENCE)),
     "cornac": Environment(("cornac==3.0.1", *SCIENCE)),
     "implicit": Environment(("implicit==0.7.3", "threadpoolctl==3.8.0", *SCIENCE)),
     "pyspark": Environment(

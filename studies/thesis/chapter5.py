@@ -18,7 +18,7 @@ from studies.thesis.label_tables import (
     Retuned,
 )
 from studies.thesis.label_tests import LabelCriticalDifference, LabelFriedman
-from studies.thesis.samples import make_entry, make_verdict, pick
+from studies.thesis.samples import format_lead, judge_cost, make_entry, pick, worst_verdict
 
 #: The thesis's candidates 10^(i/10); its set {1, 5, ..., 20} is read as this one.
 REGS = [round(10 ** (i / 10), 4) for i in (1, 5, 9, 13, 17, 20)]
@@ -166,15 +166,19 @@ class TrainingSize(Exhibit):
         # What one strength for all sizes costs each of them, beside the best one of its own.
         costs = (means - means.min(axis=1, keepdims=True)).max(axis=0)
         shared = int(costs.argmin())
-        cost = f"{REGS[shared]:g} for all sizes costs at most {costs[shared]:.4f} of Hamming loss"
+        paired = [along[shared].minus(along[best[name]]) for name, along in losses.items()]
+        dearest = max(paired, key=lambda one: one.mean)
+        cost = (
+            f"{REGS[shared]:g} for all sizes costs at most {format_lead(dearest)} of Hamming loss"
+        )
         rows: list[list[Entry | str]] = [
             [name, *(make_entry(one, 3, best=k == best[name]) for k, one in enumerate(along))]
             for name, along in losses.items()
         ]
         labels = ("regularisation strength", "Hamming loss")
         return [
-            make_verdict(
-                costs[shared] <= self.negligible,
+            worst_verdict(
+                (judge_cost(one, self.negligible) for one in paired),
                 "the best strength is "
                 + ", ".join(f"{REGS[k]:g} with {name}" for name, k in best.items())
                 + f"; {cost}.",

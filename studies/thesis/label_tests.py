@@ -7,7 +7,7 @@ from typing import Any
 from marginmf.metrics import metric
 from marginmf.stats import friedman_test, nemenyi_critical_difference, wilcoxon_holm
 from studies.harness import Store
-from studies.harness.markdown import Block, Entry, Figure, Table, Text
+from studies.harness.markdown import Block, Entry, Figure, Table, Text, Verdict
 from studies.thesis.exhibit import Scale
 from studies.thesis.figures import critical_difference_figure
 from studies.thesis.label_tables import AS_PUBLISHED, GROUPS, SHARED, LabelExhibit
@@ -65,8 +65,8 @@ class LabelFriedman(LabelExhibit):
         for which in GROUPS:
             headings += [f"F of ours, {which}", "sets", "p"]
         return [
-            make_verdict(
-                all(agree),
+            Verdict(
+                "reproduced" if all(agree) else "slip in the thesis",
                 f"all printed F follow from the published table; {conclusion}."
                 if all(agree)
                 else f"{wrong}, whose figures give others; {conclusion} all the same.",

@@ -1,10 +1,9 @@
 """What cells measure: errors, times and objectives of ratings methods, and label methods."""
 
 import json
-import math
 import time
-from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from collections.abc import Mapping, Sequence
+from functools import cache, reduce
 from typing import Any
 
 import numpy as np
@@ -22,9 +21,17 @@ from marginmf.datasets import (
 from marginmf.metrics import labels_report, ratings_report, zero_one_error
 from marginmf.protocols import HoldOut, StrongGeneralisation, WeakGeneralisation
 from marginmf.ratings import ALS, BMMMF, HMF, MMMF, PMF, PMMMF, BiasOnly, MarginEnsemble, Ratings
+from marginmf.solvers import LBFGS
 from studies.harness.cell import Values
 from studies.thesis.label_trials import LABEL_METHODS, LabelTrial, make_label_method
+from studies.thesis.penalties import (
+    choose_strengths,
+    fit_into_band,
+    measure_recovery,
+    with_strengths,
+)
 from studies.thesis.published import worked_example
+from studies.thesis.systems import SYSTEMS, make_system, measure_system, read_rows
 
 #: A name, or a recipe: the arguments of `make_ratings` or, with a ``noise``, of
 #: `make_quantised_ratings`.  Its ``seed`` is the random state.
@@ -47,8 +54,6 @@ RATING_METHODS: Mapping[str, Any] = {
 FIRST_SEED = 1
 #: How common one to five stars are on MovieLens 100K.
 SHARES = (0.06, 0.11, 0.27, 0.34, 0.22)
-#: The range of regularisation strengths, and how often its logarithm is halved: to one per cent.
-WEAKEST, STRONGEST, MAX_FITS = 0.01, 1000.0, 10
 N_LEVELS = 5
 
 
@@ -104,6 +109,8 @@ def make_method(name: str, params: Mapping[str, Any], n_jobs: int = 1) -> Any:
     """Return an unfitted method with a fixed seed."""
     if name in LABEL_METHODS:
         return make_label_method(name, params, n_jobs)
+    if name in SYSTEMS:
+        return make_system(name, params, n_jobs)
     method = RATING_METHODS[name](**params)
     known, fixed = method.get_params(), {}
     if "calibrate" in known and "n_factors" in known:
@@ -139,29 +146,36 @@ def rating_errors(
     method: str,
     params: Mapping[str, Any],
     band: Mapping[str, Any] | None = None,
+    base: str | None = None,
+    scale: float = 1.0,
 ) -> Values:
     """Return the errors on held-out ratings and on those learned from.
 
     With a ``band``, such as ``{"measure": "mae", "low": 0.07, "high": 0.09}``, the regularisation
     strength is the one that brings the training error into the band, as chapters 3 and 4 of the
-    thesis compare methods.
+    thesis compare methods.  With the base ``"auto"`` strengths, one for each stage, are multiples
+    of those chosen on held-out training ratings: ``scale`` times as much, or what the band asks.
     """
     table = load_table(data)
     train, *fold_in, test = split_rows(table, protocol, split)
     ratings, pairs, levels = table.ratings, table.pairs, table.levels
-    # The scale of all the ratings: a level may be missing from one training set by chance.
-    known = Ratings.of(pairs[train], ratings[train], levels=levels)
+    known = read_rows(table, train)
     estimator = make_method(method, params)
 
     def training_errors(model: Any) -> dict[str, float]:
         return ratings_report(ratings[train], model.predict(pairs[train], output="rule"), levels)
 
     begin = time.perf_counter()
-    if band is None:
-        model = clone(estimator).fit(known)
+    chosen = None if base is None else choose_strengths(estimator, known)
+    if band is not None:
+        limits, name = (band["low"], band["high"]), band["measure"]
+        model = fit_into_band(
+            estimator, known, lambda one: training_errors(one)[name], *limits, chosen
+        )
+    elif chosen is not None:
+        model = with_strengths(estimator, scale * chosen).fit(known)
     else:
-        low, high, name = band["low"], band["high"], band["measure"]
-        model = fit_into_band(estimator, known, lambda one: training_errors(one)[name], low, high)
+        model = clone(estimator).fit(known)
     seconds = time.perf_counter() - begin
     tested = model.fold_in(pairs[fold_in[0]], ratings[fold_in[0]]) if fold_in else model
     return {
@@ -173,42 +187,109 @@ def rating_errors(
     }
 
 
-def fit_into_band(
-    estimator: Any, ratings: Ratings, error: Callable[[Any], float], low: float, high: float
-) -> Any:
-    """Return the estimator fitted with a strength whose training error is between low and high.
+def system_errors(
+    data: Data,
+    protocol: Mapping[str, Any],
+    split: int,
+    method: str,
+    params: Mapping[str, Any],
+    draws: int = 1,
+) -> Values:
+    """Return the errors on held-out ratings by a system's own rule, with their standard error.
 
-    The error grows with the strength, so bisection finds it.  Where even the weakest leaves more,
-    as with few factors, the fit nearest to the band is returned.
+    Where users are new, each of the ``draws`` holds out another rating of each, and the model that
+    was learned once folds them in from their others.  The first draw is that of `rating_errors`.
     """
-    begin, end = math.log(WEAKEST), math.log(STRONGEST)
-    nearest, distance = None, math.inf
-    for _ in range(MAX_FITS):
-        middle = (begin + end) / 2
-        model = clone(estimator).set_params(reg=math.exp(middle)).fit(ratings)
-        found = error(model)
-        off = max(low - found, found - high, 0.0)
-        if nearest is None or off < distance:
-            nearest, distance = model, off
-        if off == 0:
-            break
-        begin, end = (middle, end) if found < low else (begin, middle)
-    return nearest
+    table = load_table(data)
+    rows = split_rows(table, protocol, split)
+    made, seed = make_method(method, params), FIRST_SEED + split
+    model, found = measure_system(made, table, rows, draws, seed)
+    return {**found, **describe_fit(model)}
+
+
+def candidate_error(
+    data: Data,
+    protocol: Mapping[str, Any],
+    n_splits: int,
+    held_out: int,
+    method: str,
+    params: Mapping[str, Any],
+) -> Values:
+    """Return the errors on ratings that all splits of a protocol train on.
+
+    They are divided again: so many ratings of every user are held out.
+    """
+    table = load_table(data)
+    learned = (split_rows(table, protocol, split)[0] for split in range(n_splits))
+    rows = reduce(np.intersect1d, learned)
+    weak = WeakGeneralisation(n_splits=1, random_state=0, held_out=held_out)
+    train, test = (rows[own] for own in next(weak.split(table.pairs[rows])))
+    model, found = measure_system(make_method(method, params), table, (train, test), 1, 0)
+    return {**found, "n_train": len(train), **describe_fit(model)}
+
+
+def recovery(
+    data: Data,
+    share: float,
+    split: int,
+    method: str,
+    params: Mapping[str, Any],
+    regs: Sequence[float],
+) -> Values:
+    """Return how well a whole matrix is recovered from a share of it; see `measure_recovery`."""
+    table = load_table(data)
+    train, test = split_rows(table, {"name": "share", "train": share}, split)
+    rows = {"train": train, "test": test}
+    return measure_recovery(table, rows, make_method(method, params), regs)
+
+
+class TimedLBFGS:
+    """The solver of ratings, which adds up the seconds that gradients take."""
+
+    seconds = 0.0
+
+    def steps(self, objective: Any, start: Any, vectors: Any) -> Any:
+        return LBFGS(memory=1).steps(TimedObjective(objective, self), start, vectors)
+
+
+class TimedObjective:
+    def __init__(self, objective: Any, total: TimedLBFGS) -> None:
+        self.objective, self.total = objective, total
+
+    def __call__(self, point: Any) -> tuple[float, Any]:
+        begin = time.perf_counter()
+        found = self.objective(point)
+        self.total.seconds += time.perf_counter() - begin
+        return found
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.objective, name)
 
 
 def fit_time(
-    data: Data, method: str, params: Mapping[str, Any], repetition: int, n_jobs: int = 1
+    data: Data,
+    method: str,
+    params: Mapping[str, Any],
+    repetition: int,
+    n_jobs: int = 1,
+    gradients: bool = False,
 ) -> Values:
-    """Return how long one fit to all the ratings takes, imports and compilation apart."""
+    """Return how long one fit to all the ratings takes, imports and compilation apart.
+
+    With ``gradients``, also how much of that are evaluations of the objective and its gradient.
+    """
     table = load_table(data)
     known = Ratings.of(table.pairs, table.ratings)
     few = Ratings.of(table.pairs[:2000], table.ratings[:2000], levels=table.levels)
     make_method(method, params, n_jobs).fit(few)
+    timed = TimedLBFGS()
+    unfitted = make_method(method, {**params, **({"solver": timed} if gradients else {})}, n_jobs)
     begin, cpu = time.perf_counter(), time.process_time()
-    model = make_method(method, params, n_jobs).fit(known)
+    model = unfitted.fit(known)
     return {
         "fit_seconds": time.perf_counter() - begin,
         "cpu_seconds": time.process_time() - cpu,
+        **({"gradient_seconds": timed.seconds} if gradients else {}),
         **describe_fit(model),
     }
 

@@ -17,7 +17,7 @@ from studies.thesis.chapter3_errors import NMAE
 from studies.thesis.chapter4 import MAE_RMSE
 from studies.thesis.exhibit import cells_of, exhibits
 from studies.thesis.published import PublishedFigure, published
-from studies.thesis.samples import Sample, find_sample, pick
+from studies.thesis.samples import OUTCOMES, Sample, find_sample, pick
 
 PAGE, RESULTS = Path("README.md"), Path("results")
 #: The label sets that the README shows, by table.
@@ -46,7 +46,7 @@ def _describe_verdicts(store: Store) -> str:
     every = exhibits()
     first = [block for one in every for block in one.show(store, "full")[:1]]
     counts = Counter(block.outcome for block in first if isinstance(block, Verdict))
-    words = ", ".join(f"{count} {outcome}" for outcome, count in counts.most_common())
+    words = ", ".join(f"{counts[one]} {one}" for one in OUTCOMES if counts[one])
     cells = cells_of(every, "full")
     n_run = sum(store.values(cell) is not None for cell in cells)
     some = f"{n_run:,}" if n_run == len(cells) else f"{n_run:,} of {len(cells):,}"

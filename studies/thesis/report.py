@@ -20,6 +20,7 @@ from studies.harness.markdown import (
 )
 from studies.harness.running import format_duration
 from studies.thesis.exhibit import Exhibit, Scale
+from studies.thesis.samples import NOISE
 
 TITLE = "Kumar's thesis, measured again"
 CHAPTERS = {
@@ -31,7 +32,11 @@ CHAPTERS = {
 INTRODUCTION = (
     "Every table and figure of the thesis that `marginmf` implements, measured with this library "
     "and set beside what the thesis prints. Each section ends with the command that makes its "
-    "figures again."
+    "figures again. Verdicts go by standard errors: that a method is ahead of another is "
+    f"*reproduced* if its lead is more than {NOISE:g} standard errors of the paired difference, "
+    "*within noise* if the difference is no more than that, and *not reproduced* if it is behind. "
+    "A printed figure is reproduced up to one standard error, and within noise up to "
+    f"{NOISE:g}. A *slip in the thesis* is what contradicts the thesis's own tables."
 )
 QUICK = (
     "This is the quick version, with fewer repetitions and coarser grids: it shows that everything "
@@ -140,17 +145,23 @@ def write_report(
 
 
 def summarise(sections: Sequence[Section]) -> str:
-    """Return three sentences: what was reproduced, what was not, and why."""
+    """Return a few sentences: what was reproduced, what was not, and why."""
     bad = [one for one in sections if one.outcome == "not reproduced"]
+    slips = [one for one in sections if one.outcome == "slip in the thesis"]
     counts = Counter(one.outcome for one in sections)
     good, near = counts["reproduced"], counts["within noise"]
-    rest = len(sections) - good - near - len(bad)
+    rest = len(sections) - good - near - len(bad) - len(slips)
     noise = f" and {near} more within noise" if near else ""
     unjudged = f"; {rest} cannot be judged yet" if rest else ""
     reproduced = f"{good} {'is' if good == 1 else 'are'} reproduced{noise}{unjudged}"
     sentences = [f"Of {len(sections)} tables and figures of Kumar's thesis, {reproduced}."]
+    if slips:
+        causes = [one.verdict.cause for one in slips if one.verdict and one.verdict.cause]
+        why = f": {write_words('; '.join(causes))}" if causes else ""
+        verb = "A slip in the thesis is" if len(slips) == 1 else "Slips in the thesis are"
+        sentences.append(f"{verb} {'; '.join(map(_link, slips))}{why}.")
     if not bad:
-        return f"{sentences[0]} None of the others contradicts it."
+        return " ".join([*sentences, "None of the others contradicts it."])
     verb = "is" if len(bad) == 1 else "are"
     sentences.append(f"Not reproduced {verb} {'; '.join(map(_link, bad))}.")
     causes = [one.verdict.cause for one in bad if one.verdict and one.verdict.cause]

@@ -231,7 +231,7 @@ def test_measures_of_others_are_found_by_module_and_name() -> None:
 
 
 def test_an_unknown_measure_is_a_sentence() -> None:
-    with pytest.raises(ValueError, match="There is no measure 'mae'; there are convergence, fit_"):
+    with pytest.raises(ValueError, match="There is no measure 'mae'; there are candidate_error, "):
         find_measure("mae")
 
 

@@ -183,6 +183,29 @@ def test_sparsities_follow_from_the_sizes_once_corrected() -> None:
         assert 100 * share == pytest.approx(sizes["sparsity"], abs=0.051)
 
 
+def test_sizes_of_label_sets_are_those_of_the_published_ones_once_corrected() -> None:
+    printed, right = (sizes_of("mlc-hmf", corrected=one) for one in (False, True))
+    changed = {name for name in printed if printed[name] != right[name]}
+    assert changed == {"plant", "human", "langlog"}
+    assert (right["plant"]["instances"], right["langlog"]["instances"]) == (978, 1460)
+    assert (right["human"]["instances"], right["human"]["labels"]) == (3106, 14)
+
+
+def test_transformed_label_sets_follow_from_the_labels_once_corrected() -> None:
+    content, slips = read("transformations", FILES)
+    right = correct(content, slips)
+    for name, printed in right["label_ranking"]["pairs"].items():
+        first, second = (int(label) - 1 for label in name)
+        rows = enumerate(right["Y"], start=1)
+        assert printed == {str(k): row[first] for k, row in rows if row[first] != row[second]}
+    relevance, sets = right["binary_relevance"], right["random_labelsets"]
+    assert relevance["combined"] == relevance["predicted"]
+    assert sets["sets"] == -(-sets["labels"] // sets["size"])
+    unknown = [slip.where[-1] for slip in slips if slip.right is None]
+    assert unknown == ["13"]
+    assert str(content["label_ranking"]["votes"]["13"]) not in "13"
+
+
 def test_scores_of_a_stage_add_up_to_its_sets() -> None:
     example = worked_example("hierarchy", corrected=True)
     for stage in example["stages"]:

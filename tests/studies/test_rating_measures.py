@@ -17,10 +17,12 @@ from studies.thesis.measures import (
     make_method,
     make_recipe,
     rating_errors,
+    recovery,
     split_rows,
     stage_error,
     user_view,
 )
+from studies.thesis.penalties import guard_rare, rare_stages
 
 RECIPE = make_recipe(60, 3, 0.5, 0)
 WEAK, SHARE = {"name": "weak"}, {"name": "share", "train": 0.8}
@@ -116,6 +118,61 @@ def test_a_band_out_of_reach_gives_the_nearest_fit() -> None:
     assert [one.reg for one in tried] == sorted((one.reg for one in tried), reverse=True)
 
 
+def test_strengths_of_stages_are_multiples_of_those_chosen() -> None:
+    params = {"n_factors": 3, "tol": 1e-3}
+    chosen, doubled = (
+        rating_errors(RECIPE, SHARE, 0, "HMF", params, base="auto", scale=scale)["reg"]
+        for scale in (1.0, 2.0)
+    )
+    table = load_table(RECIPE)
+    train, _ = split_rows(table, SHARE, 0)
+    data = Ratings.of(table.pairs[train], table.ratings[train], levels=table.levels)
+    by_hand = make_method("HMF", params).fit(data).reg_
+    rare = rare_stages(data.codes, data.n_levels)
+    assert chosen == pytest.approx(guard_rare(np.array(by_hand), rare), abs=1e-5)
+    assert doubled == pytest.approx(2 * np.array(chosen), abs=1e-5)
+
+
+def test_the_band_keeps_the_proportions_of_the_stages() -> None:
+    band = {"measure": "mae", "low": 0.05, "high": 0.3}
+    params = {"n_factors": 5, "tol": 1e-4}
+    found = rating_errors(RECIPE, SHARE, 0, "HMF", params, band, base="auto")
+    chosen = rating_errors(RECIPE, SHARE, 0, "HMF", params, base="auto")
+    assert 0.05 <= found["train"]["mae"] <= 0.3
+    shares = np.array(found["reg"]) / np.array(chosen["reg"])
+    assert shares == pytest.approx(shares[0], rel=1e-3)
+
+
+def test_rare_stages_take_the_strength_of_the_nearest_that_is_not() -> None:
+    codes = np.repeat([0, 1, 2, 3, 4], [1, 2, 500, 490, 7])
+    assert rare_stages(codes, 5).tolist() == [True, True, False, True]
+    guarded = guard_rare(np.array([90.0, 80.0, 2.0, 70.0]), rare_stages(codes, 5))
+    assert guarded.tolist() == [2.0, 2.0, 2.0, 2.0]
+    # A single strength is for all of them, and where every stage is rare nothing is known.
+    assert guard_rare(np.array([5.0]), rare_stages(codes, 5)).tolist() == [5.0]
+    assert guard_rare(np.array([5.0, 6.0]), np.array([True, True])).tolist() == [5.0, 6.0]
+
+
+@pytest.mark.parametrize("method", ["HMF", "MMMF"])
+def test_recovery_scores_what_was_held_out_and_everything(method: str) -> None:
+    params = {"n_factors": 3, "tol": 1e-4}
+    if method == "HMF":
+        params["schedule"] = "independent"
+    data = make_recipe(40, 3, 1.0, 0)
+    found = recovery(data, 0.6, 0, method, params, [1.0, 4.0])
+    table = load_table(data)
+    train, test = split_rows(table, {"name": "share", "train": 0.6}, 0)
+    known = Ratings.of(table.pairs[train], table.ratings[train], levels=table.levels)
+    for name, rows in (("held_out", test), ("all", np.arange(len(table)))):
+        regs = found["regs"][f"tuned, {name}"]
+        model = make_method(method, params | {"reg": regs if method == "HMF" else regs[0]})
+        predicted = model.fit(known).predict(table.pairs[rows], output="rule")
+        errors = ratings_report(table.ratings[rows], predicted, table.levels)
+        assert found[name]["tuned"] == pytest.approx(errors["fre"], rel=1e-9)
+    assert found["all"]["tuned"] < found["held_out"]["validated"]
+    json.dumps(found)
+
+
 def test_a_stage_is_a_two_level_factorisation_of_what_is_above() -> None:
     found = stage_error(RECIPE, 0, 2, 3, 1.0)
     table = load_table(RECIPE)
@@ -130,6 +187,15 @@ def test_times_are_of_the_fit_alone() -> None:
     found = fit_time(RECIPE, "PHMF", {"n_factors": 3, "reg": 1.0, "schedule": "independent"}, 0, 2)
     assert 0 < found["fit_seconds"] < 60
     assert found["gradients"] > 0
+    assert "gradient_seconds" not in found
+
+
+@pytest.mark.parametrize("method", ["HMF", "MMMF"])
+def test_gradients_are_timed_without_changing_the_fit(method: str) -> None:
+    params = {"n_factors": 3, "reg": 1.0}
+    plain, timed = (fit_time(RECIPE, method, params, 0, gradients=one) for one in (False, True))
+    assert timed["gradients"] == plain["gradients"]
+    assert 0 < timed["gradient_seconds"] < timed["fit_seconds"]
 
 
 def test_the_objective_of_the_worked_examples_falls_from_every_start() -> None:

@@ -7,7 +7,7 @@ import pytest
 from report_samples import EVERYTHING, EXHIBITS, MISSING, NEAR, fill
 
 from studies.harness import Store
-from studies.harness.markdown import Text
+from studies.harness.markdown import Text, Verdict
 from studies.thesis.exhibit import Exhibit
 from studies.thesis.report import (
     describe_origins,
@@ -50,6 +50,16 @@ def test_it_opens_with_what_was_reproduced_what_was_not_and_why(report) -> None:
         "reasons: the protocol gives another figure."
     )
     assert summarise(report.sections[:2]).endswith("None of the others contradicts it.")
+
+
+def test_slips_in_the_thesis_are_counted_apart(report) -> None:
+    slip = Verdict("slip in the thesis", "Its own table gives others.", "2 of 6 F do not follow")
+    sections = [*report.sections[:3], report.sections[0]._replace(verdict=slip)]
+    title = "[Errors of all methods on three sets of ratings](#nmae)"
+    assert summarise(sections).startswith(
+        "Of 4 tables and figures of Kumar's thesis, 1 is reproduced and 1 more within noise. A "
+        f"slip in the thesis is {title}: 2 of 6 F do not follow. Not reproduced is"
+    )
 
 
 def test_cells_that_cannot_be_listed_do_not_lose_the_page(tmp_path: Path) -> None:

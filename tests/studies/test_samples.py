@@ -11,8 +11,12 @@ from studies.thesis.samples import (
     Sample,
     TradeOff,
     compare_entries,
+    find_lead,
     find_sample,
+    format_lead,
     judge,
+    judge_cost,
+    judge_lead,
     make_entry,
     paired_claim,
     pick,
@@ -113,11 +117,57 @@ def test_the_verdict_on_a_whole_is_the_worst_of_its_parts() -> None:
     assert worst_verdict([], "x.").outcome == "not run"
 
 
+@pytest.mark.parametrize(
+    ("leads", "outcome"),
+    [
+        ((0.02, 0.03, 0.04), "reproduced"),
+        ((-0.02, -0.03, -0.04), "not reproduced"),
+        # 1.2 standard errors, as the cost of one penalty for all sizes of chapter 5.
+        ((0.0233, 0.0, -0.0071), "within noise"),
+        ((0.01, 0.01), "reproduced"),
+        ((0.0, 0.0), "within noise"),
+        ((0.5,), "within noise"),
+    ],
+)
+def test_a_lead_is_one_beyond_two_standard_errors(leads: tuple[float, ...], outcome: str) -> None:
+    assert judge_lead(Sample(leads)) == outcome
+
+
+@pytest.mark.parametrize(
+    ("costs", "negligible", "outcome"),
+    [
+        ((-0.02, -0.03), 0.0, "reproduced"),
+        ((0.01, -0.01, 0.01), 0.0, "reproduced"),
+        ((0.02, 0.0, 0.01), 0.0, "within noise"),
+        ((0.02, 0.03, 0.04), 0.0, "not reproduced"),
+        ((0.02, 0.03, 0.04), 0.03, "reproduced"),
+    ],
+)
+def test_a_cost_may_be_negligible_or_noise(
+    costs: tuple[float, ...], negligible: float, outcome: str
+) -> None:
+    assert judge_cost(Sample(costs), negligible) == outcome
+
+
+def test_a_lead_is_written_with_its_standard_error() -> None:
+    assert format_lead(Sample((0.02, 0.03, 0.04))) == "+.0300 ± .0058"
+    assert format_lead(Sample((0.02,))) == "+.0200"
+
+
+def test_a_slip_in_the_thesis_is_worse_than_noise_and_better_than_a_miss() -> None:
+    outcomes = ["within noise", "slip in the thesis"]
+    assert worst_verdict(outcomes, "x.").outcome == "slip in the thesis"
+    assert worst_verdict([*outcomes, "not reproduced"], "x.").outcome == "not reproduced"
+
+
 def test_methods_are_compared_on_the_splits_that_both_have(tmp_path: Path) -> None:
     store, cells = kept(tmp_path, a=[0.1, 0.4, 0.2], b=[0.2, 0.2])
     second = [*cells["b"], Cell("errors", {"method": "b", "split": 2})]
     said = paired_claim(store, cells["a"], second, pick("error"), "A", "B")
-    assert said == "A is worse than B by .0500 on average, better on 1 of 2 splits"
+    assert said == (
+        "A is worse than B by .0500 ± .1500 on average, within noise, better on 1 of 2 splits"
+    )
+    assert find_lead(store, cells["a"], second, pick("error")).values == pytest.approx((0.1, -0.2))
     none = paired_claim(store, cells["a"][2:], second[2:], pick("error"), "A", "B")
     assert none == "A and B have no split in common yet"
 
@@ -133,6 +183,31 @@ def test_curves_are_compared_at_equal_training_error(tmp_path: Path) -> None:
                 store.add(cell, values, 1.0)
     assert curves.curve(store, "A")[0] == [0.1, 0.2, 0.3]
     # On the same training error B's test error is larger by 0.05.
-    assert curves.gap(store, "A", "B") == pytest.approx(0.05)
-    assert curves.gap(store, "B", "A") == pytest.approx(-0.05)
-    assert TradeOff("other", {"A": {}, "B": {}}, [1.0, 2.0], 1, "mae").gap(store, "A", "B") is None
+    assert curves.lead(store, "A", "B").values == pytest.approx((0.05,))
+    assert curves.lead(store, "B", "A").values == pytest.approx((-0.05,))
+    assert curves.worst(store, "B").values == pytest.approx((0.4,))
+    unknown = TradeOff("other", {"A": {}, "B": {}}, [1.0, 2.0], 1, "mae")
+    assert unknown.lead(store, "A", "B") is None
+    assert unknown.worst(store, "A") is None
+
+
+def test_curves_of_splits_are_compared_one_by_one(tmp_path: Path) -> None:
+    curves = TradeOff("any", {"A": {}, "B": {}}, [1.0, 2.0], 2, "mae", {"B": [0.5, 1.0, 2.0]})
+    store = Store(tmp_path)
+    store.begin("full")
+    for method, by_split in (("A", (0.0, 0.0)), ("B", (0.05, 0.07))):
+        for strength in curves.points(method):
+            for cell, more in zip(curves.cells_at(method, strength), by_split, strict=True):
+                error = strength / 10
+                store.add(cell, {"train": {"mae": error}, "test": {"mae": error + more}}, 1.0)
+    assert len(curves.cells()) == 10
+    assert curves.lead(store, "A", "B").values == pytest.approx((0.05, 0.07))
+
+
+def test_stages_may_have_multiples_of_what_was_chosen_for_them() -> None:
+    curves = TradeOff("any", {"A": {"tol": 1}, "B": {}}, [7.0], 1, "mae", {"A": [0.5]})
+    [scaled, plain] = curves.cells()
+    assert scaled.settings["params"] == {"tol": 1}
+    assert (scaled.settings["base"], scaled.settings["scale"]) == ("auto", 0.5)
+    assert plain.settings["params"] == {"reg": 7.0}
+    assert "scale" not in plain.settings

@@ -12,7 +12,7 @@ from marginmf.metrics import jaccard_accuracy
 @pytest.mark.parametrize(
     ("name", "method", "thesis", "within"),
     [
-        ("medical", BinaryRelevance, 0.756, 0.01),
+        ("medical", BinaryRelevance, 0.753, 0.01),
         ("medical", PLST, 0.762, 0.01),
         ("corel5k", PLST, 0.054, 0.004),
         ("corel5k", CPLST, 0.054, 0.004),
