@@ -33,7 +33,7 @@ class SampledContract(RatingsEstimatorContract):
 
     def test_there_are_as_many_samples_as_were_asked_for(self, model):
         assert model.user_factors_.shape[0] == model.item_factors_.shape[0] == model.n_samples
-        assert model.n_iter_ == model.n_burn + model.n_samples * model.thin
+        assert model.n_iter_ == model.n_burn + model.n_samples * model.thin == model.n_evaluations_
         assert len(model.history_) == model.n_iter_ + 1
 
     @pytest.mark.parametrize("sweep", [1, 9])
@@ -96,8 +96,10 @@ class SampledContract(RatingsEstimatorContract):
         np.testing.assert_array_equal(np.isnan(interval).all(axis=1), [0, 0, 1, 1, 1])
         with pytest.raises(ValueError, match="3 of 5 pairs have a user or an item"):
             model.credible_interval(pairs, unknown="raise")
-        for level in (0, 1, 90):
-            with pytest.raises(ValueError, match=f"level={level} must be a number between 0 and 1"):
+        for level in (0, 1, 90, "0.9", None):
+            with pytest.raises(
+                ValueError, match=f"level={level!r} must be a number between 0 and 1"
+            ):
                 model.credible_interval(pairs, level)
 
     def test_credible_intervals_are_the_same_after_loading(self, model, data, tmp_path):

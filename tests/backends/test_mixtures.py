@@ -92,7 +92,7 @@ def plain_terms(data, x, thresholds, prior, noise, own, updates):
                 p = prior[1, r] + omegas.sum()
                 m = prior[1, r] * prior[0, r]
                 m += (omegas * (scores + signs * MARGIN) + COST / 2 * signs).sum()
-                thresholds[i, r] = m / p + own[0, r] / np.sqrt(p)
+                thresholds[i, r] = m / p + own[i, r] / np.sqrt(p)
             for position, k in enumerate(entries):
                 theta = thresholds[i if updates else data.indices[k], r]
                 w[k] += omegas[position]
@@ -106,7 +106,7 @@ def test_terms_of_users_are_those_of_loops(drawn):
     rng, data, U, V, thresholds = problem()
     prior = np.stack([rng.normal(size=4), rng.gamma(2.0, size=4)])
     noise = np.stack([rng.normal(size=(4, 9)), rng.random((4, 9))])[:, :, : 9 * drawn]
-    own = rng.normal(size=(1, 4))
+    own = rng.normal(size=(7, 4))
     x = np.einsum("kf,kf->k", U[data.rows], V[data.indices])
     expected = plain_terms(data, x, thresholds, prior, noise, own, updates=True)
     w, b, found = np.empty(len(data)), np.empty(len(data)), thresholds.copy()
@@ -116,7 +116,7 @@ def test_terms_of_users_are_those_of_loops(drawn):
     for one, other in zip((w, b, found), expected, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-6, atol=1e-9)
     # A user without ratings has a threshold of the prior.
-    np.testing.assert_allclose(found[6], prior[0] + own[0] / np.sqrt(prior[1]))
+    np.testing.assert_allclose(found[6], prior[0] + own[6] / np.sqrt(prior[1]))
 
 
 def test_rows_have_noise_of_their_own_unless_it_is_shared():
@@ -190,7 +190,7 @@ def test_features_are_drawn_from_their_conditionals():
     V, Z = rng.normal(size=(data.n_items, 4)), (rng.random((7, 4)) < 0.5).astype(float)
     w, b, log_odds = rng.gamma(1.0, size=len(data)), rng.normal(size=len(data)), rng.normal(size=4)
     log_odds[2] = -np.inf
-    uniforms, found = rng.random(4), Z.copy()
+    uniforms, found = rng.random((7, 4)), Z.copy()
     mixtures.draw_features(0, 7, data.indptr, data.indices, w, b, V, log_odds, uniforms, found)
     for i in range(7):
         own = slice(data.indptr[i], data.indptr[i + 1])
@@ -200,7 +200,7 @@ def test_features_are_drawn_from_their_conditionals():
                 Z[i, k] = value
                 densities.append(log_density(V[data.indices[own]] @ Z[i], w[own], b[own]))
             chance = 1 / (1 + np.exp(-(log_odds[k] + densities[1] - densities[0])))
-            Z[i, k] = float(uniforms[k] < chance)
+            Z[i, k] = float(uniforms[i, k] < chance)
     np.testing.assert_array_equal(found, Z)
 
 
@@ -243,3 +243,20 @@ def test_features_of_one_row_alone_are_left_to_births():
     assert mixtures.next_birth(0, *arguments) == (2, 0)
     assert Z[:, 1].sum() == counts[1] == 0
     np.testing.assert_array_equal(counts, Z.sum(axis=0))
+
+
+def test_shared_features_are_drawn_given_those_of_the_row_alone():
+    # A row has a feature that another one has too, and one of its own that weighs much.
+    indptr, indices = np.array([0, 1, 2]), np.zeros(2, np.int32)
+    V, w, b = np.array([[0.8, 2.0]]), np.array([1.3, 1.0]), np.array([1.1, 0.0])
+    logit = np.log(1 / 1) + 0.8 * (b[0] - w[0] * (2.0 + 0.8 / 2))
+    chance = 1 / (1 + np.exp(-logit))
+    assert chance < 0.3
+    assert 1 / (1 + np.exp(-0.8 * (b[0] - w[0] * 0.8 / 2))) > 0.6  # without its own
+    for uniform, expected in ((chance - 1e-9, 1.0), (chance + 1e-9, 0.0)):
+        Z, counts = np.array([[0.0, 1.0], [1.0, 0.0]]), np.array([1, 1])
+        uniforms = np.array([[0.0, uniform, 0.5], [0.0, 0.0, 0.5]])
+        arguments = (np.arange(1), indptr, indices, w, b, V, Z, counts)
+        mixtures.next_birth(0, *arguments, 1e-9, 1.0, 3, uniforms, np.empty(1))
+        np.testing.assert_array_equal(Z, [[expected, 0.0], [1.0, 0.0]])
+        np.testing.assert_array_equal(counts, [1 + expected, 0])

@@ -23,10 +23,14 @@ def check_number(
     """Raise ValueError unless a parameter is a number of that kind within bounds."""
     value = getattr(estimator, name)
     number = isinstance(value, Integral if kind is int else Real) and not isinstance(value, bool)
-    if not (number and least <= value <= most):
-        finite = "finite " if number and abs(value) == np.inf else ""
+    # As a number of Python: one of float32 would be compared with bounds in float32.
+    plain: Any = (int if kind is int else float)(value) if number else value
+    if not (number and least <= plain <= most):
+        finite = "finite " if number and abs(plain) == np.inf else ""
         wanted = "a whole number" if kind is int else f"a {finite}number"
         bound = "" if least <= -MOST else " > 0" if 0 < least < 1e-300 else f" >= {least:g}"
+        if most < MOST:
+            bound += f"{' and' if bound else ''} <= {most:g}"
         raise ValueError(f"{name}={value!r} must be {wanted}{bound}.")
 
 

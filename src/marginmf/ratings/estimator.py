@@ -7,7 +7,6 @@ A method that finds margins subclasses `RatingsEstimator`; one that estimates a 
 from abc import abstractmethod
 from typing import Any, Self
 
-import numpy as np
 from scipy.special import logit
 from sklearn.utils.validation import check_is_fitted
 
@@ -15,6 +14,7 @@ from marginmf._utils.types import Float64Array, FloatArray, IntArray
 from marginmf.ratings.base import RatingsPredictor
 from marginmf.ratings.data import Ratings
 from marginmf.ratings.fitting import new_rows
+from marginmf.ratings.fitting.calibration import make_possible
 from marginmf.ratings.lists.explain import explain
 from marginmf.ratings.lists.recommend import Request, SimilarByFactors, UnknownUsers, recommend
 from marginmf.ratings.lists.relevance import RankedBy
@@ -246,8 +246,9 @@ class Distributional(RatingsEstimator):
         return self
 
     def _above(self, users: IntArray, items: IntArray) -> Float64Array:
-        above = self._distribution(users, items)[:, ::-1].cumsum(axis=1)[:, -2::-1]
-        return np.clip(above, 1e-9, 1 - 1e-9)
+        distribution = make_possible(self._distribution(users, items))
+        above: Float64Array = distribution[:, ::-1].cumsum(axis=1)[:, -2::-1]
+        return above
 
     def _margins(self, users: IntArray, items: IntArray) -> FloatArray:
         return logit(self._above(users, items))
@@ -256,6 +257,7 @@ class Distributional(RatingsEstimator):
 def above_midpoints(estimates: FloatArray, levels: Float64Array) -> FloatArray:
     """Return how far estimates are above the midpoints of neighbouring levels.
 
+    >>> import numpy as np
     >>> above_midpoints(np.array([2.25]), np.array([1.0, 2.0, 4.0]))
     array([[ 0.75, -0.75]])
     """

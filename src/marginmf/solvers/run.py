@@ -315,8 +315,8 @@ class Monitor:
         if not math.isfinite(objective):
             raise FloatingPointError(
                 f"The objective is {objective} at iteration {now.iteration}. The start is outside "
-                "the loss's domain or the numbers overflow: scale the data, raise reg, or use "
-                "dtype='float64'."
+                "the loss's domain or the numbers overflow: scale the data, or, where the method "
+                "has them, raise reg, lower learning_rate, or use dtype='float64'."
             )
         self.history.append(now)
         progress = Progress(now, point, self.stopping.max_iter)

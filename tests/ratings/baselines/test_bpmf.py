@@ -9,6 +9,7 @@ from scipy import stats
 from marginmf.backends import get_backend
 from marginmf.ratings import Ratings
 from marginmf.ratings.baselines.bpmf import BPMF, FactorSampler, draw_normal_wishart
+from marginmf.ratings.fitting.calibration import LEAST
 from marginmf.ratings.fitting.chains import Sweep
 from sampled_contracts import SampledContract
 
@@ -35,6 +36,7 @@ class TestBPMF(SampledContract):
                 mean = model.mean_ + U[users[k]].astype(float) @ V[items[k]]
                 below = [(1 + erf((edge - mean) * sqrt(precision / 2))) / 2 for edge in edges]
                 expected[k] += np.diff(below) / model.n_samples
+        expected = (expected + LEAST) / (1 + LEAST * len(model.levels_))
         np.testing.assert_allclose(model.predict_proba(pairs[:5]), expected, atol=1e-6)
 
     def test_noise_can_be_given(self, data):
@@ -44,6 +46,16 @@ class TestBPMF(SampledContract):
             self.make(noise_precision="loud").fit(*data)
         with pytest.raises(ValueError, match="noise_precision=0 must be a number > 0"):
             self.make(noise_precision=0).fit(*data)
+
+    def test_another_scale_stretches_answers_and_changes_nothing_else(self, model, data):
+        pairs, ratings = data
+        stretched = self.make().fit(pairs, 50.0 * ratings - 30.0)
+        np.testing.assert_allclose(
+            stretched.predict_proba(pairs), model.predict_proba(pairs), rtol=1e-4, atol=1e-6
+        )
+        expected = 50.0 * model.credible_interval(pairs) - 30.0
+        np.testing.assert_allclose(stretched.credible_interval(pairs), expected, rtol=1e-4)
+        np.testing.assert_allclose(stretched.noise_precisions_, model.noise_precisions_, rtol=1e-4)
 
 
 def test_draws_of_the_prior_have_its_moments():

@@ -1,5 +1,7 @@
 """SVD and ImputedSVD: their updates against slow oracles, and what they recover."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -8,6 +10,7 @@ from marginmf.checkpoints import Checkpoint
 from marginmf.datasets import make_ratings
 from marginmf.ratings import Ratings
 from marginmf.ratings.baselines import svd
+from marginmf.ratings.baselines.nmf import NMF
 from marginmf.ratings.baselines.svd import SVD, ImputedSVD
 
 TABLE = make_ratings(60, 40, n_factors=2, observed=0.3, random_state=3)
@@ -103,6 +106,39 @@ def test_an_interrupted_fit_goes_on_to_the_same_bits(tmp_path):
     assert_same_fit(make().fit(DATA, checkpoint=checkpoint), make().fit(DATA))
 
 
+def test_another_scale_stretches_the_answers():
+    one = SVD(3, random_state=0, calibrate=False).fit(DATA)
+    other = SVD(3, random_state=0, calibrate=False).fit(DATA.pairs, 50.0 * DATA.values - 30.0)
+    expected = 50.0 * one._estimates(DATA.rows, DATA.indices) - 30.0
+    np.testing.assert_allclose(other._estimates(DATA.rows, DATA.indices), expected)
+    folded, stretched = (m.fold_in(DATA.pairs, m.ratings_.values) for m in (one, other))
+    expected = 50.0 * folded._estimates(DATA.rows, DATA.indices) - 30.0
+    np.testing.assert_allclose(stretched._estimates(DATA.rows, DATA.indices), expected)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "sentence"),
+    [
+        ({"decay": 1.5}, r"decay=1.5 must be a number > 0 and <= 1\."),
+        ({"decay": 0}, r"decay=0 must be a number > 0 and <= 1\."),
+        ({"learning_rate": np.inf}, "learning_rate=inf must be a finite number > 0"),
+        ({"learning_rate": np.float32(0)}, "must be a number > 0"),
+        ({"reg": -1}, "reg=-1 must be a number >= 0"),
+    ],
+)
+def test_wrong_parameters_get_a_sentence(wrong, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        SVD(**wrong).fit(DATA)
+
+
+def test_numbers_in_single_precision_are_as_good_as_others():
+    learning_rate = np.float32(0.01)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = SVD(2, learning_rate=learning_rate, decay=np.float32(1), max_iter=2, random_state=0)
+        assert model.fit(DATA).n_iter_ == 2
+
+
 def test_too_long_steps_get_a_sentence():
     with pytest.raises(FloatingPointError, match="The objective is"), np.errstate(all="ignore"):
         SVD(3, learning_rate=50.0, random_state=0).fit(DATA)
@@ -130,7 +166,9 @@ def test_it_is_the_truncated_svd_of_the_filled_matrix(monkeypatch, small_side):
         expected = (U[:, :4] * s[:4]) @ Vt[:4]
         found = model.user_factors_ @ model.item_factors_.T
         np.testing.assert_allclose(found, expected, atol=1e-8)
-        np.testing.assert_allclose(np.linalg.norm(model.user_factors_, axis=0), s[:4])
+        # Both sides have the roots of the singular values.
+        for factors in (model.user_factors_, model.item_factors_):
+            np.testing.assert_allclose(np.linalg.norm(factors, axis=0), np.sqrt(s[:4]))
         largest = np.abs(model.item_factors_).argmax(axis=0)
         assert (model.item_factors_[largest, np.arange(4)] > 0).all()
 
@@ -179,6 +217,16 @@ def test_rows_without_ratings_have_finite_answers(model):
     if isinstance(model, SVD):
         assert estimates[0] == pytest.approx(fitted.mean_)
         assert estimates[1] == pytest.approx(fitted.mean_ + fitted.item_biases_[8])
+
+
+@pytest.mark.parametrize(
+    "model", [SVD(3, random_state=0), ImputedSVD(n_factors=3), NMF(3, random_state=0)]
+)
+def test_without_any_ratings_the_middle_of_the_levels_is_answered(model):
+    # As in a fold of few ratings, all of which are held out.
+    fitted = model.set_params(calibrate=False)._fit_copy(DATA.subset(np.zeros(len(DATA), bool)))
+    estimates = fitted._estimates(DATA.rows[:5], DATA.indices[:5])
+    np.testing.assert_allclose(estimates, DATA.levels.mean())
 
 
 @pytest.mark.parametrize("model", [SVD(3, random_state=0), ImputedSVD(n_factors=3)])

@@ -252,6 +252,41 @@ def test_an_interrupted_fit_goes_on_to_the_same_bits(sweep, tmp_path):
     assert_same_fit(again, URP(**settings).fit(pairs, ratings))
 
 
+def test_priors_are_learned_from_where_the_rest_has_settled(tmp_path):
+    pairs, ratings, *_ = draw(60, 20)
+    settings = {"n_factors": 3, "max_iter": 40, "tol": 1e-4, "random_state": 0}
+    fixed, seen = URP(**settings).fit(pairs, ratings), []
+    settings["learn_concentration"] = True
+    learned = URP(**settings, callbacks=[seen.append]).fit(pairs, ratings)
+    assert (fixed.concentrations_ == fixed.concentration).all()
+    assert (learned.concentrations_ != learned.concentration).all()
+    n = fixed.n_iter_
+    objectives = [record.objective for record in learned.history_]
+    assert objectives[: n + 1] == [record.objective for record in fixed.history_]
+    assert all(later <= earlier * (1 + 1e-11) for earlier, later in pairwise(objectives))
+    assert [record.iteration for record in learned.history_] == [*range(learned.n_iter_ + 1)]
+    assert n < learned.n_iter_ <= n + 40
+    assert (np.diff([record.seconds for record in learned.history_]) >= 0).all()
+
+    def interrupt(progress):
+        interrupt.calls += 1
+        if interrupt.calls == n + 4:
+            raise KeyboardInterrupt
+
+    interrupt.calls, path = 0, tmp_path / "checkpoint"
+    with pytest.raises(KeyboardInterrupt):
+        URP(**settings, callbacks=[interrupt]).fit(pairs, ratings, checkpoint=path)
+    assert_same_fit(URP(**settings).fit(pairs, ratings, checkpoint=path), learned)
+
+
+def test_a_callback_that_stops_attitudes_stops_the_fit():
+    pairs, ratings, *_ = draw(30, 15)
+    stop = [lambda progress: progress.record.iteration == 3]
+    model = URP(max_iter=20, random_state=0, learn_concentration=True, callbacks=stop)
+    assert model.fit(pairs, ratings).n_iter_ == 3
+    assert (model.concentrations_ == model.concentration).all()
+
+
 def test_new_rows_keep_to_the_number_of_attitudes_that_was_learned():
     pairs, ratings, *_ = draw(30, 15)
     model = URP(3, max_iter=5, random_state=0).fit(pairs, ratings)

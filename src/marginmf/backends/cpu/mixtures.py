@@ -72,7 +72,7 @@ def _fill_weights(signs, offsets, cost, margin, normals, uniforms, omega):
 def _redraw_features(z, by_feature, x, w, b, log_odds, uniforms):
     """Draw which features a row has, one after the other; ``x`` are its entries' scores.
 
-    Features that nobody else has (whose log-odds are minus infinity) are left as they are.
+    Features that nobody else has (whose log-odds are minus infinity) stay as they are.
     """
     for k in range(len(z)):
         if log_odds[k] == -np.inf:
@@ -100,7 +100,10 @@ def _copy_columns(V, columns, z, by_feature, x):
 
 @kernel(error_model="numpy")
 def draw_features(start, stop, indptr, indices, weights, linear, V, log_odds, uniforms, Z):
-    """Draw which features rows have, when how many others have them is given."""
+    """Draw which features rows have, when how many others have them is given.
+
+    ``uniforms`` has a row for each row and a column for each feature, as ``Z`` does.
+    """
     longest = 0
     for i in range(start, stop):
         longest = max(longest, indptr[i + 1] - indptr[i])
@@ -110,7 +113,7 @@ def draw_features(start, stop, indptr, indices, weights, linear, V, log_odds, un
         columns = indices[own]
         by_feature, x = memory[:, : len(columns)], scores[: len(columns)]
         _copy_columns(V, columns, Z[i], by_feature, x)
-        _redraw_features(Z[i], by_feature, x, weights[own], linear[own], log_odds, uniforms)
+        _redraw_features(Z[i], by_feature, x, weights[own], linear[own], log_odds, uniforms[i])
 
 
 @inline
@@ -184,13 +187,17 @@ def next_birth(
         for k in range(n_features):
             counts[k] -= np.int64(z[k])
             log_odds[k] = -np.inf
-            if counts[k] == 0:
-                z[k] = 0.0  # births stand for features that are the row's alone
-            else:
+            if counts[k] > 0:
                 log_odds[k] = np.log(counts[k] / (n_rows - counts[k]))
         _copy_columns(V, columns, z, by_feature, x)
         _redraw_features(z, by_feature, x, w, b, log_odds, uniforms[i, 1:])
         for k in range(n_features):
+            # Births are drawn in place of the features that are the row's alone.  Only now: those
+            # that it shares must be drawn given them, or the chain has another distribution.
+            if counts[k] == 0 and z[k] > 0.0:
+                z[k] = 0.0
+                for j in range(len(x)):
+                    x[j] -= by_feature[k, j]
             counts[k] += np.int64(z[k])
         _birth_chances(x, w, b, concentration / n_rows, variance, chances)
         left, n_new = uniforms[i, 0], 0
@@ -235,7 +242,7 @@ def _make_kernels(key: int) -> Any:
             Standard normal and uniform numbers for the entries from row ``start`` on; if they are
             ``shared``, for the entries of any row.  Without any, scales have conditional means.
         threshold_noise : array of shape (n_rows, n_thresholds)
-            Standard normal numbers for the rows from ``start`` on, or for any row.
+            Standard normal numbers for the rows from ``start`` on; with shared noise, for all rows.
         thresholds : array of shape (n_rows, n_thresholds)
             The old ones, and in the end the new ones.
         weights, linear : array
@@ -270,7 +277,7 @@ def _make_kernels(key: int) -> Any:
                     precision += om[k]
                     pull += om[k] * (x[k] + T[k] * margin) + 0.5 * cost * T[k]
                 theta = pull / precision
-                theta += threshold_noise[0 if shared else i - start, r] / np.sqrt(precision)
+                theta += threshold_noise[i if shared else i - start, r] / np.sqrt(precision)
                 thresholds[i, r] = theta
                 for k in range(n):
                     w[k] += om[k]

@@ -83,7 +83,7 @@ class Attitude(AttitudeModel):
         self._count_levels(data)
         rng = self._checkpoint.generator("random start", self.random_state)
         problem = self._problem(data, int(self.n_factors))
-        point = self._minimise(ProposalEM(), problem, problem.start(rng))
+        point = self._minimise({"attitudes": ProposalEM()}, problem, problem.start(rng))
         chances, proposals, priors = problem.split(point)
         self.user_attitudes_, self.attitude_priors_ = chances.copy(), priors.copy()
         self.item_proposals_ = np.ascontiguousarray(np.exp(proposals).transpose(1, 0, 2))

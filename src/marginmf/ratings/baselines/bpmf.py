@@ -13,10 +13,11 @@ from marginmf.backends import Backend, get_backend
 from marginmf.backends.rows import SIDES, Side
 from marginmf.backends.threads import even_bounds, one_blas_thread, run
 from marginmf.ratings.base import method
+from marginmf.ratings.baselines.products import mean_of, star_unit
 from marginmf.ratings.data import Ratings
 from marginmf.ratings.estimator import Numbers
 from marginmf.ratings.fitting.calibration import distribution_of
-from marginmf.ratings.fitting.chains import Sample, Sampled, Sweep
+from marginmf.ratings.fitting.chains import Sample, Sampled, Sweep, row_keys
 from marginmf.ratings.fitting.new_rows import OTHER
 from marginmf.ratings.fitting.stages import random_factors
 
@@ -42,8 +43,9 @@ class BPMF(Sampled, Numbers):
     n_factors : int
         The number of factors.
     noise_precision : float or "learned"
-        One over the variance of a rating around its expected value.  The published model has 2.0,
-        which is too certain of itself on most data.
+        One over the variance of a rating around its expected value, on a scale from 1 to 5, to
+        which others are stretched.  The published model has 2.0, which is too certain of itself on
+        most data.
 
     Attributes
     ----------
@@ -54,14 +56,14 @@ class BPMF(Sampled, Numbers):
     user_precisions_, item_precisions_ : array of shape (n_samples, n_factors, n_factors)
         The inverses of their covariances.
     noise_precisions_ : array of shape (n_samples,)
-        The precision of a rating.
+        The precision of a rating, on a scale from 1 to 5.
     mean_ : float
         The mean rating.
 
     Examples
     --------
     >>> from marginmf.datasets import make_ratings
-    >>> data = make_ratings(50, 40, n_factors=2, observed=0.5, random_state=0)
+    >>> data = make_ratings(50, 40, n_factors=8, observed=0.5, random_state=0)
     >>> model = BPMF(n_factors=3, n_samples=10, random_state=0).fit(data.pairs, data.ratings)
     >>> low, high = model.credible_interval(data.pairs[:1], level=0.9)[0]
     >>> bool(low < model.predict(data.pairs[:1], output="mean")[0] < high)
@@ -86,14 +88,16 @@ class BPMF(Sampled, Numbers):
     _item_arrays = ("item_factors_",)
 
     def _sampler(self, data: Ratings) -> "FactorSampler":
-        self.mean_ = float(data.values.mean())
+        self.mean_ = mean_of(data)
         noise = None if self.noise_precision == "learned" else float(self.noise_precision)
         backend = get_backend("cpu", n_threads(self.n_jobs))
-        return FactorSampler(data, self.mean_, int(self.n_factors), noise, backend)
+        residuals = _residuals(data, self.mean_, star_unit(self.levels_))
+        return FactorSampler(data, residuals, int(self.n_factors), noise, backend)
 
     def _fold_in(self, side: Side, data: Ratings) -> None:
         backend, rows = self._arithmetic(), data.view(side)
-        residuals = _residuals(data, self.mean_)[side]
+        keys = row_keys(rows)
+        residuals = _residuals(data, self.mean_, star_unit(self.levels_))[side]
         given = getattr(self, f"{OTHER[side]}_factors_")
         means, precisions = (getattr(self, f"{side}_{name}_") for name in ("means", "precisions"))
         factors = np.empty((len(given), rows.n_rows, given.shape[2]), given.dtype)
@@ -102,29 +106,22 @@ class BPMF(Sampled, Numbers):
             factors[k] = backend.draw_rows(
                 *(rows, given[k], noise[None], noise * residuals),
                 *(precision, precision @ means[k]),
-                # The same for all new rows: so none depends on which others there are.
-                self._new_row_sweep(k).normals(SIDES.index(side), (1, given.shape[2])),
+                self._new_row_sweep(side, k).row_normals(keys, 0, given.shape[2]),
             )
         setattr(self, f"{side}_factors_", factors)
 
-    def _distribution(self, users: IntArray, items: IntArray) -> Float64Array:
+    def _mean_distribution(self, users: IntArray, items: IntArray, which: slice) -> Float64Array:
         from marginmf.backends.cpu.sampling import gaussian_chances
 
         edges = (self.levels_[:-1] + self.levels_[1:]) / 2 - self.mean_
-        precisions = np.sqrt(self.noise_precisions_.astype(np.float64))
-        above = np.zeros((len(users), len(edges)))
-        threads = self._n_threads(len(users) * self.user_factors_.shape[2] * len(precisions))
-        bounds = even_bounds(len(users), threads, len(precisions) * self.user_factors_.shape[2])
-        arguments = (users, items, self.user_factors_, self.item_factors_, precisions, edges, above)
-        run(gaussian_chances, bounds, threads, *arguments)
+        edges /= star_unit(self.levels_)
+        precisions = np.sqrt(self.noise_precisions_[which].astype(np.float64))
+        U, V = self.user_factors_[which], self.item_factors_[which]
+        above, work = np.zeros((len(users), len(edges))), len(precisions) * U.shape[2]
+        threads = self._n_threads(len(users) * work)
+        bounds = even_bounds(len(users), threads, work)
+        run(gaussian_chances, bounds, threads, users, items, U, V, precisions, edges, above)
         return distribution_of(above)
-
-    def _expected(self, users: IntArray, items: IntArray) -> FloatArray:
-        backend = self._arithmetic()
-        pairs = zip(self.user_factors_, self.item_factors_, strict=True)
-        scores = [backend.scores(users, items, U, V) for U, V in pairs]
-        lowest, highest = self.levels_[[0, -1]]
-        return (self.mean_ + np.stack(scores, axis=1)).clip(lowest, highest)
 
     def _check(self, data: Ratings) -> None:
         super()._check(data)
@@ -137,9 +134,9 @@ class BPMF(Sampled, Numbers):
             check_number(self, "noise_precision", float, np.nextafter(0, 1))
 
 
-def _residuals(data: Ratings, mean: float) -> dict[Side, FloatArray]:
-    """Return what ratings are beyond the mean, in the order of users' rows and of items'."""
-    by_user = (data.values - mean).astype(np.float32)
+def _residuals(data: Ratings, mean: float, unit: float) -> dict[Side, FloatArray]:
+    """Return what ratings are beyond the mean, in units, in the order of users and of items."""
+    by_user = ((data.values - mean) / unit).astype(np.float32)
     return {"user": by_user, "item": by_user[data.item_order]}
 
 
@@ -147,9 +144,14 @@ class FactorSampler:
     """The sweeps of BPMF: users' prior, users, items' prior, items, and the noise."""
 
     def __init__(
-        self, data: Ratings, mean: float, n_factors: int, noise: float | None, backend: Backend
+        self,
+        data: Ratings,
+        residuals: dict[Side, FloatArray],
+        n_factors: int,
+        noise: float | None,
+        backend: Backend,
     ) -> None:
-        self.data, self.residuals, self.backend = data, _residuals(data, mean), backend
+        self.data, self.residuals, self.backend = data, residuals, backend
         self.n_factors, self.noise = n_factors, noise
         d, self.kept = n_factors, dict[str, tuple[int, ...]]()
         for side in SIDES:

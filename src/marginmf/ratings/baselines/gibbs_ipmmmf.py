@@ -15,7 +15,7 @@ from marginmf.backends.threads import row_bounds, run
 from marginmf.ratings.base import method
 from marginmf.ratings.baselines.gibbs_mmmf import HingeMixture
 from marginmf.ratings.data import Ratings
-from marginmf.ratings.fitting.chains import Sample, Sweep
+from marginmf.ratings.fitting.chains import Keys, Sample, Sweep
 from marginmf.ratings.fitting.mixtures import Hinge, Terms, draw_terms, hinge_loss, published_prior
 
 #: The most features that a user may be given at a time.
@@ -101,17 +101,24 @@ class GibbsIPMMMF(HingeMixture):
         return np.zeros(n_features), np.eye(n_features) / VARIANCE
 
     def _new_factors(
-        self, side: Side, sample: int, rows: Rows, factors: FloatArray, terms: Terms, sweep: Sweep
+        self,
+        side: Side,
+        sample: int,
+        rows: Rows,
+        keys: Keys,
+        factors: FloatArray,
+        terms: Terms,
+        sweep: Sweep,
     ) -> FloatArray:
         if side == "item":
-            return super()._new_factors(side, sample, rows, factors, terms, sweep)
+            return super()._new_factors(side, sample, rows, keys, factors, terms, sweep)
         from marginmf.backends.cpu.mixtures import draw_features
 
         Z, V = factors.copy(), self.item_factors_[sample].astype(np.float64)
         shares = self.feature_shares_[sample].astype(np.float64)
         with np.errstate(divide="ignore"):  # nobody has what a sample does not use
             log_odds = np.log(shares / (1.0 - shares))
-        uniforms = sweep.generator(FEATURES).random(len(shares))
+        uniforms = sweep.row_uniforms(keys, FEATURES, len(shares))
         threads = self._n_threads(len(rows) * len(shares))
         bounds = row_bounds(rows.indptr, threads, len(shares))
         arguments = (rows.indptr, rows.indices, *terms, V, log_odds, uniforms, Z)
@@ -205,6 +212,8 @@ class FeatureSampler:
         scores, position = np.empty(self.longest), 0
         entries = (order, data.indptr, data.indices, *terms)
         while True:
+            used = counts > 0
+            Z, V, counts = Z[:, used], V[:, used], counts[used]
             most = min(MOST_BIRTHS, self.max_factors - Z.shape[1])
             arguments = (self.concentration, VARIANCE, most, uniforms, scores)
             position, n_new = next_birth(position, *entries, V, Z, counts, *arguments)

@@ -17,7 +17,7 @@ from marginmf.backends.threads import even_bounds, run
 from marginmf.progress import progress_bar
 from marginmf.ratings.base import method
 from marginmf.ratings.data import Ratings
-from marginmf.ratings.fitting.chains import Sample, Sampled, Sweep, split_samples
+from marginmf.ratings.fitting.chains import Keys, Sample, Sampled, Sweep, row_keys, split_samples
 from marginmf.ratings.fitting.mixtures import (
     Hinge,
     Terms,
@@ -95,12 +95,19 @@ class HingeMixture(Sampled):
         """Return the mean and the precision of one side's rows of factors in a sample."""
 
     def _new_factors(
-        self, side: Side, sample: int, rows: Rows, factors: FloatArray, terms: Terms, sweep: Sweep
+        self,
+        side: Side,
+        sample: int,
+        rows: Rows,
+        keys: Keys,
+        factors: FloatArray,
+        terms: Terms,
+        sweep: Sweep,
     ) -> FloatArray:
         """Return the next draw of new rows' factors in a sample, given their scores' terms."""
         mean, precision = self._row_prior(side, sample)
         given = getattr(self, f"{OTHER[side]}_factors_")[sample].astype(np.float64)
-        noise = sweep.normals(FACTORS, (1, len(mean))) * (not self._noiseless)
+        noise = sweep.row_normals(keys, FACTORS, len(mean)) * (not self._noiseless)
         return self._arithmetic().draw_rows(rows, given, *terms, precision, precision @ mean, noise)
 
     def _fold_in(self, side: Side, data: Ratings) -> None:
@@ -113,6 +120,7 @@ class HingeMixture(Sampled):
     def _new_sample(self, side: Side, data: Ratings, sample: int) -> tuple[FloatArray, FloatArray]:
         """Return the factors of new rows in a sample, and their thresholds if they have any."""
         rows, (mean, _) = data.view(side), self._row_prior(side, sample)
+        keys = row_keys(rows)
         given = getattr(self, f"{OTHER[side]}_factors_")[sample].astype(np.float64)
         factors: FloatArray = np.tile(mean, (rows.n_rows, 1))
         thresholds = self.thresholds_[sample].astype(np.float64)
@@ -123,26 +131,18 @@ class HingeMixture(Sampled):
         longest = 0 if self._noiseless else int(np.diff(rows.indptr).max(initial=0))
         threads = self._n_threads(len(rows) * (len(mean) + 8 * prior.shape[1]))
         for number in range(NEW_ROW_SWEEPS):
-            sweep = self._new_row_sweep(sample * NEW_ROW_SWEEPS + number)
+            sweep = self._new_row_sweep(side, sample * NEW_ROW_SWEEPS + number)
             noise = shared_noise(sweep, longest, prior.shape[1])
             if side == "user":
-                own = sweep.normals(PRIOR, (1, prior.shape[1])) * (not self._noiseless)
+                own = sweep.row_normals(keys, PRIOR, prior.shape[1]) * (not self._noiseless)
                 arguments = (thresholds, prior, self._hinge, noise, own, threads)
                 terms = new_user_terms(rows, factors, given, *arguments)
             else:
                 terms = new_item_terms(
                     rows, factors, given, thresholds, self._hinge, noise, threads
                 )
-            factors = self._new_factors(side, sample, rows, factors, terms, sweep)
+            factors = self._new_factors(side, sample, rows, keys, factors, terms, sweep)
         return factors.astype(np.float32), thresholds.astype(np.float32)
-
-    def _distribution(self, users: IntArray, items: IntArray) -> Float64Array:
-        return self._mean_distribution(users, items, slice(None))
-
-    def _expected(self, users: IntArray, items: IntArray) -> FloatArray:
-        samples = range(len(self.thresholds_))
-        each = (self._mean_distribution(users, items, slice(k, k + 1)) for k in samples)
-        return np.stack([distribution @ self.levels_ for distribution in each], axis=1)
 
     def _mean_distribution(self, users: IntArray, items: IntArray, which: slice) -> Float64Array:
         from marginmf.backends.cpu.mixtures import add_distributions
@@ -204,8 +204,9 @@ class GibbsMMMF(HingeMixture):
         Fixed, as published: factors have mean 0, and thresholds normal distributions with means
         three margins apart and a standard deviation of one and a half.
     solver : {"gibbs", "em"}
-        EM puts the conditional mean in the place of every draw.  It finds a maximum of the
-        posterior, in at most as many sweeps: one sample to predict from, and no uncertainty.
+        EM puts the conditional mean in the place of every draw, in at most as many sweeps: one
+        sample to predict from, and no uncertainty.  No sweep lowers the posterior, but it may stop
+        short of the maximum, where margins that are met exactly hold factors and thresholds.
 
     Attributes
     ----------
@@ -283,7 +284,7 @@ class GibbsMMMF(HingeMixture):
         for name, array in split_samples(result.point, 1, sampler.kept).items():
             setattr(self, name, array.astype(np.float32))
         self.history_, self.n_iter_ = result.history, result.n_iter
-        self.n_evaluations_, self.stop_reason_ = result.n_evaluations, str(result.reason)
+        self.n_evaluations_, self.stop_reason_ = result.n_iter, str(result.reason)
 
     def _row_prior(self, side: Side, sample: int) -> tuple[Float64Array, Float64Array]:
         mean = getattr(self, f"{side}_means_")[sample].astype(np.float64)

@@ -25,7 +25,6 @@ from marginmf.ratings.baselines.processes import (
 from marginmf.ratings.baselines.products import Epochs
 from marginmf.ratings.data import Ratings
 from marginmf.ratings.estimator import Distributional, above_midpoints
-from marginmf.ratings.fitting.calibration import LEAST
 from marginmf.ratings.fitting.fallback import LevelFrequencies
 from marginmf.solvers import Callback, Stopping
 
@@ -248,9 +247,7 @@ class GPLVM(Distributional):
         means, spreads = self._predictive(users, items, spread=True)
         above = ndtr(above_midpoints(means, self.levels_) / spreads[:, None])
         edges = np.ones((len(users), 1)), np.zeros((len(users), 1))
-        distribution = -np.diff(np.hstack([edges[0], above, edges[1]]), axis=1)
-        # A little of each level, so that none is impossible.
-        return (distribution + LEAST) / (1.0 + LEAST * len(self.levels_))
+        return -np.diff(np.hstack([edges[0], above, edges[1]]), axis=1)
 
     def _margins(self, users: IntArray, items: IntArray) -> FloatArray:
         # In units of ratings: their signs are those of the log-odds, without any factorisation.

@@ -360,7 +360,7 @@ class IPMMMF(RatingsEstimator):
 
     def _fit(self, data: Ratings) -> None:
         kind = int(self.bayesian)
-        usual = USUAL_COSTS[kind] * data.n_users / len(data)
+        usual = USUAL_COSTS[kind] * data.n_users / max(len(data), 1)
         self.cost_ = float(usual if self.cost == "auto" else self.cost)
         max_iter = int(USUAL_ROUNDS[kind] if self.max_iter == "auto" else self.max_iter)
         rules = self._rules()

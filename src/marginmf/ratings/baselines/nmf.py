@@ -14,7 +14,7 @@ from marginmf.backends.rows import Rows, Side
 from marginmf.backends.threads import row_bounds, run
 from marginmf.progress import progress_bar
 from marginmf.ratings.base import method
-from marginmf.ratings.baselines.products import FactorEstimates
+from marginmf.ratings.baselines.products import FactorEstimates, mean_of
 from marginmf.ratings.data import Ratings
 from marginmf.ratings.lists.relevance import Columns
 from marginmf.solvers import Callback, Counted, State, Stopping, Vectors
@@ -89,8 +89,8 @@ class NMF(FactorEstimates):
 
     def _fit(self, data: Ratings) -> None:
         rng = self._checkpoint.generator("random start", self.random_state)
-        self.mean_ = float(data.values.mean())
-        self.zero_ = min(float(data.levels[0]), float(data.values.min()), 0.0)
+        self.mean_ = mean_of(data)
+        self.zero_ = min(float(data.levels[0]), float(data.values.min(initial=0.0)))
         counts = np.concatenate([np.diff(data.indptr), np.diff(data.item_indptr)])
         start = self._typical() * rng.uniform(0.5, 1.5, (len(counts), int(self.n_factors)))
         # What nothing is known of is zero, and nothing else is.

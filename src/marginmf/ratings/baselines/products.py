@@ -9,6 +9,7 @@ import numpy as np
 from marginmf._utils.random import GeneratorState
 from marginmf._utils.saved import floats
 from marginmf._utils.types import Float64Array, FloatArray, IntArray
+from marginmf.ratings.data import Ratings
 from marginmf.ratings.estimator import RealValued, above_midpoints
 from marginmf.ratings.lists.relevance import Columns, MarginBlock, block_product
 from marginmf.solvers import Counted, Result, State, Vectors
@@ -62,6 +63,22 @@ class FactorEstimates(RealValued):
     def _record(self, result: Result) -> None:
         self.history_, self.n_iter_ = result.history, result.n_iter
         self.n_evaluations_, self.stop_reason_ = result.n_evaluations, str(result.reason)
+
+
+def mean_of(data: Ratings) -> float:
+    """Return the mean rating; of none, as where all are held out, the middle of the levels."""
+    return float((data.values if len(data) else data.levels).mean())
+
+
+def star_unit(levels: Float64Array) -> float:
+    """Return what is one star on the scale that these levels would be if it went from 1 to 5.
+
+    Priors and steps of fixed size are meant for that scale.
+
+    >>> star_unit(np.array([0.0, 50.0, 100.0]))
+    25.0
+    """
+    return float(np.ptp(levels)) / 4.0 or 1.0
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from marginmf.backends.rows import Rows, Side
 from marginmf.backends.threads import one_blas_thread, row_bounds, run
 from marginmf.progress import progress_bar
 from marginmf.ratings.base import method
-from marginmf.ratings.baselines.products import Epochs, FactorEstimates
+from marginmf.ratings.baselines.products import Epochs, FactorEstimates, mean_of, star_unit
 from marginmf.ratings.data import Ratings
 from marginmf.ratings.lists.relevance import Columns
 from marginmf.solvers import Callback, Stopping
@@ -36,7 +36,8 @@ class SVD(FactorEstimates):
     Estimates ``mean + b_i + c_j + U_i . V_j``.  Every rating in random order moves its user and its
     item along the gradient of ``(error^2 + reg (b_i^2 + c_j^2 + |U_i|^2 + |V_j|^2)) / 2``, so the
     penalty on a user or an item grows with the number of their ratings (Funk, 2006).  New users
-    and items are the minimum of the same sum, in closed form.
+    and items are the minimum of the same sum, in closed form.  Ratings are stretched to a scale
+    from 1 to 5 for it, so that one length of steps and one strength suit any scale.
 
     Parameters
     ----------
@@ -92,13 +93,15 @@ class SVD(FactorEstimates):
 
     def _fit(self, data: Ratings) -> None:
         rng = self._checkpoint.generator("random start", self.random_state)
-        self.mean_ = float(data.values.mean())
+        self.mean_ = mean_of(data)
         counts = np.concatenate([np.diff(data.indptr), np.diff(data.item_indptr)])
         # A row for each user, then one for each item; the last column are the biases.
         start = START * rng.standard_normal((len(counts), int(self.n_factors) + 1))
         start[:, -1] = 0.0
         start[counts == 0] = 0.0  # nothing will ever move those without ratings
-        problem = SGDProblem(data, data.values - self.mean_, counts, float(self.reg))
+        unit = star_unit(self.levels_)
+        targets = (data.values - self.mean_) / unit
+        problem = SGDProblem(data, targets, counts, float(self.reg))
 
         def epoch(order: IntArray, point: FloatArray, memory: Any, n_epochs: int) -> float:
             problem.pass_over(order, point, self.learning_rate * self.decay**n_epochs)
@@ -109,13 +112,13 @@ class SVD(FactorEstimates):
             watching = [*report(""), *self.callbacks]
             result = self._checkpoint.minimise("epochs", solver, problem, start, rules, watching)
         users, items = np.split(result.point, [data.n_users])
-        self._set_rows("user", users)
-        self._set_rows("item", items)
+        self._set_rows("user", users, unit)
+        self._set_rows("item", items, unit)
         self._record(result)
 
-    def _set_rows(self, side: Side, rows: FloatArray) -> None:
-        setattr(self, f"{side}_factors_", np.ascontiguousarray(rows[:, :-1]))
-        setattr(self, f"{side}_biases_", rows[:, -1].copy())
+    def _set_rows(self, side: Side, rows: FloatArray, unit: float) -> None:
+        setattr(self, f"{side}_factors_", rows[:, :-1] * np.sqrt(unit))
+        setattr(self, f"{side}_biases_", rows[:, -1] * unit)
 
     def _fold_in(self, side: Side, data: Ratings) -> None:
         factors, biases = self.item_factors_, self.item_biases_
@@ -123,6 +126,8 @@ class SVD(FactorEstimates):
             factors, biases = self.user_factors_, self.user_biases_
         rows, targets = data.view(side), data.values - self.mean_
         targets = (targets if side == "user" else targets[data.item_order]) - biases[rows.indices]
+        unit = star_unit(self.levels_)
+        targets, factors = targets / unit, factors / np.sqrt(unit)
         extended = np.column_stack([factors, np.ones(len(factors))])
         out = np.empty((rows.n_rows, extended.shape[1]))
         arguments = rows, targets, extended, float(self.reg), out
@@ -134,7 +139,7 @@ class SVD(FactorEstimates):
                 threads,
                 *arguments,
             )
-        self._set_rows(side, out)
+        self._set_rows(side, out, unit)
 
     def _user_part(self, users: IntArray) -> Float64Array:
         return self.mean_ + self.user_biases_[users]
@@ -225,8 +230,8 @@ class ImputedSVD(FactorEstimates):
     item_means_, user_offsets_ : array
         What gaps are filled with: their sum.
     user_factors_, item_factors_ : array
-        The left singular vectors times the singular values, in descending order, and the right
-        ones, whose largest numbers are positive.
+        The left and the right singular vectors, in descending order of the singular values and
+        times their roots.  The largest number of every right one is positive.
 
     Examples
     --------
@@ -251,13 +256,18 @@ class ImputedSVD(FactorEstimates):
     _item_arrays = ("item_factors_", "item_means_")
 
     def _fit(self, data: Ratings) -> None:
-        self.mean_ = float(data.values.mean())
+        self.mean_ = mean_of(data)
         self.item_means_ = self._means_of_items(data)
         self.user_offsets_ = self._offsets_of_users(data)
         filled = FilledMatrix(self._above_fill(data), self.item_means_, self.user_offsets_)
         with one_blas_thread():  # so that the rounding does not depend on the threads
-            self.item_factors_ = right_vectors(filled, int(self.n_factors))
-        self.user_factors_ = filled.times(self.item_factors_)
+            right = right_vectors(filled, int(self.n_factors))
+        left = filled.times(right)
+        sizes = np.sqrt(np.einsum("nd,nd->d", left, left))
+        # Both sides get a share, so that neighbours of either are not those of small values.
+        roots = np.sqrt(sizes)
+        self.item_factors_ = right * roots
+        self.user_factors_ = np.divide(left, roots, out=np.zeros_like(left), where=roots > 0)
 
     def _fold_in(self, side: Side, data: Ratings) -> None:
         if side == "user":

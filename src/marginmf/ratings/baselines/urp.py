@@ -1,6 +1,6 @@
 """URP, and what methods that give users attitudes have in common."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
@@ -18,16 +18,22 @@ from marginmf.ratings.base import method
 from marginmf.ratings.data import Ratings
 from marginmf.ratings.estimator import Distributional
 from marginmf.ratings.fitting.fallback import PRIOR_STRENGTH
-from marginmf.solvers import Callback, Counted, Solver, State, Stopping, Vectors
+from marginmf.solvers import (
+    Callback,
+    Counted,
+    Record,
+    Solver,
+    State,
+    Stopping,
+    StopReason,
+    Vectors,
+)
 
 #: Updates of a user's posterior in a sweep, for a new user, and of a new item's probabilities.
 PASSES, NEW_USER_PASSES, NEW_ITEM_PASSES = 3, 20, 100
 #: Standard deviation of the logarithms of the attitudes' first probabilities.  With much less, all
 #: attitudes stay what they have in common.
 START_NOISE = 0.5
-#: Sweeps before the Dirichlet parameters are learned: attitudes that are still alike would make
-#: them grow without end, and stay alike.
-SETTLED = 20
 #: Newton's steps for the Dirichlet parameters in a sweep, and how often one is halved.
 NEWTON_STEPS, HALVINGS = 5, 30
 
@@ -76,20 +82,26 @@ class AttitudeModel(Distributional):
     }
     _user_arrays = ("user_attitudes_",)
 
-    def _minimise(self, solver: Solver, objective: Any, start: Float64Array) -> Float64Array:
-        """Return the point where the solver stops, and note how it came there."""
-        with progress_bar(type(self).__name__, 1, bool(self.verbose)) as report:
-            result = self._checkpoint.minimise(
-                "attitudes",
-                solver,
-                objective,
-                start,
-                Stopping(int(self.max_iter), float(self.tol)),
-                [*report(""), *self.callbacks],
-            )
-        self.history_, self.n_iter_ = result.history, result.n_iter
-        self.n_evaluations_, self.stop_reason_ = result.n_evaluations, str(result.reason)
-        point: Float64Array = result.point
+    def _minimise(
+        self, solvers: Mapping[str, Solver], objective: Any, start: Float64Array
+    ) -> Float64Array:
+        """Return the point where the last solver stops, and note how it came there.
+
+        Each begins where the one before it stopped, unless a callback did that.
+        """
+        point, stop = start, Stopping(int(self.max_iter), float(self.tol))
+        self.history_: list[Record] = []
+        self.n_evaluations_ = 0
+        with progress_bar(type(self).__name__, len(solvers), bool(self.verbose)) as report:
+            for name, solver in solvers.items():
+                callbacks = [*report(name if len(solvers) > 1 else ""), *self.callbacks]
+                found = self._checkpoint.minimise(name, solver, objective, point, stop, callbacks)
+                point = found.point
+                self.history_ += _following(self.history_, found.history)
+                self.n_evaluations_ += found.n_evaluations
+                if found.reason is StopReason.CALLBACK:
+                    break
+        self.n_iter_, self.stop_reason_ = self.history_[-1].iteration, str(found.reason)
         return point
 
     def _item_priors(self, data: Ratings) -> Float64Array:
@@ -127,8 +139,9 @@ class URP(AttitudeModel):
         The parameter of the Dirichlet distribution, for each attitude: how many ratings from every
         attitude a user is taken to have given beforehand.
     learn_concentration : bool
-        Whether the Dirichlet parameters are learned too, one for each attitude, once the attitudes
-        have parted.
+        Whether the Dirichlet parameters are learned too, one for each attitude.  That begins when
+        all else has been learned with ``concentration``: attitudes that are still alike would make
+        them grow without end, and stay alike.
     smoothing : float
         How many ratings drawn from all of an item's are added to those of each attitude: most
         attitudes have seen no rating of most levels.
@@ -167,8 +180,10 @@ class URP(AttitudeModel):
         rng = self._checkpoint.generator("random start", self.random_state)
         problem = self._problem(data, int(self.n_factors))
         start = problem.start(rng, float(self.concentration))
-        solver = VariationalEM(bool(self.learn_concentration))
-        gamma, beta, prior = problem.split(self._minimise(solver, problem, start))
+        solvers = {"attitudes": VariationalEM(False)}
+        if self.learn_concentration:
+            solvers["concentrations"] = VariationalEM(True)
+        gamma, beta, prior = problem.split(self._minimise(solvers, problem, start))
         self.user_attitudes_, self.concentrations_ = gamma.copy(), prior.copy()
         self.item_profiles_ = _levels_first(beta)
 
@@ -287,22 +302,37 @@ class VariationalEM:
         counted = Counted.of(objective, start)
         problem: ProfileProblem = counted.objective
         is_new = not isinstance(start, State)
-        point, sweep = (start, 0) if is_new else (start.point, int(start.numbers["sweep"][0]))
+        point = start if is_new else start.point
         while True:
             if is_new:
                 value, gamma = counted(point)
-                numbers = {"sweep": [float(sweep)]}
-                yield State(point, value, np.nan, counted.n_evaluations, numbers=numbers)
+                yield State(point, value, np.nan, counted.n_evaluations)
             else:  # the first update is not in the state: it follows from the point
                 gamma = problem(point)[1]
             _, beta, prior = problem.split(point)
             beta = beta.copy()
             gamma, weights, _ = problem.improve_users(gamma, beta, prior, PASSES - 1)
             problem.improve_items(beta, weights, 1)
-            sweep, is_new = sweep + 1, True
-            if self.learns_prior and sweep > SETTLED:
-                prior = learn_prior(prior, np.log(weights))
+            is_new = True
+            if self.learns_prior:
+                # Not the logarithms of the weights, which may be too small for a number.
+                prior = learn_prior(prior, psi(gamma) - psi(gamma.sum(axis=1, keepdims=True)))
             point = problem.join(gamma, beta, prior)
+
+
+def _following(history: list[Record], more: list[Record]) -> list[Record]:
+    """Return what to add to a history: the records of the solver that began where it ended."""
+    if not history:
+        return more
+    last = history[-1]
+    return [
+        record._replace(
+            iteration=last.iteration + record.iteration,
+            n_evaluations=last.n_evaluations + record.n_evaluations,
+            seconds=last.seconds + record.seconds,
+        )
+        for record in more[1:]
+    ]
 
 
 def first_gamma(rows: Rows, prior: Float64Array) -> Float64Array:

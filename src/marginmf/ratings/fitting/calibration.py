@@ -217,6 +217,11 @@ def distribution_of(above: Float64Array) -> Float64Array:
     return distribution
 
 
+def make_possible(distribution: Float64Array) -> Float64Array:
+    """Return the distribution with a little of each level, so that none is impossible."""
+    return (distribution + LEAST) / (1.0 + LEAST * distribution.shape[1])
+
+
 def certainty(n_steps: int) -> tuple[float, Float64Array]:
     """Return the factor and the shift that draw probabilities together: no level is impossible."""
     shrink = 1.0 / (1.0 + LEAST * (n_steps + 1))

@@ -9,18 +9,23 @@ from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from math import prod
+from numbers import Real
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
+import numpy.typing as npt
+from scipy.special import ndtri
 
 from marginmf._utils.parameters import check_callbacks, check_number, check_option
 from marginmf._utils.random import as_generator
 from marginmf._utils.saved import TRAINING
 from marginmf._utils.types import Float64Array, FloatArray, IntArray
+from marginmf.backends.rows import SIDES, Rows, Side
 from marginmf.progress import progress_bar
 from marginmf.ratings.base import Unknown
 from marginmf.ratings.data import Ratings
 from marginmf.ratings.estimator import Distributional
+from marginmf.ratings.fitting.calibration import make_possible
 from marginmf.solvers import Callback, State, Stopping, Vectors
 
 #: How many pairs are looked at together where each has a number for every sample.
@@ -28,6 +33,10 @@ PAIRS_AT_A_TIME = 1 << 14
 
 #: The arrays that a sweep changes, by name.
 Sample = Mapping[str, FloatArray]
+#: Numbers of 64 bits, one for each row.
+Keys = npt.NDArray[np.uint64]
+#: What the states of `Sweep.row_uniforms` are apart: 2^64 by the golden ratio.
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
 @dataclass(frozen=True)
@@ -49,6 +58,35 @@ class Sweep:
     def normals(self, step: int, shape: int | tuple[int, ...]) -> Float64Array:
         """Return standard normal numbers for one step of the sweep."""
         return self.generator(step).standard_normal(shape)
+
+    def row_uniforms(self, keys: Keys, step: int, n: int) -> Float64Array:
+        """Return n uniform numbers for the key of every row, whichever other rows there are.
+
+        They are those of the generator SplitMix64 (Steele, Lea and Flood, 2014).
+        """
+        seed = self.generator(step).integers(1 << 64, dtype=np.uint64)
+        starts = scramble(keys ^ seed)
+        states = starts[:, None] + GOLDEN * np.arange(1, n + 1, dtype=np.uint64)
+        return ((scramble(states) >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52
+
+    def row_normals(self, keys: Keys, step: int, n: int) -> Float64Array:
+        """Return n standard normal numbers for the key of every row."""
+        normals: Float64Array = ndtri(self.row_uniforms(keys, step, n))
+        return normals
+
+
+def scramble(numbers: Keys) -> Keys:
+    """Return numbers of 64 bits in which each bit depends on all of the given ones."""
+    numbers = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    numbers = (numbers ^ (numbers >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return numbers ^ (numbers >> np.uint64(31))
+
+
+def row_keys(rows: Rows) -> Keys:
+    """Return a number for each row that follows from its entries, in any order."""
+    entries = scramble(scramble(rows.indices.astype(np.uint64)) + rows.codes.astype(np.uint64))
+    sums = np.concatenate([np.zeros(1, np.uint64), entries.cumsum(dtype=np.uint64)])
+    return sums[rows.indptr[1:]] - sums[rows.indptr[:-1]]
 
 
 class Sampler(Protocol):
@@ -132,8 +170,8 @@ class Chain:
 class Sampled(Distributional):
     """A method whose answers are averages over samples from its posterior distribution.
 
-    Subclasses say how sweeps are made (`_sampler`) and what a sample says of pairs (`_distribution`
-    and `_expected`).  What is kept of samples is stored in attributes of the same names.
+    Subclasses say how sweeps are made (`_sampler`) and what samples say of pairs
+    (`_mean_distribution`).  What is kept of samples is stored in attributes of the same names.
 
     Parameters
     ----------
@@ -175,8 +213,19 @@ class Sampled(Distributional):
         """Return what makes the sweeps."""
 
     @abstractmethod
-    def _expected(self, users: IntArray, items: IntArray) -> FloatArray:
+    def _mean_distribution(self, users: IntArray, items: IntArray, which: slice) -> Float64Array:
+        """Return the probabilities of levels, on average over some of the samples."""
+
+    def _distribution(self, users: IntArray, items: IntArray) -> Float64Array:
+        return self._mean_distribution(users, items, slice(None))
+
+    def _expected(self, users: IntArray, items: IntArray) -> Float64Array:
         """Return the mean rating of pairs, a row each, by every sample, a column each."""
+        found = np.empty((len(users), len(self.user_factors_)))
+        for k in range(found.shape[1]):
+            distribution = make_possible(self._mean_distribution(users, items, slice(k, k + 1)))
+            np.einsum("nv,v->n", distribution, self.levels_, out=found[:, k])
+        return found
 
     def _fit(self, data: Ratings) -> None:
         generator = self._checkpoint.generator("seed", self.random_state)
@@ -198,11 +247,14 @@ class Sampled(Distributional):
         for name, samples in split_samples(result.point, self.n_samples, sampler.kept).items():
             setattr(self, name, samples.copy())
         self.history_, self.n_iter_ = result.history, result.n_iter
-        self.n_evaluations_, self.stop_reason_ = result.n_evaluations, str(result.reason)
+        self.n_evaluations_, self.stop_reason_ = result.n_iter, str(result.reason)
 
-    def _new_row_sweep(self, number: int) -> Sweep:
-        """Return a source of random numbers for new rows: the same again after loading."""
-        return Sweep(self._calibration_seed, number)
+    def _new_row_sweep(self, side: Side, number: int) -> Sweep:
+        """Return a source of random numbers for new rows: the same again after loading.
+
+        New users and new items must not share any: their factors would be alike.
+        """
+        return Sweep(self._calibration_seed, len(SIDES) * number + SIDES.index(side))
 
     def credible_interval(
         self, pairs: Any, level: float = 0.9, unknown: Unknown = "nan"
@@ -227,7 +279,7 @@ class Sampled(Distributional):
             The lower and the upper end.
         """
         check_option("unknown", unknown, ("nan", "raise"))
-        if not 0 < level < 1:
+        if not (isinstance(level, Real) and 0 < level < 1):
             raise ValueError(f"level={level!r} must be a number between 0 and 1, such as 0.9.")
         users, items, known = self._encoded(pairs, unknown)
         interval = np.full((len(known), 2), np.nan)

@@ -92,7 +92,10 @@ def new_user_terms(
     threshold_noise: FloatArray,
     n_threads: int,
 ) -> Terms:
-    """Draw scales and thresholds of users who share the noise; the thresholds change in place."""
+    """Draw scales and thresholds of users; the thresholds change in place.
+
+    The noise of scales is that of every user, the noise of thresholds has a row for each.
+    """
     from marginmf.backends.cpu.mixtures import user_terms
 
     terms = Terms(np.empty(len(rows)), np.empty(len(rows)))
