@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import settings
 
@@ -37,3 +38,11 @@ def movielens_100k() -> RatingsTable:
         if dataset_path("ml-100k", data_dir=folder) is not None:
             return load_ratings("ml-100k", data_dir=folder, offline=True)
     pytest.skip("no MovieLens 100K: run 'marginmf datasets get ml-100k', or set MARGINMF_DATA")
+
+
+@pytest.fixture(scope="session")
+def movielens_80_20(movielens_100k):
+    """Pairs and ratings to learn from, and those of a random fifth to test on."""
+    pairs, ratings = movielens_100k.pairs, np.asarray(movielens_100k.ratings, float)
+    train, test = np.split(np.random.default_rng(1).permutation(len(pairs)), [80_000])
+    return pairs[train], ratings[train], pairs[test], ratings[test]

@@ -15,15 +15,6 @@ def movielens(data_root):
         return pairs, file["rating"].astype(float)
 
 
-@pytest.fixture(scope="module")
-def split(movielens):
-    """Return train pairs, train ratings, test pairs, test ratings: a random fifth is held out."""
-    pairs, ratings = movielens
-    order = np.random.default_rng(1).permutation(len(pairs))
-    train, test = order[:80_000], order[80_000:]
-    return pairs[train], ratings[train], pairs[test], ratings[test]
-
-
 # The errors of careful prototypes on three such splits, and the largest that noise explains.
 @pytest.mark.parametrize(
     ("model", "largest_mae", "largest_zero_one"),
@@ -36,16 +27,16 @@ def split(movielens):
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_held_out_errors(split, model, largest_mae, largest_zero_one):
-    pairs, ratings, test_pairs, test_ratings = split
+def test_held_out_errors(movielens_80_20, model, largest_mae, largest_zero_one):
+    pairs, ratings, test_pairs, test_ratings = movielens_80_20
     predicted = model.fit(pairs, ratings).predict(test_pairs)
     assert mean_absolute_error(test_ratings, predicted) <= largest_mae
     assert zero_one_error(test_ratings, predicted) <= largest_zero_one
 
 
-def test_at_equal_training_error_pmmmf_generalises_better_than_mmmf(split):
+def test_at_equal_training_error_pmmmf_generalises_better_than_mmmf(movielens_80_20):
     # The comparison of the thesis's fourth chapter: training MAE between 0.07 and 0.09.
-    pairs, ratings, test_pairs, test_ratings = split
+    pairs, ratings, test_pairs, test_ratings = movielens_80_20
     errors = []
     for kind, reg in ((PMMMF, 21), (MMMF, 8.5)):
         model = kind(100, reg, random_state=0, calibrate=False).fit(pairs, ratings)
@@ -79,8 +70,8 @@ def test_fold_in_is_nearly_as_good_as_a_refit_with_the_new_users(movielens):
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_held_out_items_that_are_recommended_are_liked(split, model):
-    pairs, ratings, test_pairs, test_ratings = split
+def test_held_out_items_that_are_recommended_are_liked(movielens_80_20, model):
+    pairs, ratings, test_pairs, test_ratings = movielens_80_20
     best = model.set_params(max_iter=15).fit(pairs, ratings).recommend(n=50, by="expected")
     listed = set(zip(best["user"], best["item"], strict=True))
     hits = np.array([pair in listed for pair in map(tuple, test_pairs)])

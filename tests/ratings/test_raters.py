@@ -161,19 +161,16 @@ def random_raters(data, side):
     return csr_array((matrix.data, indices, matrix.indptr), shape=matrix.shape)
 
 
-def test_true_raters_help_on_movielens_and_random_ones_do_not(data_root, monkeypatch):
-    with np.load(data_root / "ratings" / "ml-100k.npz", allow_pickle=False) as file:
-        pairs, ratings = np.column_stack([file["user"], file["item"]]), file["rating"].astype(float)
-    order = np.random.default_rng(1).permutation(len(pairs))
-    train, test = order[:80_000], order[80_000:]
+def test_true_raters_help_on_movielens_and_random_ones_do_not(movielens_80_20, monkeypatch):
+    pairs, ratings, test_pairs, test_ratings = movielens_80_20
 
     def error(implicit):
         """Return the error with the best of a few penalties."""
         errors = []
         for reg in (8, 12, 18):
             model = MMMF(8, reg, implicit=implicit, random_state=0, calibrate=False, tol=1e-3)
-            predicted = model.fit(pairs[train], ratings[train]).predict(pairs[test], output="rule")
-            errors.append(np.abs(predicted - ratings[test]).mean())
+            predicted = model.fit(pairs, ratings).predict(test_pairs, output="rule")
+            errors.append(np.abs(predicted - test_ratings).mean())
         return min(errors)
 
     without = error(None)

@@ -320,13 +320,11 @@ def test_a_cost_too_low_leaves_the_factors_unused():
 
 
 @both_forms
-def test_held_out_errors_on_movielens(movielens_100k, bayesian):
-    pairs, ratings = movielens_100k.pairs, movielens_100k.ratings
-    order = np.random.default_rng(1).permutation(len(pairs))
-    train, test = order[:80_000], order[80_000:]
+def test_held_out_errors_on_movielens(movielens_80_20, bayesian):
+    pairs, ratings, test_pairs, test_ratings = movielens_80_20
     model = IPMMMF(20, bayesian=bayesian, random_state=0, calibrate=False)
-    predicted = model.fit(pairs[train], ratings[train]).predict(pairs[test], output="rule")
-    assert np.abs(predicted - ratings[test]).mean() < 0.70
+    predicted = model.fit(pairs, ratings).predict(test_pairs, output="rule")
+    assert np.abs(predicted - test_ratings).mean() < 0.70
     # There is enough to do here for two threads.
     alone, both = (
         model.set_params(max_iter=2, n_jobs=n).fit(pairs, ratings).history_ for n in (1, 2)
