@@ -3,6 +3,7 @@
 Run by hand, for example::
 
     python -m studies systems accuracy   # all systems with their defaults
+    python -m studies systems kept       # samplers that keep few samples, and many
     python -m studies systems sweeps     # Gibbs samplers beside myFM and SMURFF, in one run
     python -m studies systems --page     # write the tables of earlier runs into the documentation
 
@@ -32,6 +33,13 @@ SYSTEMS = (
     *(ours(name, name, calibrated=True) for name in NAMES),
     ours("IPMMMF(bayesian=True)", "IPMMMF", calibrated=True, bayesian=True),
     ours("MarginEnsemble, levels alone", "MarginEnsemble", **ENSEMBLES[", levels alone"]),
+)
+#: Sweeps after the first ones, and how many samples of them are kept.
+AFTER, KEPT = 200, (5, 10, 20, 50, 200)
+KEEPING = tuple(
+    ours(f"{name}, {n} kept", name, calibrated=True, n_samples=n, thin=AFTER // n)
+    for name in ("BPMF", "GibbsMMMF")
+    for n in KEPT
 )
 #: Sweeps of a chain: as many for all, so that seconds can be compared.  Peers that keep every
 #: sweep have as many in all.
@@ -85,6 +93,12 @@ def accuracy_tables(args: Namespace) -> list[str]:
     return [comparison.method_table(rows, [*ERRORS, FIT, PREDICT])]
 
 
+def kept_tables(args: Namespace) -> list[str]:
+    """Samplers that keep few samples or many of 200 sweeps: three splits of MovieLens 100K."""
+    rows = find_rows(KEEPING, args, [Task("ratings", "ml-100k", "80/20")])
+    return [comparison.method_table(rows, [*ERRORS, PREDICT])]
+
+
 def sweep_tables(args: Namespace) -> list[str]:
     """Gibbs samplers with the same ranks and number of sweeps, one split of each data set.
 
@@ -122,7 +136,7 @@ def sweep_seconds(row: Row) -> float:
     return row.seconds("cpu", *LEARNING).median / SWEEPS
 
 
-SECTIONS = {"accuracy": accuracy_tables, "sweeps": sweep_tables}
+SECTIONS = {"accuracy": accuracy_tables, "kept": kept_tables, "sweeps": sweep_tables}
 
 
 def add_arguments(parser: ArgumentParser) -> None:

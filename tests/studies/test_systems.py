@@ -364,6 +364,8 @@ def test_chains_of_all_samplers_have_as_many_sweeps() -> None:
         given = method.options
         n = given.get("n_iter") or given["n_burn"] + given["n_samples"] * given["thin"]
         assert n == peer_systems.SWEEPS
+    for method in peer_systems.KEEPING:
+        assert method.options["n_samples"] * method.options["thin"] == peer_systems.AFTER
     peers = {method.peer for method in choose(peer_systems.SAMPLERS, ["all"]) if method.peer}
     assert peers == {"myfm", "smurff"}
 
