@@ -76,7 +76,7 @@ CANDIDATES: Mapping[str, list[dict[str, Any]]] = {
     "E-MMMF votes": grid(share=[1.0, 0.5, 0.25], vote=["median", "mean"]),
     "GP-LVM": [*grid(n_factors=[5], max_iter=[3, 6]), *grid(n_factors=[10], max_iter=[3])],
     "Gibbs iPMMMF": grid(cost=powers(-1.5, -1.25, -1, -0.75)),
-    "iPMMMF": grid(cost=powers(-1.375, -1.125, -0.875, -0.625)),
+    "iPMMMF": grid(cost=powers(-1.625, -1.375, -1.125, -0.875, -0.625)),
     "iBPMMMF": grid(cost=powers(-1.875, -1.5, -1.125, -0.75)),
 }
 #: Shorter chains and smaller ensembles suffice to choose.
