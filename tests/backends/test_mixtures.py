@@ -227,7 +227,7 @@ def births(x, w, b, rate, variance, most, uniform):
     Z, counts = np.ones((2, 1)), np.array([2])
     uniforms = np.array([[uniform, 0.0], [0.0, 0.0]])  # both keep what they have
     entries = (np.arange(2), indptr, indices, np.array([w]), np.array([b]))
-    arguments = (*entries, np.array([[x]]), Z, counts, 2 * rate, variance, most, uniforms)
+    arguments = (*entries, np.array([[x]]), Z, counts, 2 * rate, variance, most, 9, uniforms)
     position, n_new = mixtures.next_birth(0, *arguments, np.empty(1))
     assert position == (0 if n_new else 2)
     assert Z.all()
@@ -239,7 +239,7 @@ def test_features_of_one_row_alone_are_left_to_births():
     Z, counts = np.array([[1.0, 0.0], [1.0, 1.0]]), np.array([2, 1])
     entries = (np.array([1, 0]), indptr, indices, np.full(3, 1e-9), np.zeros(3))
     uniforms = np.full((2, 3), 0.5)
-    arguments = (*entries, np.ones((2, 2)), Z, counts, 1e-9, 1.0, 3, uniforms, np.empty(2))
+    arguments = (*entries, np.ones((2, 2)), Z, counts, 1e-9, 1.0, 3, 9, uniforms, np.empty(2))
     assert mixtures.next_birth(0, *arguments) == (2, 0)
     assert Z[:, 1].sum() == counts[1] == 0
     np.testing.assert_array_equal(counts, Z.sum(axis=0))
@@ -257,6 +257,18 @@ def test_shared_features_are_drawn_given_those_of_the_row_alone():
         Z, counts = np.array([[0.0, 1.0], [1.0, 0.0]]), np.array([1, 1])
         uniforms = np.array([[0.0, uniform, 0.5], [0.0, 0.0, 0.5]])
         arguments = (np.arange(1), indptr, indices, w, b, V, Z, counts)
-        mixtures.next_birth(0, *arguments, 1e-9, 1.0, 3, uniforms, np.empty(1))
+        mixtures.next_birth(0, *arguments, 1e-9, 1.0, 3, 9, uniforms, np.empty(1))
         np.testing.assert_array_equal(Z, [[expected, 0.0], [1.0, 0.0]])
         np.testing.assert_array_equal(counts, [1 + expected, 0])
+
+
+def test_births_take_the_room_that_features_of_the_row_alone_leave():
+    # Two features are shared, one is the second row's alone, and no more than three may be in use.
+    indptr, indices = np.array([0, 1, 2]), np.zeros(2, np.int32)
+    Z, counts = np.array([[1.0, 0.0, 1.0, 0.0], [1.0, 0.0, 1.0, 1.0]]), np.array([2, 0, 2, 1])
+    entries = (np.arange(2), indptr, indices, np.full(2, 1e-9), np.zeros(2), np.ones((1, 4)))
+    # All keep what is shared.  The first row finds no room, the second that which it has left.
+    for uniform, expected in ((0.0, (2, 0)), (0.999, (1, 1))):
+        uniforms = np.array(2 * [[uniform, 0.0, 0.0, 0.0, 0.9]])
+        arguments = (*entries, Z.copy(), counts.copy(), 2.0, 1.0, 9, 3, uniforms, np.empty(1))
+        assert mixtures.next_birth(0, *arguments) == expected

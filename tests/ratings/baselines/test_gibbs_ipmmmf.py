@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from contracts import assert_same_fit
 from marginmf.backends import get_backend
@@ -65,19 +66,26 @@ def test_long_run_moments_of_two_users_are_those_of_the_model():
     assert (np.abs(batches.mean(axis=0) - expected) < 4 * errors + 0.01).all()
 
 
-def test_without_ratings_to_speak_of_features_follow_the_buffet():
+@pytest.mark.parametrize("max_factors", [3, 60])
+def test_without_ratings_to_speak_of_features_follow_the_buffet(max_factors):
     data = Ratings.of([(i, 0) for i in range(12)], np.tile([1.0, 2.0], 6))
-    chain = sampler(data, concentration=2.0, max_factors=60, hinge=Hinge(1e-6, 1.0))
+    chain = sampler(data, concentration=2.0, max_factors=max_factors, hinge=Hinge(1e-6, 1.0))
     current, _ = chain.start(Sweep(0, 0))
     found = []
     for number in range(1, 1601):
         current, _ = chain.sweep(current, Sweep(0, number))
-        Z = current["user_factors_"]
-        found.append([Z.sum(axis=1).mean(), Z.any(axis=0).sum(), (Z.sum(axis=0) == 1).sum()])
-    batches = np.array(found[100:]).reshape(15, 100, 3).mean(axis=1)
+        Z, limited = current["user_factors_"], float(current["limit_reached_"])
+        alone = (Z.sum(axis=0) == 1).sum()
+        found.append([Z.any(axis=0).sum(), Z.sum(axis=1).mean(), alone, limited])
+    batches = np.array(found[100:]).reshape(15, 100, -1).mean(axis=1)
     errors = batches.std(axis=0, ddof=1) / np.sqrt(len(batches))
-    harmonic = (1 / np.arange(1, 13)).sum()
-    assert (np.abs(batches.mean(axis=0) - [2.0, 2.0 * harmonic, 2.0]) < 4 * errors + 0.02).all()
+    # The number of features is Poisson, up to the limit; those of n users are as frequent as 1 / n.
+    harmonic, numbers = (1 / np.arange(1, 13)).sum(), np.arange(max_factors + 1)
+    chances = stats.poisson.pmf(numbers, 2.0 * harmonic)
+    chances /= chances.sum()
+    n_features = chances @ numbers
+    expected = [n_features, n_features / harmonic, n_features / harmonic, chances[-1]]
+    assert (np.abs(batches.mean(axis=0) - expected) < 4 * errors + 0.02).all()
 
 
 def test_features_in_use_come_first_and_shares_are_those_of_training():

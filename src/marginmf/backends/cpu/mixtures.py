@@ -154,7 +154,8 @@ def next_birth(
     counts,
     concentration,
     variance,
-    most,
+    most_births,
+    max_factors,
     uniforms,
     scores,
 ):
@@ -170,15 +171,17 @@ def next_birth(
         How many rows have each feature; changed.
     concentration : float
         Of the Indian buffet process: how many features a row has in the mean.
-    most : int
+    most_births : int
         How many features may be new in a row.
-    uniforms : array of shape (n_rows, 1 + more than there are features)
+    max_factors : int
+        How many features rows may have together.
+    uniforms : array of shape (n_rows, 1 + at least as many as there are features)
     scores : array
         To be filled with the scores of the entries of the row that is to have new features.
     """
     n_rows, n_features = len(indptr) - 1, Z.shape[1]
     memory, log_odds = np.empty((n_features, len(scores))), np.empty(n_features)
-    chances = np.empty(most + 1)
+    all_chances = np.empty(most_births + 1)
     while position < len(order):
         i = order[position]
         own, z = slice(indptr[i], indptr[i + 1]), Z[i]
@@ -191,6 +194,7 @@ def next_birth(
                 log_odds[k] = np.log(counts[k] / (n_rows - counts[k]))
         _copy_columns(V, columns, z, by_feature, x)
         _redraw_features(z, by_feature, x, w, b, log_odds, uniforms[i, 1:])
+        n_used = 0
         for k in range(n_features):
             # Births are drawn in place of the features that are the row's alone.  Only now: those
             # that it shares must be drawn given them, or the chain has another distribution.
@@ -199,6 +203,11 @@ def next_birth(
                 for j in range(len(x)):
                     x[j] -= by_feature[k, j]
             counts[k] += np.int64(z[k])
+            if counts[k] > 0:
+                n_used += 1
+        # The features that were the row's alone leave room for as many new ones.
+        most = min(most_births, max_factors - n_used)
+        chances = all_chances[: most + 1]
         _birth_chances(x, w, b, concentration / n_rows, variance, chances)
         left, n_new = uniforms[i, 0], 0
         while n_new < most and left >= chances[n_new]:

@@ -59,7 +59,7 @@ class GibbsIPMMMF(HingeMixture):
     feature_shares_ : array of shape (n_samples, n_features)
         The share of the users in training who have a feature; 0 for what a sample does not use.
     limit_reached_ : array of shape (n_samples,)
-        1 where there might have been more features but for ``max_factors``, else 0.
+        1 where there are ``max_factors`` features and might have been more, else 0.
 
     Examples
     --------
@@ -170,7 +170,6 @@ class FeatureSampler:
             "thresholds_": np.tile(means, (self.data.n_users, 1)),
             "threshold_means_": means,
             "threshold_precisions_": precisions,
-            "limit_reached_": np.zeros(()),
         }
         return self._sample(current, Z, V)
 
@@ -185,8 +184,7 @@ class FeatureSampler:
         drawn["thresholds_"], terms = draw_terms(
             *(data, Z, V, drawn["thresholds_"], prior, self.hinge, sweep, self.n_threads)
         )
-        Z, limited = self._draw_features(Z, V, terms, sweep)
-        drawn["limit_reached_"] = np.array(float(limited))
+        Z = self._draw_features(Z, V, terms, sweep)
         n_used = Z.shape[1]
         V = self.backend.draw_rows(
             data.by_item,
@@ -201,8 +199,8 @@ class FeatureSampler:
 
     def _draw_features(
         self, Z: FloatArray, V: FloatArray, terms: Terms, sweep: Sweep
-    ) -> tuple[FloatArray, bool]:
-        """Return which users have which features of those in use, and if more were impossible."""
+    ) -> FloatArray:
+        """Return which users have which features, of those in use."""
         from marginmf.backends.cpu.mixtures import next_birth
 
         data, generator = self.data, sweep.generator(BIRTHS)
@@ -211,14 +209,13 @@ class FeatureSampler:
         Z, counts = Z.copy(), Z.sum(axis=0).astype(np.int64)
         scores, position = np.empty(self.longest), 0
         entries = (order, data.indptr, data.indices, *terms)
+        arguments = (self.concentration, VARIANCE, MOST_BIRTHS, self.max_factors, uniforms, scores)
         while True:
             used = counts > 0
             Z, V, counts = Z[:, used], V[:, used], counts[used]
-            most = min(MOST_BIRTHS, self.max_factors - Z.shape[1])
-            arguments = (self.concentration, VARIANCE, most, uniforms, scores)
             position, n_new = next_birth(position, *entries, V, Z, counts, *arguments)
             if n_new == 0:
-                return np.ascontiguousarray(Z[:, counts > 0]), most == 0
+                return np.ascontiguousarray(Z[:, counts > 0])
             user, position = order[position], position + 1
             own = slice(data.indptr[user], data.indptr[user + 1])
             x, w, b = scores[: own.stop - own.start], terms.weights[own], terms.linear[own]
@@ -241,5 +238,6 @@ class FeatureSampler:
         drawn["feature_shares_"] = np.zeros(width)
         # As a new user sees it: of the users with themselves, who do not have it yet.
         drawn["feature_shares_"][:n_used] = Z.sum(axis=0) / (len(Z) + 1)
+        drawn["limit_reached_"] = np.array(float(n_used == width))
         loss = hinge_loss(self.data, drawn, self.hinge.margin, self.n_threads)
         return drawn, self.hinge.cost * loss
