@@ -88,6 +88,16 @@ def test_without_ratings_to_speak_of_features_follow_the_buffet(max_factors):
     assert (np.abs(batches.mean(axis=0) - expected) < 4 * errors + 0.02).all()
 
 
+@pytest.mark.parametrize("max_factors", [1, 3, 100])
+def test_a_chain_starts_with_features_that_somebody_has(max_factors):
+    data = Ratings.of([(0, 0), (1, 0)], [1.0, 2.0])
+    for seed in range(20):
+        current, _ = sampler(data, max_factors=max_factors).start(Sweep(seed, 0))
+        used = current["feature_shares_"] > 0
+        np.testing.assert_array_equal(used, current["item_factors_"].any(axis=0))
+        assert (np.diff(used.astype(int)) <= 0).all()
+
+
 def test_features_in_use_come_first_and_shares_are_those_of_training():
     model = GibbsIPMMMF(**QUICK).fit(DATA)
     Z, V, shares = model.user_factors_, model.item_factors_, model.feature_shares_

@@ -164,6 +164,7 @@ class FeatureSampler:
         usual = self.concentration * (1.0 / np.arange(1, n + 1)).sum()
         n_features = min(self.max_factors, round(MORE_FEATURES * usual))
         Z = (sweep.generator(FEATURES).random((n, n_features)) < 0.5).astype(np.float64)
+        Z = np.ascontiguousarray(Z[:, Z.any(axis=0)])
         V = np.sqrt(VARIANCE) * sweep.normals(ITEMS, (self.data.n_items, Z.shape[1]))
         means, precisions = published_prior(self.data, self.hinge)
         current = {
