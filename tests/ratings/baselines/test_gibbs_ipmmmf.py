@@ -112,6 +112,16 @@ def test_features_in_use_come_first_and_shares_are_those_of_training():
     assert not folded.user_factors_[np.broadcast_to(~used[:, None], Z.shape)].any()
 
 
+def test_new_items_have_no_weights_of_features_that_a_sample_does_not_use():
+    model = GibbsIPMMMF(**QUICK).fit(DATA)
+    unused = model.feature_shares_ == 0
+    assert unused.any()
+    V = model.fold_in_items([(0, 99), (1, 99), (2, 98)], TABLE.ratings[:3]).item_factors_
+    for sample in range(len(V)):
+        assert not V[sample][:, unused[sample]].any()
+        assert V[sample][:, ~unused[sample]].all()
+
+
 def test_the_number_of_features_is_limited_and_the_model_says_so():
     model = GibbsIPMMMF(**QUICK, max_factors=3).fit(DATA)
     assert model.user_factors_.shape[2] <= 3

@@ -111,7 +111,8 @@ class GibbsIPMMMF(HingeMixture):
         sweep: Sweep,
     ) -> FloatArray:
         if side == "item":
-            return super()._new_factors(side, sample, rows, keys, factors, terms, sweep)
+            weights = super()._new_factors(side, sample, rows, keys, factors, terms, sweep)
+            return weights * (self.feature_shares_[sample] > 0)
         from marginmf.backends.cpu.mixtures import draw_features
 
         Z, V = factors.copy(), self.item_factors_[sample].astype(np.float64)
