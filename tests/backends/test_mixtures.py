@@ -228,8 +228,10 @@ def births(x, w, b, rate, variance, most, uniform):
     uniforms = np.array([[uniform, 0.0], [0.0, 0.0]])  # both keep what they have
     entries = (np.arange(2), indptr, indices, np.array([w]), np.array([b]))
     arguments = (*entries, np.array([[x]]), Z, counts, 2 * rate, variance, most, 9, uniforms)
-    position, n_new = mixtures.next_birth(0, *arguments, np.empty(1))
+    scores = np.empty(1)
+    position, n_new = mixtures.next_birth(0, *arguments, scores)
     assert position == (0 if n_new else 2)
+    assert n_new == 0 or scores == x
     assert Z.all()
     return n_new
 

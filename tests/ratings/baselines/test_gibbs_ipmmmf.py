@@ -10,7 +10,7 @@ from marginmf.datasets import make_ratings
 from marginmf.ratings import Ratings
 from marginmf.ratings.baselines.gibbs_ipmmmf import FeatureSampler, GibbsIPMMMF
 from marginmf.ratings.fitting.chains import Sweep
-from marginmf.ratings.fitting.mixtures import Hinge
+from marginmf.ratings.fitting.mixtures import Hinge, Terms
 from sampled_contracts import SampledContract
 
 TABLE = make_ratings(60, 40, n_factors=2, observed=0.3, random_state=3)
@@ -36,19 +36,24 @@ def sampler(data, **changes):
     return FeatureSampler(data, **settings, backend=get_backend(), n_threads=1)
 
 
-def test_long_run_moments_of_two_users_are_those_of_the_model():
-    # One item that one user rates high and the other low.  Features are had by the first alone, by
-    # the second alone, or by both; numbers of each kind are Poisson with mean alpha / 2.
-    alpha, hinge = 1.2, Hinge(1.5, 1.0)
-    data = Ratings.of([(0, 0), (1, 0)], [2.0, 1.0], levels=[1, 2])
-    rng, n = np.random.default_rng(0), 2_000_000
+@pytest.mark.parametrize(
+    ("alpha", "cost", "table"),
+    [(1.2, 1.5, [[2], [1]]), (2.5, 4.0, [[2], [1]]), (1.2, 1.5, [[2, 1], [2, 2]])],
+)
+def test_long_run_moments_of_two_users_are_those_of_the_model(alpha, cost, table):
+    # All items are rated by both.  Features are had by the first alone, by the second alone, or by
+    # both; numbers of each kind are Poisson with mean alpha / 2.
+    hinge, table = Hinge(cost, 1.0), np.array(table, float)
+    pairs = list(np.ndindex(table.shape))
+    data = Ratings.of(pairs, [table[pair] for pair in pairs], levels=[1, 2])
+    rng, n = np.random.default_rng(0), 2_000_000 // table.shape[1]
     numbers = rng.poisson(alpha / 2, (3, n))
-    parts = np.sqrt(numbers) * rng.normal(size=(3, n))
+    parts = np.sqrt(numbers)[:, None] * rng.normal(size=(3, table.shape[1], n))
     x, thetas = parts[:2] + parts[2], 1.5 * hinge.margin * rng.normal(size=(2, n))
-    sign = np.array([[-1.0], [1.0]])
-    losses = np.maximum(0.0, hinge.margin - sign * (thetas - x)).sum(axis=0)
+    signs = np.where(table == 1.0, 1.0, -1.0)[:, :, None]
+    losses = np.maximum(0.0, hinge.margin - signs * (thetas[:, None] - x)).sum(axis=(0, 1))
     weights = np.exp(-hinge.cost * losses)
-    values = [*numbers, *x, *thetas, x[0] * x[1], *x**2]
+    values = [*numbers, *x[0], *x[1], *thetas, *(x[0] * x[1]), *x[0] ** 2, *x[1] ** 2]
     expected = np.array([(weights * value).sum() for value in values]) / weights.sum()
 
     chain = sampler(data, concentration=alpha, max_factors=30, hinge=hinge)
@@ -57,13 +62,62 @@ def test_long_run_moments_of_two_users_are_those_of_the_model():
     for number in range(1, 6051):
         current, _ = chain.sweep(current, Sweep(0, number))
         Z, V = current["user_factors_"], current["item_factors_"]
-        x, theta = Z @ V[0], current["thresholds_"][:, 0]
+        x, thetas = Z @ V.T, current["thresholds_"][:, 0]
         kinds = [(Z[0] * (1 - Z[1])).sum(), (Z[1] * (1 - Z[0])).sum(), (Z[0] * Z[1]).sum()]
-        found.append([*kinds, *x, *theta, x[0] * x[1], *x**2])
+        found.append([*kinds, *x[0], *x[1], *thetas, *(x[0] * x[1]), *x[0] ** 2, *x[1] ** 2])
     batches = np.array(found[50:]).reshape(30, 200, -1).mean(axis=1)
     errors = batches.std(axis=0, ddof=1) / np.sqrt(len(batches))
     assert (errors < 0.1).all()
     assert (np.abs(batches.mean(axis=0) - expected) < 4 * errors + 0.01).all()
+
+
+def tilted_moments(n_new, weight, linear, score):
+    """Return the integral, means and covariances of an item's weights of features that are new.
+
+    Their density is that of the prior times that of the score: over a grid of all weights, not of
+    their sum, which is what the sampler draws.
+    """
+    points, shares = np.polynomial.hermite_e.hermegauss(60)
+    grid = np.stack(np.meshgrid(*n_new * [points])).reshape(n_new, -1)
+    x = score + grid.sum(axis=0)
+    density = np.prod(np.meshgrid(*n_new * [shares / shares.sum()]), axis=0).ravel()
+    density *= np.exp(linear * (x - score) - weight * (x**2 - score**2) / 2)
+    total = density.sum()
+    means = grid @ density / total
+    return total, means, (density * grid) @ grid.T / total - np.outer(means, means)
+
+
+def test_numbers_of_new_features_have_the_chances_of_integrals(monkeypatch):
+    # All features of a single user are new in every sweep: here none, one or two.
+    monkeypatch.setattr("marginmf.ratings.baselines.gibbs_ipmmmf.MOST_BIRTHS", 2)
+    alpha, terms, n = 0.8, Terms(np.array([1.7, 0.6]), np.array([-1.1, 1.9])), 2000
+    chain = sampler(Ratings.of([(0, 0), (0, 1)], [1.0, 2.0]), concentration=alpha)
+    old = (np.ones((1, 1)), np.full((2, 1), 0.7), terms)
+    found = [chain._draw_features(*old, Sweep(seed, 1)).shape[1] for seed in range(n)]
+    chances = np.array([1.0, alpha, alpha**2 / 2])
+    for c in (1, 2):
+        for weight, linear in zip(*terms, strict=True):
+            chances[c] *= tilted_moments(c, weight, linear, 0.0)[0]
+    chances /= chances.sum()
+    errors = np.sqrt(chances * (1 - chances) / n)
+    assert (np.abs(np.bincount(found, minlength=3) / n - chances) < 4 * errors).all()
+
+
+@pytest.mark.parametrize("n_new", [1, 2])
+def test_weights_of_new_features_have_the_moments_of_integrals(n_new):
+    # The user has not rated the second of three items, and has scores by other features.
+    rated, terms = np.array([2, 0]), Terms(np.array([1.7, 0.6]), np.array([-1.1, 1.9]))
+    scores, rng, n = np.array([0.9, -0.5]), np.random.default_rng(0), 10_000
+    chain = sampler(Ratings.of([(0, 0), (0, 1), (0, 2)], [1.0, 2.0, 1.0]))
+    drawn = np.array([chain._draw_weights(n_new, rated, scores, terms, rng) for _ in range(n)])
+    ratings = [(2, 1.7, -1.1, 0.9), (0, 0.6, 1.9, -0.5), (1, 0.0, 0.0, 0.0)]
+    for item, weight, linear, score in ratings:
+        _, means, covariances = tilted_moments(n_new, weight, linear, score)
+        variances = covariances.diagonal()
+        errors = np.sqrt((np.outer(variances, variances) + covariances**2) / n)
+        own = drawn[:, item]
+        assert (np.abs(own.mean(axis=0) - means) < 4 * np.sqrt(variances / n)).all()
+        assert (np.abs(np.cov(own.T) - covariances) < 4 * errors).all()
 
 
 @pytest.mark.parametrize("max_factors", [3, 60])
@@ -110,6 +164,18 @@ def test_features_in_use_come_first_and_shares_are_those_of_training():
     folded = model.fold_in(TABLE.pairs, TABLE.ratings)
     assert folded.feature_shares_ is shares
     assert not folded.user_factors_[np.broadcast_to(~used[:, None], Z.shape)].any()
+
+
+def test_new_users_who_say_nothing_have_features_as_often_as_those_of_training():
+    model = GibbsIPMMMF(**QUICK | {"cost": 1e-9, "n_samples": 4}).fit(DATA)
+    # Different ratings, for random numbers of their own.
+    users, items = np.repeat(np.arange(4000), 6), np.random.default_rng(0).integers(40, size=24_000)
+    pairs = np.unique(np.column_stack([users, items]), axis=0)
+    Z = model.fold_in(pairs, TABLE.ratings[np.arange(len(pairs)) % len(DATA)]).user_factors_
+    shares = model.feature_shares_
+    errors = np.sqrt(shares * (1 - shares) / Z.shape[1])
+    assert np.ptp(shares) > 0.3
+    assert (np.abs(Z.mean(axis=1) - shares) <= 4 * errors).all()
 
 
 def test_new_items_have_no_weights_of_features_that_a_sample_does_not_use():

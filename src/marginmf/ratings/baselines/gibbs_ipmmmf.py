@@ -8,7 +8,7 @@ import numpy as np
 
 from marginmf._utils.parameters import check_number
 from marginmf._utils.saved import floats
-from marginmf._utils.types import Float64Array, FloatArray
+from marginmf._utils.types import Float64Array, FloatArray, IntArray
 from marginmf.backends import Backend
 from marginmf.backends.rows import Rows, Side
 from marginmf.backends.threads import row_bounds, run
@@ -220,17 +220,31 @@ class FeatureSampler:
                 return np.ascontiguousarray(Z[:, counts > 0])
             user, position = order[position], position + 1
             own = slice(data.indptr[user], data.indptr[user + 1])
-            x, w, b = scores[: own.stop - own.start], terms.weights[own], terms.linear[own]
-            born = np.sqrt(VARIANCE) * generator.standard_normal((data.n_items, n_new))
-            # What the new features add to the scores has a normal distribution given the rest;
-            # how they share it is as in the prior.
-            precision = w + 1.0 / (n_new * VARIANCE)
-            sums = (b - w * x) / precision + generator.standard_normal(len(x)) / np.sqrt(precision)
-            rated = data.indices[own]
-            born[rated] += ((sums - born[rated].sum(axis=1)) / n_new)[:, None]
+            born = self._draw_weights(
+                *(n_new, data.indices[own], scores[: own.stop - own.start]),
+                *(Terms(terms.weights[own], terms.linear[own]), generator),
+            )
             V, mine = np.hstack([V, born]), np.zeros((data.n_users, n_new))
             mine[user] = 1.0
             Z, counts = np.hstack([Z, mine]), np.append(counts, np.ones(n_new, np.int64))
+
+    def _draw_weights(
+        self,
+        n_new: int,
+        rated: IntArray,
+        scores: FloatArray,
+        terms: Terms,
+        generator: np.random.Generator,
+    ) -> FloatArray:
+        """Return the items' weights of new features of a user who rated some, with these scores."""
+        born = np.sqrt(VARIANCE) * generator.standard_normal((self.data.n_items, n_new))
+        # What the new features add to the scores has a normal distribution given the rest; how
+        # they share it is as in the prior.
+        precision = terms.weights + 1.0 / (n_new * VARIANCE)
+        sums = (terms.linear - terms.weights * scores) / precision
+        sums += generator.standard_normal(len(rated)) / np.sqrt(precision)
+        born[rated] += ((sums - born[rated].sum(axis=1)) / n_new)[:, None]
+        return born
 
     def _sample(self, drawn: dict[str, FloatArray], Z: FloatArray, V: FloatArray) -> Any:
         width, n_used = self.max_factors, Z.shape[1]
