@@ -188,6 +188,21 @@ def test_new_items_have_no_weights_of_features_that_a_sample_does_not_use():
         assert V[sample][:, ~unused[sample]].all()
 
 
+@pytest.mark.parametrize("margin", [1e-300, 1e-10, 1e10, 1e200])
+def test_margins_out_of_bounds_get_a_sentence(margin):
+    with pytest.raises(ValueError, match=r"margin=.* must be a number >= 1e-09 and <= 1e\+09"):
+        GibbsIPMMMF(margin=margin).fit(DATA)
+
+
+@pytest.mark.parametrize("margin", [1e-9, 1e9])
+def test_extreme_margins_give_finite_answers(margin):
+    model = GibbsIPMMMF(**QUICK | {"margin": margin}).fit(DATA)
+    assert np.isfinite(model.threshold_precisions_).all()
+    assert (model.threshold_precisions_ > 0).all()
+    folded = model.fold_in([(99, 3), (99, 4)], TABLE.ratings[:2])
+    assert np.isfinite(folded.predict_proba([(99, 5), (99, 6)])).all()
+
+
 def test_the_number_of_features_is_limited_and_the_model_says_so():
     model = GibbsIPMMMF(**QUICK, max_factors=3).fit(DATA)
     assert model.user_factors_.shape[2] <= 3

@@ -41,7 +41,8 @@ class TestEM(RatingsEstimatorContract):
 @pytest.mark.parametrize(
     ("wrong", "sentence"),
     [
-        ({"margin": 0}, "margin=0 must be a number > 0"),
+        ({"margin": 0}, r"margin=0 must be a number >= 1e-09 and <= 1e\+09"),
+        ({"margin": 1e200}, r"margin=1e\+200 must be a number >= 1e-09 and <= 1e\+09"),
         ({"prior": "flat"}, "prior='flat' is not known. Choose one of 'learned', 'fixed'"),
         ({"solver": "sgd"}, "solver='sgd' is not known"),
         ({"n_samples": 0}, "n_samples=0 must be a whole number >= 1"),

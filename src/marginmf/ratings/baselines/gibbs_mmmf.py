@@ -173,7 +173,7 @@ class HingeMixture(Sampled):
     def _check(self, data: Ratings) -> None:
         super()._check(data)
         check_number(self, "cost", float, np.nextafter(0, 1))
-        check_number(self, "margin", float, np.nextafter(0, 1))
+        check_number(self, "margin", float, 1e-9, 1e9)  # one over its square is float32
 
 
 @method("gibbsmmmf")
