@@ -196,6 +196,28 @@ def test_more_factors_than_the_rank_are_zeros(monkeypatch, small_side):
         np.testing.assert_allclose(folded._estimates(data.rows, data.indices), 2.0)
 
 
+@pytest.mark.parametrize("small_side", [300, 0])
+@pytest.mark.parametrize("level", [0.0, 3.0])
+def test_one_level_only_is_predicted_by_iteration_too(monkeypatch, small_side, level):
+    monkeypatch.setattr(svd, "SMALL_SIDE", small_side)
+    cells = np.random.default_rng(0).permutation(600)[:200]
+    pairs = np.column_stack([cells // 30, cells % 30])
+    data = Ratings.of(pairs, np.full(200, level), levels=range(6))
+    model = ImputedSVD(n_factors=5, calibrate=False).fit(data)
+    for answer in (model, model.fold_in(data), model.fold_in_items(data)):
+        np.testing.assert_allclose(answer._estimates(data.rows, data.indices), level, atol=1e-12)
+        assert set(answer.predict(data.pairs)) == {level}
+
+
+@pytest.mark.parametrize("small_side", [300, 0])
+def test_ratings_that_cancel_out_in_all_rows_and_columns(monkeypatch, small_side):
+    monkeypatch.setattr(svd, "SMALL_SIDE", small_side)
+    signs = np.array([[1, -1, 1, -1], [-1, 1, -1, 1], [1, 1, -1, -1], [-1, -1, 1, 1]])
+    data = Ratings.of(np.argwhere(np.ones((24, 32))), np.tile(signs, (6, 8)).ravel())
+    model = ImputedSVD(n_factors=2, calibrate=False).fit(data)
+    np.testing.assert_allclose(model._estimates(data.rows, data.indices), data.values, atol=1e-9)
+
+
 # --- both ---------------------------------------------------------------------------------------
 
 

@@ -341,6 +341,8 @@ def right_vectors(filled: FilledMatrix, n: int) -> Float64Array:
     better than another there.
     """
     shape = filled.rest.shape
+    if not any(part.any() for part in (filled.rest.data, filled.columns, filled.rows)):
+        return np.zeros((shape[1], n))  # an iteration has no vector to go on with
     found: Array
     if min(shape) <= max(SMALL_SIDE, 2 * n) and np.prod(shape, dtype=float) <= SMALL_CELLS:
         _, sizes, found = np.linalg.svd(filled.toarray(), full_matrices=False)
@@ -371,7 +373,8 @@ def _iterated(filled: FilledMatrix, n: int) -> tuple[Float64Array, Float64Array]
         rmatmat=filled.transposed_times,
         dtype=np.float64,
     )
-    # The same start every time; the largest vector of positive ratings is never far from it.
-    start = np.ones(min(filled.rest.shape))
+    # The same start every time, near the largest vector of positive ratings.  Not the ones: where
+    # all rows or columns sum to zero, the matrix takes these to zero, and the iteration ends.
+    start = np.random.default_rng(0).uniform(0.5, 1.5, min(filled.rest.shape))
     _, sizes, vectors = svds(operator, n, v0=start, return_singular_vectors="vh")
     return sizes[::-1], vectors[::-1]
