@@ -10,9 +10,9 @@ from marginmf._utils.parameters import check_number
 from marginmf._utils.saved import floats
 from marginmf._utils.types import Float64Array, FloatArray, IntArray
 from marginmf.backends.rows import Rows, Side
-from marginmf.backends.threads import even_bounds, row_bounds, run
+from marginmf.backends.threads import row_bounds, run
 from marginmf.ratings.base import method
-from marginmf.ratings.baselines.urp import AttitudeModel
+from marginmf.ratings.baselines.urp import AttitudeModel, swap_items_and_levels
 from marginmf.ratings.data import Ratings
 from marginmf.solvers import Counted, State, Vectors
 from marginmf.solvers.rowwise import minimise_rows
@@ -86,7 +86,7 @@ class Attitude(AttitudeModel):
         point = self._minimise({"attitudes": ProposalEM()}, problem, problem.start(rng))
         chances, proposals, priors = problem.split(point)
         self.user_attitudes_, self.attitude_priors_ = chances.copy(), priors.copy()
-        self.item_proposals_ = np.ascontiguousarray(np.exp(proposals).transpose(1, 0, 2))
+        self.item_proposals_ = swap_items_and_levels(np.exp(proposals))
 
     def _problem(self, data: Ratings, n_attitudes: int) -> "ProposalProblem":
         threads = self._n_threads(len(data) * n_attitudes * data.n_levels)
@@ -97,23 +97,20 @@ class Attitude(AttitudeModel):
         priors = self.attitude_priors_
         problem = self._problem(data, len(priors))
         if side == "user":
-            tilts = np.ascontiguousarray(self.item_proposals_.transpose(1, 0, 2))
+            tilts = swap_items_and_levels(self.item_proposals_)
             chances = np.tile(priors, (data.n_users, 1))
             problem.improve_users(chances, tilts, priors, NEW_USER_PASSES)
             self.user_attitudes_ = chances
             return
         proposals = problem.solve_items(self.user_attitudes_)
-        self.item_proposals_ = np.ascontiguousarray(np.exp(proposals).transpose(1, 0, 2))
+        self.item_proposals_ = swap_items_and_levels(np.exp(proposals))
 
-    def _distribution(self, users: IntArray, items: IntArray) -> Float64Array:
+    def _fill_pairs(
+        self, start: int, stop: int, users: IntArray, items: IntArray, out: Float64Array
+    ) -> None:
         from marginmf.backends.cpu.attitudes import attitude_pairs
 
-        distribution = np.empty((len(users), len(self.levels_)))
-        work = self.user_attitudes_.shape[1] * len(self.levels_)
-        threads = self._n_threads(work * len(users))
-        given = (users, items, self.user_attitudes_, self.item_proposals_)
-        run(attitude_pairs, even_bounds(len(users), threads, work), threads, *given, distribution)
-        return distribution
+        attitude_pairs(start, stop, users, items, self.user_attitudes_, self.item_proposals_, out)
 
     def _check(self, data: Ratings) -> None:
         super()._check(data)

@@ -1,5 +1,6 @@
 """URP, and what methods that give users attitudes have in common."""
 
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
@@ -36,6 +37,11 @@ PASSES, NEW_USER_PASSES, NEW_ITEM_PASSES = 3, 20, 100
 START_NOISE = 0.5
 #: Newton's steps for the Dirichlet parameters in a sweep, and how often one is halved.
 NEWTON_STEPS, HALVINGS = 5, 30
+
+
+def swap_items_and_levels(array: Float64Array) -> Float64Array:
+    """Return what is by item and level as models keep it, by level and item, or the reverse."""
+    return np.ascontiguousarray(array.transpose(1, 0, 2))
 
 
 @dataclass(eq=False, repr=False)
@@ -103,6 +109,20 @@ class AttitudeModel(Distributional):
                     break
         self.n_iter_, self.stop_reason_ = self.history_[-1].iteration, str(found.reason)
         return point
+
+    def _distribution(self, users: IntArray, items: IntArray) -> Float64Array:
+        distribution = np.empty((len(users), len(self.levels_)))
+        work = self.user_attitudes_.shape[1] * len(self.levels_)
+        threads = self._n_threads(work * len(users))
+        bounds = even_bounds(len(users), threads, work)
+        run(self._fill_pairs, bounds, threads, users, items, distribution)
+        return distribution
+
+    @abstractmethod
+    def _fill_pairs(
+        self, start: int, stop: int, users: IntArray, items: IntArray, out: Float64Array
+    ) -> None:
+        """Fill rows of ``out`` with the probabilities of the levels for a range of pairs."""
 
     def _item_priors(self, data: Ratings) -> Float64Array:
         """Return every item's shares of the levels, with a few ratings drawn from all."""
@@ -185,7 +205,7 @@ class URP(AttitudeModel):
             solvers["concentrations"] = VariationalEM(True)
         gamma, beta, prior = problem.split(self._minimise(solvers, problem, start))
         self.user_attitudes_, self.concentrations_ = gamma.copy(), prior.copy()
-        self.item_profiles_ = _levels_first(beta)
+        self.item_profiles_ = swap_items_and_levels(beta)
 
     def _problem(self, data: Ratings, n_attitudes: int) -> "ProfileProblem":
         threads = self._n_threads(len(data) * n_attitudes)
@@ -193,7 +213,7 @@ class URP(AttitudeModel):
         return ProfileProblem(data, n_attitudes, pseudo_counts, threads)
 
     def _fold_in(self, side: Side, data: Ratings) -> None:
-        prior, beta = self.concentrations_, _items_first(self.item_profiles_)
+        prior, beta = self.concentrations_, swap_items_and_levels(self.item_profiles_)
         problem = self._problem(data, len(prior))
         if side == "user":
             gamma = first_gamma(data, prior)
@@ -203,17 +223,14 @@ class URP(AttitudeModel):
         beta = np.repeat(self._item_priors(data)[:, :, None], len(prior), axis=2)
         weights = problem.improve_users(self.user_attitudes_, beta, prior, 0)[1]
         problem.improve_items(beta, weights, NEW_ITEM_PASSES)
-        self.item_profiles_ = _levels_first(beta)
+        self.item_profiles_ = swap_items_and_levels(beta)
 
-    def _distribution(self, users: IntArray, items: IntArray) -> Float64Array:
+    def _fill_pairs(
+        self, start: int, stop: int, users: IntArray, items: IntArray, out: Float64Array
+    ) -> None:
         from marginmf.backends.cpu.attitudes import profile_pairs
 
-        distribution = np.empty((len(users), len(self.levels_)))
-        work = self.user_attitudes_.shape[1] * len(self.levels_)
-        threads = self._n_threads(work * len(users))
-        given = (users, items, self.user_attitudes_, self.item_profiles_)
-        run(profile_pairs, even_bounds(len(users), threads, work), threads, *given, distribution)
-        return distribution
+        profile_pairs(start, stop, users, items, self.user_attitudes_, self.item_profiles_, out)
 
     def _check(self, data: Ratings) -> None:
         super()._check(data)
@@ -362,11 +379,3 @@ def learn_prior(prior: Float64Array, expected: Float64Array) -> Float64Array:
                 prior = trial
                 break
     return prior
-
-
-def _levels_first(array: Float64Array) -> Float64Array:
-    """Return what is by item and level as models keep it: by level and item."""
-    return np.ascontiguousarray(array.transpose(1, 0, 2))
-
-
-_items_first = _levels_first
