@@ -70,7 +70,7 @@ def calls():
     pairs = np.zeros((40, N_LEVELS))
     by_level = [np.ascontiguousarray(a.transpose(1, 0, 2)) for a in (beta, np.exp(proposals))]
     return {
-        profile_users: (N_USERS, [*by_user, beta, prior, 3, gamma, *out], (-3, -2, -1)),
+        profile_users: (N_USERS, [*by_user, beta, prior, 3, 0.0, gamma, *out], (-3, -2, -1)),
         profile_items: (N_ITEMS, [*by_item, gamma, pseudo_counts, 2, beta], (-1,)),
         profile_pairs: (40, [users, items, gamma, by_level[0], pairs], (-1,)),
         attitude_users: (N_USERS, [*by_user, np.exp(proposals), logits, 3, chances], (-1,)),
@@ -114,7 +114,7 @@ def test_the_bound_of_very_many_unlikely_ratings_is_finite():
     beta = np.full((1, 2, K), 1e-12)
     gamma, prior, value = np.full((1, K), 1.0), np.full(K, 1.0), np.empty(1)
     changed, weights = np.empty((1, K)), np.empty((1, K))
-    arguments = (beta, prior, 1, gamma, changed, weights, value)
+    arguments = (beta, prior, 1, 0.0, gamma, changed, weights, value)
     profile_users(0, 1, indptr, items, codes, *arguments)
     expected = n * np.log(1e-12 * K * np.exp(psi(1.0) - psi(3.0)))
     np.testing.assert_allclose(value, expected, rtol=1e-12)

@@ -17,6 +17,7 @@ from marginmf.ratings.baselines.urp import (
     VariationalEM,
     first_gamma,
     learn_prior,
+    swap_items_and_levels,
 )
 from marginmf.solvers import Stopping, minimise
 
@@ -199,12 +200,15 @@ def test_the_model_is_recovered_from_ratings_drawn_from_it():
         ([(user, 0) for user in range(30)], [1, 5] * 15, None),
     ],
 )
+@pytest.mark.parametrize("n_factors", [1, 5])
 @pytest.mark.parametrize("learned", [False, True])
-def test_degenerate_ratings_get_finite_answers(pairs, ratings, levels, learned):
+def test_degenerate_ratings_get_finite_answers(pairs, ratings, levels, learned, n_factors):
     if levels is None and len(set(ratings)) < 2:
         levels = (ratings[0], ratings[0] + 1)
-    model = URP(max_iter=30, random_state=0, learn_concentration=learned)
-    model.fit(Ratings.of(pairs, ratings, levels=levels))
+    model = URP(n_factors, max_iter=30, random_state=0, learn_concentration=learned)
+    with np.errstate(all="raise", under="ignore"):
+        model.fit(Ratings.of(pairs, ratings, levels=levels))
+    assert np.isfinite(model.concentrations_).all()
     distribution = model.predict_proba(pairs)
     assert np.isfinite(distribution).all()
     assert (distribution > 0).all()
@@ -285,6 +289,82 @@ def test_a_callback_that_stops_attitudes_stops_the_fit():
     model = URP(max_iter=20, random_state=0, learn_concentration=True, callbacks=stop)
     assert model.fit(pairs, ratings).n_iter_ == 3
     assert (model.concentrations_ == model.concentration).all()
+
+
+def settled(problem, gamma, beta, prior, tol=1e-10):
+    """The users' posteriors after updates in plain NumPy until none changes."""
+    for _ in range(20_000):
+        phi = bound(problem, problem.join(gamma, beta, prior))[1]
+        changed = np.tile(prior, (len(gamma), 1))
+        np.add.at(changed, problem.data.rows, phi)
+        if np.abs(changed - gamma).max() < tol:
+            return changed
+        gamma = changed
+    raise AssertionError("The posteriors do not settle.")
+
+
+@pytest.mark.parametrize(
+    ("settings", "share"),
+    [({}, 1.0), ({"concentration": 0.05}, 0.8), ({"learn_concentration": True}, 1.0)],
+)
+def test_folding_in_the_users_of_training_gives_their_posteriors_again(settings, share):
+    pairs, ratings, *_ = draw(60, 30)
+    settings = {"n_factors": 3, "max_iter": 3000, "tol": 1e-10, "random_state": 0} | settings
+    model = URP(**settings).fit(pairs, ratings)
+    assert model.n_iter_ < 3000
+    folded = model.fold_in(pairs, ratings)
+    problem, prior = model._problem(model.ratings_, 3), model.concentrations_
+    beta = swap_items_and_levels(model.item_profiles_)
+    (mixtures, bounds), (old_mixtures, old_bounds) = (
+        (gamma / gamma.sum(axis=1, keepdims=True), problem.improve_users(gamma, beta, prior, 1)[2])
+        for gamma in (folded.user_attitudes_, model.user_attitudes_)
+    )
+    same = np.abs(mixtures - old_mixtures).max(axis=1) < 2e-4
+    # With small parameters some users' bounds have several maxima: theirs may be another one.
+    assert same.mean() >= share
+    np.testing.assert_allclose(bounds[same], old_bounds[same], rtol=0, atol=1e-6)
+    gamma = folded.user_attitudes_
+    next_one = problem.improve_users(gamma, beta, prior, 1)[0]
+    assert (np.abs(next_one - gamma).sum(axis=1) < 1e-6 * gamma.sum(axis=1)).all()
+
+
+def test_new_users_begin_with_the_learned_parameters():
+    pairs, ratings, *_ = draw(60, 30)
+    settings = {"n_factors": 3, "max_iter": 60, "random_state": 0}
+    model = URP(learn_concentration=True, **settings).fit(pairs, ratings)
+    few = Ratings.of(pairs[::6], ratings[::6], levels=model.levels_)
+    folded = model.fold_in(few)
+    data, prior = folded.ratings_, model.concentrations_
+    items = model.items_.encode(data.items.ids)
+    beta = swap_items_and_levels(model.item_profiles_)[items]
+    problem = ProfileProblem(data, 3, np.ones((data.n_items, 5)), 1)
+    expected = settled(problem, first_gamma(data, prior), beta, prior)
+    np.testing.assert_allclose(folded.user_attitudes_, expected, atol=1e-3)
+    other = settled(problem, first_gamma(data, np.full(3, 2.0)), beta, np.full(3, 2.0))
+    assert np.abs(expected - other).max() > 1.0
+
+
+def test_a_new_user_is_the_same_beside_others_who_take_longer():
+    pairs, ratings, *_ = draw(60, 30)
+    model = URP(3, 0.05, max_iter=60, random_state=0).fit(pairs, ratings)
+    together = model.fold_in(pairs, ratings)
+    for user in range(0, 60, 7):
+        mine = pairs[:, 0] == user
+        alone = model.fold_in(pairs[mine], ratings[mine])
+        np.testing.assert_array_equal(alone.user_attitudes_[0], together.user_attitudes_[user])
+
+
+@pytest.mark.parametrize(("concentration", "smoothing"), [(2.0, 0.3), (0.7, 2.0), (5.0, 11.0)])
+def test_one_attitude_is_everybodys_with_smoothed_shares(concentration, smoothing):
+    pairs, ratings, *_ = draw(40, 20)
+    model = URP(1, concentration, smoothing=smoothing, random_state=0).fit(pairs, ratings)
+    data = model.ratings_
+    assert model.concentrations_ == concentration
+    expected = concentration + np.diff(data.indptr)
+    np.testing.assert_allclose(model.user_attitudes_[:, 0], expected)
+    smooth = data.level_counts("item") + smoothing * model._item_priors(data)
+    expected = smooth / smooth.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(model.item_profiles_[:, :, 0], expected.T)
 
 
 def test_new_rows_keep_to_the_number_of_attitudes_that_was_learned():

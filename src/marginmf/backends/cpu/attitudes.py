@@ -74,13 +74,15 @@ def _minus_divergence(gamma, prior):
 
 @kernel(error_model="numpy")
 def profile_users(
-    start, stop, indptr, indices, codes, beta, prior, n_passes, gamma, changed, weights, values
+    start, stop, indptr, indices, codes, beta, prior, n_passes, tol, gamma, changed, weights, values
 ):
-    """Repeat the update of users' ``gamma`` n times, into ``changed``; phi is never stored.
+    """Repeat the update of users' ``gamma``, into ``changed``; phi is never stored.
 
     ``phi_jk = beta_jyk w_k / sum``, where w is ``exp(E log theta)``, and ``gamma = prior + sum_j
-    phi_j``.  ``weights`` gets the w of the new gamma, ``values`` the users' parts of the bound at
-    the old one: the logarithms of those sums, and minus the divergence from the prior.
+    phi_j``.  A user has n updates, or fewer: the last is one that changes gamma by less than the
+    share ``tol`` of its sum.  ``weights`` gets the w of the new gamma, ``values`` the users' parts
+    of the bound at the old one: the logarithms of those sums, and minus the divergence from the
+    prior.
     """
     n_attitudes = gamma.shape[1]
     own, sums = np.empty(n_attitudes), np.empty(n_attitudes)
@@ -108,8 +110,14 @@ def profile_users(
                         product = 1.0
             if number == 0:
                 values[user] += logs + math.log(product)
+            change, total = 0.0, 0.0
             for k in range(n_attitudes):
-                new[k] = prior[k] + own[k] * sums[k]
+                updated = prior[k] + own[k] * sums[k]
+                change += abs(updated - new[k])
+                total += updated
+                new[k] = updated
+            if change < tol * total:
+                break
         _expected_weights(new, weights[user])
 
 

@@ -30,8 +30,11 @@ from marginmf.solvers import (
     Vectors,
 )
 
-#: Updates of a user's posterior in a sweep, for a new user, and of a new item's probabilities.
-PASSES, NEW_USER_PASSES, NEW_ITEM_PASSES = 3, 20, 100
+#: Updates of a user's posterior in a sweep, and of a new item's probabilities.
+PASSES, NEW_ITEM_PASSES = 3, 100
+#: Updates of a new user's posterior at most, and the change, as a share of its sum, that is their
+#: last.  From a flat start many are needed where the Dirichlet parameters are small.
+NEW_USER_PASSES, NEW_USER_CHANGE = 500, 1e-6
 #: Standard deviation of the logarithms of the attitudes' first probabilities.  With much less, all
 #: attitudes stay what they have in common.
 START_NOISE = 0.5
@@ -216,8 +219,9 @@ class URP(AttitudeModel):
         prior, beta = self.concentrations_, swap_items_and_levels(self.item_profiles_)
         problem = self._problem(data, len(prior))
         if side == "user":
+            rules = NEW_USER_PASSES, NEW_USER_CHANGE
             gamma = first_gamma(data, prior)
-            self.user_attitudes_ = problem.improve_users(gamma, beta, prior, NEW_USER_PASSES)[0]
+            self.user_attitudes_ = problem.improve_users(gamma, beta, prior, *rules)[0]
             return
         # The bound is concave in an item's probabilities, so that any start leads to its maximum.
         beta = np.repeat(self._item_priors(data)[:, :, None], len(prior), axis=2)
@@ -286,13 +290,21 @@ class ProfileProblem:
         return -float(bounds.sum() + penalty.sum()), changed
 
     def improve_users(
-        self, gamma: Float64Array, beta: Float64Array, prior: Float64Array, n_passes: int
+        self,
+        gamma: Float64Array,
+        beta: Float64Array,
+        prior: Float64Array,
+        n_passes: int,
+        tol: float = 0.0,
     ) -> tuple[Float64Array, Float64Array, Float64Array]:
-        """Return gamma after n updates, w with it, and the users' parts of the bound before."""
+        """Return gamma after n updates, w with it, and the users' parts of the bound before.
+
+        A user has fewer updates when one changes gamma by less than this share of its sum.
+        """
         from marginmf.backends.cpu.attitudes import profile_users
 
         changed, weights, bounds = np.empty_like(gamma), np.empty_like(gamma), np.empty(len(gamma))
-        given = (beta, prior, n_passes, gamma)
+        given = (beta, prior, n_passes, float(tol), gamma)
         self._over_rows(self.data, profile_users, *given, changed, weights, bounds)
         return changed, weights, bounds
 
@@ -362,13 +374,14 @@ def learn_prior(prior: Float64Array, expected: Float64Array) -> Float64Array:
 
     By Newton's method; the Hessian is diagonal but for a constant, so that a step takes linear
     time (Minka, "Estimating a Dirichlet distribution", 2000).  No step lowers the likelihood.
+    Mixtures of one component say nothing: its parameter stays.
     """
     n, sums = len(expected), expected.sum(axis=0)
 
     def likelihood(a: Float64Array) -> float:
         return n * float(gammaln(a.sum()) - gammaln(a).sum()) + float((a - 1.0) @ sums)
 
-    for _ in range(NEWTON_STEPS if n else 0):
+    for _ in range(NEWTON_STEPS if n and len(prior) > 1 else 0):
         gradient = n * (psi(prior.sum()) - psi(prior)) + sums
         diagonal, constant = -n * polygamma(1, prior), n * polygamma(1, prior.sum())
         shared = (gradient / diagonal).sum() / (1.0 / constant + (1.0 / diagonal).sum())
