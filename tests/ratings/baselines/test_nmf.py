@@ -4,12 +4,13 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize, nnls
 
 from contracts import RatingsEstimatorContract, assert_same_fit
 from marginmf.checkpoints import Checkpoint
 from marginmf.datasets import make_ratings
 from marginmf.ratings import Ratings
-from marginmf.ratings.baselines.nmf import FOLD_IN_UPDATES, NMF
+from marginmf.ratings.baselines.nmf import NMF
 from marginmf.ratings.fitting.validation import ValidationSplit
 
 TABLE = make_ratings(60, 40, n_factors=2, observed=0.3, random_state=3)
@@ -91,14 +92,47 @@ def test_non_negative_factors_are_recovered(loss):
 
 @LOSSES
 def test_fold_in_is_the_minimum_of_the_new_row(loss):
-    model = NMF(3, 1.0, loss=loss, random_state=0, calibrate=False).fit(DATA)
-    mine = DATA.rows == 0
-    folded = model.fold_in(DATA.pairs[mine], DATA.values[mine])
-    V, targets = model.item_factors_[DATA.indices[mine]], DATA.values[mine]
-    row = np.full(3, np.sqrt(model.mean_ / 3))
-    for _ in range(FOLD_IN_UPDATES):
-        row = updated(row[None], V, np.ones((1, len(V))), targets[None], 1.0, loss)[0]
-    np.testing.assert_allclose(folded.user_factors_[0], row, rtol=1e-9, atol=1e-11)
+    for n_factors, reg in ((3, 1.0), (5, 3.0)):
+        model = NMF(n_factors, reg, loss=loss, random_state=0, calibrate=False).fit(DATA)
+        folded, V = model.fold_in(DATA), model.item_factors_
+        for user in range(DATA.n_users):
+            mine = DATA.rows == user
+            best = lowest_row(V[DATA.indices[mine]], DATA.values[mine], reg, loss)
+            # Also of items that the user has not rated, in stars.
+            np.testing.assert_allclose(V @ folded.user_factors_[user], V @ best, atol=3e-3)
+
+
+def lowest_row(given, targets, reg, loss):
+    """The minimum of a row's objective, by methods that are not multiplicative."""
+    n = given.shape[1]
+    if loss == "squared":  # the penalty is that of n more ratings of zero
+        rows = np.vstack([given, np.sqrt(reg) * np.eye(n)])
+        return nnls(rows, np.append(targets, np.zeros(n)))[0]
+
+    def value(row):
+        estimates = given @ row
+        slope = given.T @ (1.0 - targets / estimates) + reg
+        return (estimates - targets * np.log(estimates)).sum() + reg * row.sum(), slope
+
+    options = {"ftol": 1e-15, "gtol": 1e-9}
+    return minimize(value, np.ones(n), jac=True, bounds=[(1e-12, None)] * n, options=options).x
+
+
+@LOSSES
+def test_a_new_row_is_the_same_beside_others_that_take_longer(loss):
+    model = NMF(8, 0.01, loss=loss, random_state=0, calibrate=False).fit(DATA)
+    together = model.fold_in(DATA)
+    for user in range(0, DATA.n_users, 7):
+        mine = DATA.rows == user
+        alone = model.fold_in(DATA.pairs[mine], DATA.values[mine])
+        np.testing.assert_array_equal(alone.user_factors_[0], together.user_factors_[user])
+
+
+def test_new_rows_keep_to_the_number_of_factors_that_was_learned():
+    model = NMF(3, 1.0, random_state=0, calibrate=False).fit(DATA)
+    expected = model.fold_in(DATA).user_factors_
+    found = model.set_params(n_factors=7).fold_in(DATA).user_factors_
+    np.testing.assert_array_equal(found, expected)
 
 
 @LOSSES
@@ -132,8 +166,10 @@ def test_rows_without_ratings_answer_the_mean(loss):
     np.testing.assert_allclose(block.scores[0, 0, 0] + block.offsets[0], pairs[0], atol=1e-5)
 
 
-def test_blocks_agree_with_pairs():
-    model = NMF(4, 1.0, random_state=0).fit(DATA)
+@pytest.mark.parametrize("below", [0.0, 4.0])
+def test_blocks_agree_with_pairs(below):
+    model = NMF(4, 1.0, random_state=0).fit(DATA.pairs, DATA.values - below)
+    assert model.zero_ == min(0.0, 1.0 - below)
     users, items = np.arange(5), np.arange(3, 9)
     block = model._margin_block(users, items)
     margins = model._margins(np.repeat(users, 6), np.tile(items, 5)).reshape(5, 6, -1)

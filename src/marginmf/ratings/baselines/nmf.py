@@ -19,8 +19,9 @@ from marginmf.ratings.data import Ratings
 from marginmf.ratings.lists.relevance import Columns
 from marginmf.solvers import Callback, Counted, State, Stopping, Vectors
 
-#: How many updates new users and items get; their problem is convex.
-FOLD_IN_UPDATES = 100
+#: How many updates new users and items get at most, and the change, as a share of a row's sum, that
+#: is its last.  Their problem is convex.
+FOLD_IN_UPDATES, FOLD_IN_CHANGE = 2000, 1e-6
 
 
 @method("nmf")
@@ -92,7 +93,8 @@ class NMF(FactorEstimates):
         self.mean_ = mean_of(data)
         self.zero_ = min(float(data.levels[0]), float(data.values.min(initial=0.0)))
         counts = np.concatenate([np.diff(data.indptr), np.diff(data.item_indptr)])
-        start = self._typical() * rng.uniform(0.5, 1.5, (len(counts), int(self.n_factors)))
+        n_factors = int(self.n_factors)
+        start = self._typical(n_factors) * rng.uniform(0.5, 1.5, (len(counts), n_factors))
         # What nothing is known of is zero, and nothing else is.
         start[counts == 0] = 0.0
         solver = Multiplicative(self._updates("user", data), self._updates("item", data))
@@ -104,9 +106,9 @@ class NMF(FactorEstimates):
         self.user_factors_, self.item_factors_ = users.copy(), items.copy()
         self._record(result)
 
-    def _typical(self) -> float:
-        """Return the factors that would make all estimates the mean."""
-        return float(np.sqrt(max(self.mean_ - self.zero_, 0.0) / int(self.n_factors)))
+    def _typical(self, n_factors: int) -> float:
+        """Return the number that, as each of n factors, would make all estimates the mean."""
+        return float(np.sqrt(max(self.mean_ - self.zero_, 0.0) / n_factors))
 
     def _updates(self, side: Side, data: Ratings) -> "RowUpdates":
         # Values of binned scales may be outside the range that training had.
@@ -120,8 +122,9 @@ class NMF(FactorEstimates):
     def _fold_in(self, side: Side, data: Ratings) -> None:
         given = self.item_factors_ if side == "user" else self.user_factors_
         updates = self._updates(side, data)
-        rows = np.full((updates.rows.n_rows, given.shape[1]), max(self._typical(), 1e-6))
-        updates.apply(rows, given, FOLD_IN_UPDATES)
+        n_factors = given.shape[1]  # not the parameter, which may have been set to another
+        rows = np.full((updates.rows.n_rows, n_factors), max(self._typical(n_factors), 1e-6))
+        updates.apply(rows, given, FOLD_IN_UPDATES, FOLD_IN_CHANGE)
         setattr(self, f"{side}_factors_", rows)
 
     def _estimates(self, users: IntArray, items: IntArray) -> FloatArray:
@@ -156,16 +159,19 @@ class RowUpdates:
     divergence: bool
     n_threads: int
 
-    def apply(self, own: FloatArray, given: FloatArray, n_updates: int = 1) -> float:
+    def apply(
+        self, own: FloatArray, given: FloatArray, n_updates: int = 1, tol: float = 0.0
+    ) -> float:
         """Update rows in place; return the objective before the last update, without the others.
 
-        The penalty on the given rows is not in it.
+        A row gets fewer updates when one changes it by less than the share ``tol``.  The penalty on
+        the given rows is not in the objective.
         """
         from marginmf.backends.cpu.epochs import multiply_rows
 
         losses, about = np.empty(len(own)), (self.rows.indptr, self.rows.indices, self.targets)
         bounds = row_bounds(self.rows.indptr, self.n_threads, 4 * own.shape[1] * n_updates)
-        settings = self.reg, self.divergence, n_updates
+        settings = self.reg, self.divergence, n_updates, float(tol)
         run(multiply_rows, bounds, self.n_threads, *about, given, *settings, own, losses)
         return float(losses.sum())
 
