@@ -8,6 +8,7 @@ from scipy.stats import norm
 
 import marginmf
 from contracts import RatingsEstimatorContract, assert_same_fit
+from marginmf.backends import threads
 from marginmf.checkpoints import Checkpoint
 from marginmf.datasets import make_ratings
 from marginmf.ratings import Ratings
@@ -197,6 +198,42 @@ def test_a_committee_of_one_is_itself_and_one_of_many_is_near(fitted):
     assert np.abs(found[1] / exact[1] - 1).max() < 0.1
 
 
+def committee(model, user, points):
+    """Means and variances, without noise, of what a user's blocks say together, dense."""
+    given, covariance = model.given_, Covariance(*model.covariance_)
+    entries = np.arange(given.indptr[user], given.indptr[user + 1])
+    n_blocks = -(-len(entries) // model.block_size_)
+    prior = covariance.signal + covariance.bias
+    targets, blocks = model._standardised(DATA)[entries], []
+    for k in range(n_blocks):
+        own = given.positions[given.indices[entries[k::n_blocks]]]
+        K = dense_covariance(own, own, covariance) + covariance.noise * np.eye(len(own))
+        cross = dense_covariance(points, own, covariance)
+        solved = np.linalg.solve(K, cross.T)
+        blocks.append((solved.T @ targets[k::n_blocks], prior - (cross * solved.T).sum(axis=1)))
+    precision = sum(1 / variance for _, variance in blocks) - (n_blocks - 1) / prior
+    return sum(mean / variance for mean, variance in blocks) / precision, 1 / precision, n_blocks
+
+
+def test_a_committee_combines_precisions_of_dense_matrices(fitted):
+    model = deepcopy(fitted)
+    model.block_size_ = 5
+    model = model.fold_in(DATA)
+    everything, seen = np.arange(DATA.n_items), set()
+    for user in range(DATA.n_users):
+        means, variances, n_blocks = committee(model, user, model.item_positions_)
+        seen.add(n_blocks)
+        users = np.full(DATA.n_items, user)
+        found = model._predictive(users, everything, spread=True)
+        means = model.item_means_ + model.item_deviations_ * means
+        np.testing.assert_allclose(found[0], means, rtol=1e-9)
+        spreads = model.item_deviations_ * np.sqrt(variances + model.covariance_[-1])
+        np.testing.assert_allclose(found[1], spreads, rtol=1e-9)
+        alone = model._predictive(users, everything, spread=False)[0]
+        np.testing.assert_array_equal(alone, found[0])
+    assert 3 in seen
+
+
 def test_levels_may_be_any_numbers():
     levels = np.array([-3.0, 0.0, 10.0])
     ratings = levels[np.minimum(DATA.codes, 2)]
@@ -210,6 +247,21 @@ def test_one_level_only_is_predicted():
     model = GPLVM(2, random_state=0).fit(data)
     assert set(model.predict(DATA.pairs)) == {4.0}
     assert np.isfinite(model.predict_proba(DATA.pairs)).all()
+
+
+def test_without_any_ratings_the_middle_of_the_levels_is_answered():
+    # As in a fold of few ratings, all of which are held out.
+    model = GPLVM(2, random_state=0)._fit_copy(DATA.subset(np.zeros(len(DATA), bool)))
+    assert set(model.predict(DATA.pairs)) == {3.0}
+    distribution = model.predict_proba(DATA.pairs)
+    assert (distribution > 0.05).all()
+    assert np.isfinite(model.fold_in(DATA).fold_in_items(DATA).predict_proba(DATA.pairs)).all()
+
+
+def test_too_long_steps_get_a_sentence_alone():
+    with np.errstate(all="raise", under="ignore"), pytest.raises(FloatingPointError) as caught:
+        GPLVM(2, parameter_rate=10.0, random_state=0).fit(DATA)
+    assert "lower learning_rate" in str(caught.value)
 
 
 def test_rows_without_ratings_have_finite_answers():
@@ -252,6 +304,27 @@ def test_slopes_of_positions_are_those_of_central_differences(fitted, block_size
         np.testing.assert_allclose(slopes[:, p], numeric / (2 * step), rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize("block_size", [1000, 5])
+def test_values_of_positions_are_log_posteriors_of_dense_matrices(fitted, block_size):
+    model = deepcopy(fitted)
+    model.block_size_ = block_size
+    model = model.fold_in(DATA)
+    targets = model._standardised(DATA)
+    points = np.random.default_rng(0).normal(size=(DATA.n_items, 2))
+    # Positions are expected to be as far from the middle as those of known items.
+    expected = -0.5 * ((points - model.centre_) ** 2).sum(axis=1) / model.spread_**2
+    for user in range(DATA.n_users):
+        mine = DATA.rows == user
+        items = DATA.indices[mine]
+        means, variances, _ = committee(model, user, points[items])
+        variances = variances + model.covariance_[-1]
+        expected[items] += norm.logpdf(targets[mine], means, np.sqrt(variances))
+        expected[items] += 0.5 * np.log(2 * np.pi)
+    active = np.arange(0, DATA.n_items, 2)
+    values = Placing(model, DATA, targets).evaluate(points, active)[0]
+    np.testing.assert_allclose(values[active], expected[active], rtol=1e-9)
+
+
 def test_new_items_are_put_where_their_ratings_are_more_probable():
     table = make_ratings(80, 40, n_factors=2, observed=0.5, random_state=1)
     new = table.pairs[:, 1] % 5 == 0
@@ -267,6 +340,20 @@ def test_new_items_are_put_where_their_ratings_are_more_probable():
     assert np.mean(end - begin) > 1.0
     # Where the search ended, an item is nearly at the top.
     assert np.linalg.norm(slopes, axis=1).max() * model.spread_ < 0.1
+
+
+def test_threads_change_no_bit(fitted, monkeypatch):
+    monkeypatch.setattr("marginmf.ratings.base.SMALLEST_TASK", 0)
+    started, pool = [], threads._pool
+    monkeypatch.setattr(threads, "_pool", lambda n: started.append(n) or pool(n))
+    answers = []
+    for n_jobs in (1, 2):
+        model = deepcopy(fitted).set_params(n_jobs=n_jobs)
+        folded = [model, model.fold_in(DATA), model.fold_in_items(DATA)]
+        answers.append([each.predict_proba(DATA.pairs) for each in folded])
+        # Alone: nobody helps.  Together: in all predictions, and in both ways to learn rows.
+        assert len(started) >= 5 if n_jobs == 2 else not started
+    np.testing.assert_array_equal(*answers)
 
 
 def test_updates_of_items_leave_the_users_as_they_were_learned(fitted, tmp_path):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from contracts import RatingsEstimatorContract, assert_same_fit
+from marginmf.backends import threads
 from marginmf.checkpoints import Checkpoint
 from marginmf.datasets import make_ratings
 from marginmf.ratings import Ratings
@@ -89,6 +90,20 @@ def test_fold_in_is_a_ridge_regression_whose_penalty_grows_with_the_ratings():
         expected = np.linalg.solve(gram, design.T @ (DATA.values[mine] - model.mean_ - c))
         found = np.append(getattr(folded, f"{side}_factors_"), getattr(folded, f"{side}_biases_"))
         np.testing.assert_allclose(found, expected, rtol=1e-8)
+
+
+def test_threads_change_no_bit_of_new_rows(monkeypatch):
+    for module in ("ratings.base", "backends.threads"):
+        monkeypatch.setattr(f"marginmf.{module}.SMALLEST_TASK", 10)
+    started, pool = [], threads._pool
+    monkeypatch.setattr(threads, "_pool", lambda n: started.append(n) or pool(n))
+    model, answers = SVD(3, random_state=0, calibrate=False).fit(DATA), []
+    for n_jobs in (1, 2):
+        model.set_params(n_jobs=n_jobs)
+        users, items = model.fold_in(DATA), model.fold_in_items(DATA)
+        answers.append(np.vstack([users.user_factors_, items.item_factors_]))
+        assert len(started) == (2 if n_jobs == 2 else 0)
+    np.testing.assert_array_equal(*answers)
 
 
 def test_an_interrupted_fit_goes_on_to_the_same_bits(tmp_path):

@@ -57,18 +57,18 @@ class GPLVM(Distributional):
     n_factors : int
         The dimension of the space.
     max_iter : int
-        How many epochs there are: one step for each user, in random order.  The errors at first
-        fall with them, then rise.
+        How many epochs there are: one step for each user, or for each block of a user's ratings,
+        in random order.  The errors at first fall with them, then rise.
     learning_rate : float
         The length of steps of positions.
     parameter_rate : float
         The length of steps of the logarithms of the covariance's parameters.
     block_size : int
-        Users with more ratings are taken as several, each with an equal share of them, because the
+        The ratings of users with more are divided into several blocks of equal size, because the
         time grows with the cube of their number.  What these predict is combined as in a Bayesian
         committee machine (Tresp, 2000).
     random_state : int, Generator or None
-        Seeds the start and the order of the users, which has to be one after the other: more
+        Seeds the start and the order of the blocks, which has to be one after the other: more
         threads are of use in predictions only.
     callbacks : sequence of callable
         Called with a `marginmf.solvers.Progress` after every epoch; returning True stops.
@@ -85,7 +85,7 @@ class GPLVM(Distributional):
     given_ : GivenRatings
         What the users' functions are conditioned on.
     history_, n_iter_, n_evaluations_, stop_reason_
-        As for the factorisers.  The objective is minus the log-likelihood, each user's before their
+        As for the factorisers.  The objective is minus the log-likelihood, each block's before its
         own step of the epoch; the gradient's norm is not known.
 
     Examples
@@ -127,8 +127,9 @@ class GPLVM(Distributional):
         rng = self._checkpoint.generator("random start", self.random_state)
         # Weights are of blocks: these stay as they are, whatever the parameter is set to later.
         self.block_size_ = int(self.block_size)
-        self.mean_ = float(data.values.mean())
-        self.deviation_ = max(float(data.values.std()), self._least_deviation(data))
+        values = data.values if len(data) else data.levels  # of none, where all are held out
+        self.mean_ = float(values.mean())
+        self.deviation_ = max(float(values.std()), self._least_deviation(data))
         self.item_means_, self.item_deviations_ = self._standards(data)
         likelihood = Likelihood.of(data, self._standardised(data), *self._settings)
         positions = START * rng.standard_normal((data.n_items, int(self.n_factors)))
@@ -143,8 +144,9 @@ class GPLVM(Distributional):
         self.item_positions_, self.covariance_ = positions.copy(), np.array(covariance)
         # Without ratings they are where they began: in the middle nothing is said of them.
         rated = np.bincount(data.indices, minlength=data.n_items) > 0
-        self.centre_ = positions[rated].mean(axis=0)
-        self.spread_ = float(positions[rated].std(axis=0).mean())
+        moved = positions[rated] if rated.any() else positions
+        self.centre_ = moved.mean(axis=0)
+        self.spread_ = float(moved.std(axis=0).mean())
         self.item_positions_[~rated] = self.centre_
         self.given_ = self._conditioned(data)
         self.history_, self.n_iter_ = result.history, result.n_iter
@@ -266,7 +268,11 @@ class GPLVM(Distributional):
 
 @dataclass(frozen=True, eq=False)
 class Placing:
-    """Where new items lie: what makes their ratings most probable, given the users' other ones.
+    """Where items lie: what makes their ratings most probable, given what is known of their users.
+
+    Of a new item's users, that is their ratings of other items.  An item that `update_items` learns
+    again is among the ratings that its users are conditioned on, where it was: those count as well,
+    and draw it to where they were learned.
 
     Positions are expected to be like those of known items: without that, a few ratings would move
     an item as far as many.  Every item is looked for by itself, uphill from the middle.

@@ -137,11 +137,11 @@ class Committee(NamedTuple):
 
         prior, found = covariance.signal + covariance.bias, []
         for entries in blocks:
-            places, weights = given.block(entries)
+            positions, weights = given.block(entries)
             alone = not spread and len(blocks) == 1
-            factor = np.empty((0, 0)) if alone else covariance.factorised(places)
+            factor = np.empty((0, 0)) if alone else covariance.factorised(positions)
             means, variances = np.empty(len(points)), np.zeros(len(points))
-            about = places, factor, weights, *covariance[:3], points
+            about = positions, factor, weights, *covariance[:3], points
             predict_points(*about, means, variances)
             changes = np.empty((len(points) if slopes else 0, 2, points.shape[1]))
             if slopes:
@@ -223,15 +223,16 @@ class Likelihood:
     ) -> float:
         """Take a step for every block, in this order; return the objective met on the way."""
         (velocity,), total = memory, 0.0
-        for number in order:
-            velocity *= MOMENTUM
-            value, items, slopes, own = self.slopes_of(point, int(number))
-            # The momentum moves every item; the new part is of those in the block.
-            velocity[:-4].reshape(self.n_items, -1)[items] += self.rates[0] * slopes
-            velocity[-4:] += self.rates[-4:] * own
-            point += velocity
-            point[-1] = max(point[-1], np.log(LEAST_NOISE))
-            total += value
+        with np.errstate(over="ignore", invalid="ignore"):  # the objective tells of these
+            for number in order:
+                velocity *= MOMENTUM
+                value, items, slopes, own = self.slopes_of(point, int(number))
+                # The momentum moves every item; the new part is of those in the block.
+                velocity[:-4].reshape(self.n_items, -1)[items] += self.rates[0] * slopes
+                velocity[-4:] += self.rates[-4:] * own
+                point += velocity
+                point[-1] = max(point[-1], np.log(LEAST_NOISE))
+                total += value
         return total
 
     def slopes_of(
