@@ -2,16 +2,27 @@
 
 from copy import copy
 from dataclasses import replace
-from itertools import pairwise, product
+from itertools import islice, pairwise, product
 
 import numpy as np
 import pytest
-from scipy.special import expit, logsumexp
+from scipy.special import expit, logit, logsumexp
 
 from contracts import DescentContract, assert_same_fit
 from marginmf.metrics import mean_absolute_error
 from marginmf.ratings import Ratings
-from marginmf.ratings.baselines.attitude import OWN_STRENGTH, Attitude, ProposalProblem
+from marginmf.ratings.baselines.attitude import (
+    GROWTH,
+    KEPT_MEAN,
+    KEPT_SQUARE,
+    OWN_STRENGTH,
+    RATE,
+    TINY,
+    Attitude,
+    ProposalEM,
+    ProposalProblem,
+)
+from marginmf.ratings.baselines.urp import swap_items_and_levels
 
 
 class TestAttitude(DescentContract):
@@ -142,9 +153,9 @@ def test_users_updates_never_lower_the_bound_and_end_at_a_stationary_point(probl
         values.append(value(m))
     assert all(later <= earlier + 1e-10 for earlier, later in pairwise(values))
     for cell in [(0, 0), (4, 2), (11, 1)]:
-        logit, step = np.log(m[cell] / (1 - m[cell])), 1e-4
+        middle, step = logit(m[cell]), 1e-4
         around = []
-        for logits in (logit + step, logit - step):
+        for logits in (middle + step, middle - step):
             moved = m.copy()
             moved[cell] = expit(logits)
             around.append(value(moved))
@@ -185,6 +196,82 @@ def test_many_steep_attitudes_do_not_overflow():
     assert np.isfinite(gradients).all()
     attitude_users(0, 1, np.array([0, 2]), items, ones, tilts, np.zeros(40), 30, chances)
     assert ((chances > 0) & (chances < 1)).all()
+
+
+def test_users_update_is_that_of_logarithms_when_attitudes_are_many_and_steep():
+    # On the way, products are larger than exp(800): there is no such number.
+    from marginmf.backends.cpu.attitudes import attitude_users
+
+    rng, n_attitudes, n = np.random.default_rng(0), 40, 60
+    proposals = rng.choice([-10.0, 0.0, 25.0], (n, 3, n_attitudes + 1))
+    proposals[: n // 2] = rng.choice([22.0, 22.5, 23.0], (n // 2, 3, n_attitudes + 1))
+    codes = rng.integers(0, 3, n)
+    start, expected = rng.uniform(0.05, 0.95, (2, n_attitudes))
+    m, logits = start.copy(), np.empty(n_attitudes)
+    for k in range(n_attitudes):
+        log_factors = np.log1p(m * np.expm1(proposals[:, :, 1:]))
+        logs = proposals[:, :, 0] + log_factors.sum(axis=2)
+        shares = np.exp(logs - logsumexp(logs, axis=1, keepdims=True))
+        slopes = np.expm1(proposals[:, :, k + 1]) / np.exp(log_factors[:, :, k])
+        pull = proposals[np.arange(n), codes, k + 1].sum() - (shares * slopes).sum()
+        # A prior against which the ratings do not make the attitude certain.
+        logits[k] = logit(expected[k]) - pull
+        m[k] = expit(logits[k] + pull)
+    rows = np.array([0, n]), np.arange(n, dtype=np.int32), codes.astype(np.int16)
+    found = start[None].copy()
+    attitude_users(0, 1, *rows, np.exp(proposals), logits, 1, found)
+    np.testing.assert_allclose(found[0], expected, rtol=1e-8)
+
+
+class Parabola:
+    """What `ProposalEM` needs of a problem, with a minimum that long steps go beyond."""
+
+    steepness = np.array([1.0, 20.0])
+
+    def __init__(self):
+        self.steps = []
+
+    def __call__(self, point):
+        return 0.5 * (self.steepness * point**2).sum(), self.steepness * point
+
+    def moved(self, point, step):
+        self.steps.append(step)
+        return point - step
+
+
+def test_a_sweep_is_made_again_with_its_own_gradient_and_half_the_step():
+    problem = Parabola()
+    states = list(islice(ProposalEM().steps(problem, np.array([0.5, -0.3]), None), 25))
+    numbers = [state.n_evaluations - 1 for state in states]
+    n_again = 0
+    for n, (before, after) in enumerate(pairwise(states), 1):
+        tried = problem.steps[numbers[n - 1] : numbers[n]]
+        square = after.vectors["moments"][1] / (1 - KEPT_SQUARE**n)
+        gradient = problem(before.point)[1]
+        rate = min(RATE, GROWTH * before.numbers["rate"][0])
+        for k in range(1, len(tried)):
+            alone = 0.5**k * rate * gradient / (np.sqrt(square) + TINY)
+            np.testing.assert_allclose(tried[k], alone, rtol=1e-12)
+        if len(tried) > 1:
+            n_again += n > 3  # there is an average by then
+            np.testing.assert_allclose(after.vectors["moments"][0], (1 - KEPT_MEAN) * gradient)
+            assert after.numbers["steps"] == [1.0, n]
+        assert after.numbers["rate"][0] == pytest.approx(0.5 ** (len(tried) - 1) * rate)
+        assert after.value <= before.value
+    assert n_again > 2
+
+
+def test_folding_in_the_users_of_training_gives_their_chances_again():
+    pairs, ratings, *_ = draw(100, 40)
+    model = Attitude(K, max_iter=600, tol=1e-9, random_state=0).fit(pairs, ratings)
+    folded = model.fold_in(pairs, ratings)
+    away = np.abs(folded.user_attitudes_ - model.user_attitudes_).max(axis=1)
+    # Some users' bounds have several maxima: theirs may be another one.
+    assert (away < 0.01).mean() > 0.9
+    problem, old = model._problem(model.ratings_, K), folded.user_attitudes_
+    new, tilts = old.copy(), swap_items_and_levels(model.item_proposals_)
+    problem.improve_users(new, tilts, model.attitude_priors_, 1)
+    np.testing.assert_allclose(new, old, atol=1e-3)
 
 
 def test_new_items_get_the_proposals_where_the_bound_is_highest():
