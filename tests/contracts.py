@@ -450,6 +450,12 @@ class RatingsEstimatorContract(NewRowsContract):
             with pytest.raises(ValueError, match=f"{self.parameter}=.* must be "):
                 self.make(**{self.parameter: value}).fit(*data)
 
+    def test_calibrate_is_a_flag(self, data):
+        if "calibrate" in self.make().get_params():
+            for value in ("no", None, 2):
+                with pytest.raises(ValueError, match=f"calibrate={value!r} must be True or False"):
+                    self.make(calibrate=value).fit(*data)
+
 
 class DescentContract(RatingsEstimatorContract):
     """What methods that lower an objective have on top: how it was learned."""
