@@ -22,11 +22,13 @@ from marginmf.solvers import Callback, State, Stopping, Vectors
 
 #: Without and with a learned prior of the items' factors: ``cost="auto"`` times the mean number of
 #: a user's ratings, because what held-out ratings like best falls with the ratings that speak for
-#: a user's factors (MovieLens 100K and 1M, ratings made of binary factors); and
-#: ``max_iter="auto"``: a learned prior becomes wider with every round, and more of them overfit.
-USUAL_COSTS, USUAL_ROUNDS = (15.0, 9.0), (50, 12)
+#: a user's factors (MovieLens 100K and 1M, ratings made of binary factors); and what
+#: ``max_iter="auto"`` and ``tol="auto"`` are: with a learned prior, rounds help for longer.
+USUAL_COSTS, USUAL_ROUNDS, USUAL_TOLS = (15.0, 8.0), (50, 80), (1e-3, 1e-4)
 #: Of the prior of thresholds, in margins: the distance between the means, and the deviation.
 SPACING, SPREAD = 2.0, 1.5
+#: With more of them, the objective would be a small difference of large numbers.
+MOST_PRIOR_ITEMS = 1e9
 #: In each round: passes over an item's ratings, and the change of a dual number, as a share of the
 #: cost, below which there are fewer.  More passes, or sweeps over users, end no lower.
 PASSES, SETTLED = 3, 1e-3
@@ -64,46 +66,25 @@ class VariationalPosterior:
             first += like.size
         return VariationalPosterior(*parts)
 
-    @property
-    def root(self) -> Float64Array:
-        """The lower root of the covariance of a learned prior."""
-        with one_blas_thread():
-            return np.asarray(np.linalg.cholesky(self.covariance), np.float64)
-
-    def seen_by_items(self) -> tuple[Float64Array, Float64Array]:
-        """Return users' factors and offsets of scores for items' factors of a unit prior."""
+    def item_prior(self) -> tuple[Float64Array, Float64Array]:
+        """Return the mean of the items' prior, and the lower root of its covariance."""
+        n_factors = self.item_factors.shape[1]
         if not self.mean.size:
-            return self.user_factors, np.zeros(len(self.user_factors))
-        root = self.root
+            return np.zeros(n_factors), np.eye(n_factors)
         with one_blas_thread():
-            return np.asarray(self.user_factors @ root, np.float64), self.user_factors @ self.mean
-
-    def from_unit(self, unit: Float64Array) -> Float64Array:
-        """Return items' factors from those with a unit prior, row by row."""
-        if not self.mean.size:
-            return unit
-        # Not a matrix product: BLAS rounds a row by what else there is.
-        return np.asarray(self.mean + np.einsum("jk,lk->jl", unit, self.root))
-
-    def to_unit(self) -> Float64Array:
-        """Return items' factors as if their prior was a unit one."""
-        if not self.mean.size:
-            return self.item_factors
-        root = self.root
-        with one_blas_thread():
-            unit = np.linalg.solve(root, (self.item_factors - self.mean).T)
-        return np.ascontiguousarray(unit.T)
+            return self.mean, np.asarray(np.linalg.cholesky(self.covariance), np.float64)
 
 
 @dataclass(frozen=True)
 class VariationalRules:
-    """What ratings cost, and the priors."""
+    """What ratings cost, and the priors; ``prior_items`` is for a learned prior of items."""
 
     cost: float
     margin: float
     concentration: float
     n_levels: int
     n_threads: int
+    prior_items: float = 0.0
 
     @property
     def centres(self) -> Float64Array:
@@ -116,18 +97,22 @@ class VariationalRules:
         rows: Rows,
         posterior: VariationalPosterior,
         duals: Float64Array,
-        unit: Float64Array,
+        items: Float64Array,
         n_passes: int = PASSES,
         settled: float = SETTLED,
     ) -> Float64Array:
-        """Return better factors of items, the rows here, which come as of a unit prior."""
+        """Return better factors of items, the rows here, than these; dual numbers in place."""
         from marginmf.backends.cpu.variational import improve_items
 
-        factors, offsets = posterior.seen_by_items()
+        mean, root = posterior.item_prior()
+        with one_blas_thread():  # in coordinates where the prior is a unit one
+            unit = np.ascontiguousarray(np.linalg.solve(root, (items - mean).T).T)
+            factors, offsets = posterior.user_factors @ root, posterior.user_factors @ mean
         problem = (rows.indptr, rows.indices, rows.codes, factors, offsets, posterior.thresholds)
         how = float(self.cost), float(self.margin), n_passes, float(settled)
         self._run(improve_items, rows, factors.shape[1], *problem, *how, duals, unit)
-        return posterior.from_unit(unit)
+        # Not a matrix product: BLAS rounds a row by what else there is.
+        return np.asarray(mean + np.einsum("jk,lk->jl", unit, root), np.float64)
 
     def improve_users(self, rows: Rows, posterior: VariationalPosterior, n_rounds: int) -> float:
         """Improve users' probabilities and thresholds in place; return what their ratings cost."""
@@ -158,7 +143,7 @@ class VariationalRules:
         p = posterior.user_factors
         users = xlogy(p, p) + xlogy(1 - p, 1 - p) - present * p - absent * (1 - p)
         if posterior.mean.size:
-            items = item_divergence(posterior)
+            items = item_divergence(posterior, self.prior_items)
         else:
             items = 0.5 * float(np.square(posterior.item_factors).sum())
         return float(users.sum()) + stick_divergence(posterior.sticks, self.concentration) + items
@@ -199,39 +184,42 @@ def stick_divergence(sticks: Float64Array, concentration: float) -> float:
     return float((normaliser + moments - (a + b - 1 - concentration) * digamma(a + b)).sum())
 
 
-def improve_item_prior(posterior: VariationalPosterior) -> None:
+def improve_item_prior(posterior: VariationalPosterior, prior_items: float) -> None:
     """Take the best distribution of the items' mean and precision, then the best covariance.
 
-    The prior is normal-Wishart: ``n_factors`` degrees of freedom, a unit scale, one item's weight.
+    The normal-Wishart prior is the published one, with ``n_factors`` degrees of freedom, a unit
+    scale and one item's weight for a mean of zero, after some items with unit variances.
     """
     items, (n_items, n_factors) = posterior.item_factors, posterior.item_factors.shape
     with one_blas_thread():
         mean = items.sum(axis=0) / (1 + n_items)
         scatter = items.T @ items - (1 + n_items) * np.outer(mean, mean)
-        inverse_scale = np.eye(n_factors) + n_items * posterior.covariance + scatter
-    posterior.mean, posterior.covariance = mean, inverse_scale / (n_factors + n_items)
+        inverse_scale = (1 + prior_items) * np.eye(n_factors) + n_items * posterior.covariance
+    posterior.mean = mean
+    posterior.covariance = (inverse_scale + scatter) / (n_factors + prior_items + n_items)
 
 
-def item_divergence(posterior: VariationalPosterior) -> float:
+def item_divergence(posterior: VariationalPosterior, prior_items: float) -> float:
     """Return the divergence of the items' factors, their mean and precision from their prior.
 
     The covariance of every item is the inverse of the expected precision.
     """
     n_items, n_factors = posterior.item_factors.shape
-    freedom, weight = n_factors + n_items, 1 + n_items
+    prior_freedom, prior_inverse_scale = n_factors + prior_items, 1 + prior_items
+    freedom, weight = prior_freedom + n_items, 1 + n_items
+    mean, root = posterior.item_prior()
     with one_blas_thread():
         precision = np.linalg.inv(posterior.covariance)
-    unit = posterior.to_unit()
-    log_scale = -n_factors * np.log(freedom) - np.linalg.slogdet(posterior.covariance)[1]
+        quadratic = np.square(np.linalg.solve(root, (posterior.item_factors - mean).T)).sum()
+    log_scale = -n_factors * np.log(freedom) - 2 * np.log(np.diag(root)).sum()
     digammas = float(digamma((freedom - np.arange(n_factors)) / 2).sum())
     each = n_factors * (np.log(freedom / 2) + 1 / weight) - digammas
-    mean = (
-        n_factors * (1 / weight - 1 + np.log(weight)) + posterior.mean @ precision @ posterior.mean
-    )
-    wishart = np.trace(precision) - n_factors * (log_scale + freedom) + n_items * digammas
-    gammas = multigammaln(n_factors / 2, n_factors) - multigammaln(freedom / 2, n_factors)
-    quadratic = float(np.square(unit).sum())
-    return 0.5 * float(quadratic + n_items * each + mean + wishart) + float(gammas)
+    means = n_factors * (1 / weight - 1 + np.log(weight)) + mean @ precision @ mean
+    wishart = prior_inverse_scale * np.trace(precision) + n_items * digammas
+    wishart -= prior_freedom * (log_scale + n_factors * np.log(prior_inverse_scale))
+    wishart -= n_factors * freedom
+    gammas = multigammaln(prior_freedom / 2, n_factors) - multigammaln(freedom / 2, n_factors)
+    return 0.5 * float(quadratic + n_items * each + means + wishart) + float(gammas)
 
 
 @dataclass(frozen=True, eq=False)
@@ -259,9 +247,9 @@ class VariationalRounds:
         while True:
             posterior = self.like.unpack(point)
             if posterior.mean.size:
-                improve_item_prior(posterior)
-            unit, rows = posterior.to_unit(), self.data.by_item
-            posterior.item_factors = self.rules.improve_items(rows, posterior, duals, unit)
+                improve_item_prior(posterior, self.rules.prior_items)
+            items, rows = posterior.item_factors, self.data.by_item
+            posterior.item_factors = self.rules.improve_items(rows, posterior, duals, items)
             losses = self.rules.improve_users(self.data, posterior, 1)
             posterior.sticks = self.rules.improve_sticks(posterior)
             point, before = posterior.pack(), value
@@ -285,10 +273,11 @@ class IPMMMF(RatingsEstimator):
     Parameters
     ----------
     n_factors : int
-        The largest number of factors.
+        The largest number of factors.  With ``bayesian`` it also counts in the prior of the
+        covariance, which is worth ``n_factors`` + ``prior_items`` items.
     cost : float or "auto"
         What a rating costs for each unit that a score is on the wrong side of a margin.  Auto:
-        15 or, with ``bayesian``, 9, divided by how many ratings a user has on average.
+        15 or, with ``bayesian``, 8, divided by how many ratings a user has on average.
     concentration : float
         Of the Indian buffet process: how many factors a user has before there are data.
     margin : float
@@ -296,10 +285,14 @@ class IPMMMF(RatingsEstimator):
     bayesian : bool
         Whether mean and covariance of the items' factors are learned too, under a normal-Wishart
         prior, instead of a zero mean and unit variances.
+    prior_items : float or "auto"
+        With ``bayesian``: how many items with unit variances the prior of the covariance has seen.
+        Auto: as many as there are.  The published prior has seen none (0): variances grow with
+        every round, and predictions become worse after about a dozen.
     max_iter, tol
-        When to stop: after this many rounds (auto: 50 or, with ``bayesian``, 12, as more of them
-        overfit), or when one of them (on the average of the last three) lowers the objective by
-        less than this share of it.
+        When to stop: after this many rounds (auto: 50 or, with ``bayesian``, 80), or when one of
+        them (on the average of the last three) lowers the objective by less than this share of it
+        (auto: 1e-3 or, with ``bayesian``, 1e-4).
     random_state : int, Generator or None
         Seeds the start.
     callbacks : sequence of callable
@@ -347,9 +340,10 @@ class IPMMMF(RatingsEstimator):
     concentration: float = 3.0
     margin: float = 9.0
     bayesian: bool = False
+    prior_items: float | str = "auto"
     calibrate: bool = True
     max_iter: int | str = "auto"
-    tol: float = 1e-3
+    tol: float | str = "auto"
     random_state: Any = None
     n_jobs: int | None = None
     verbose: int = 0
@@ -363,9 +357,10 @@ class IPMMMF(RatingsEstimator):
         usual = USUAL_COSTS[kind] * data.n_users / max(len(data), 1)
         self.cost_ = float(usual if self.cost == "auto" else self.cost)
         max_iter = int(USUAL_ROUNDS[kind] if self.max_iter == "auto" else self.max_iter)
+        tol = float(USUAL_TOLS[kind] if self.tol == "auto" else self.tol)
         rules = self._rules()
         start = self._start(data, rules)
-        solver, rounds = VariationalRounds(rules, data, start), Stopping(max_iter, self.tol)
+        solver, rounds = VariationalRounds(rules, data, start), Stopping(max_iter, tol)
         with progress_bar(type(self).__name__, 1, bool(self.verbose)) as report:
             callbacks = [*self.callbacks, *report("")]
             run_with = start.pack(), rounds, callbacks
@@ -380,7 +375,9 @@ class IPMMMF(RatingsEstimator):
 
     def _rules(self) -> VariationalRules:
         size = len(self.levels_), n_threads(self.n_jobs)
-        return VariationalRules(self.cost_, self.margin, self.concentration, *size)
+        prior_items = len(self.items_) if self.prior_items == "auto" else self.prior_items
+        priors = self.cost_, self.margin, self.concentration, *size
+        return VariationalRules(*priors, float(prior_items))
 
     def _start(self, data: Ratings, rules: VariationalRules) -> VariationalPosterior:
         rng = self._checkpoint.generator("random start", self.random_state)
@@ -391,7 +388,8 @@ class IPMMMF(RatingsEstimator):
             np.tile(rules.centres, (data.n_users, 1)),
             np.tile([float(self.concentration), 1.0], (K, 1)),
             np.zeros(learned),
-            np.eye(learned) / max(learned, 1),
+            # What the prior expects, as published.
+            np.eye(learned) * (1 + rules.prior_items) / (K + rules.prior_items),
         )
 
     def _known(self) -> VariationalPosterior:
@@ -403,9 +401,9 @@ class IPMMMF(RatingsEstimator):
     def _fold_in(self, side: Side, data: Ratings) -> None:
         rules, known = self._rules(), self._known()
         if side == "item":
-            duals, unit = np.zeros(len(data)), np.zeros((data.n_items, len(self.sticks_)))
+            duals, usual = np.zeros(len(data)), np.tile(known.item_prior()[0], (data.n_items, 1))
             how = NEW_PASSES, NEW_SETTLED
-            self.item_factors_ = rules.improve_items(data.by_item, known, duals, unit, *how)
+            self.item_factors_ = rules.improve_items(data.by_item, known, duals, usual, *how)
             return
         # Everybody begins as somebody without ratings.
         usual = np.exp(stick_expectations(self.sticks_)[0])
@@ -427,12 +425,16 @@ class IPMMMF(RatingsEstimator):
     def _check(self, data: Ratings) -> None:
         super()._check(data)
         check_number(self, "n_factors", int, 1)
-        for name in ("cost", "concentration", "margin"):
-            if not (name == "cost" and self.cost == "auto"):
-                check_number(self, name, float, np.nextafter(0, 1))
+        check_number(self, "concentration", float, np.nextafter(0, 1))
+        check_number(self, "margin", float, np.nextafter(0, 1))
         check_flag(self, "bayesian")
+        if self.cost != "auto":
+            check_number(self, "cost", float, np.nextafter(0, 1))
+        if self.prior_items != "auto":
+            check_number(self, "prior_items", float, 0, MOST_PRIOR_ITEMS)
         if self.max_iter != "auto":
             check_number(self, "max_iter", int, 1)
-        check_number(self, "tol", float, 0)
+        if self.tol != "auto":
+            check_number(self, "tol", float, 0)
         check_callbacks(self)
         as_generator(self.random_state)
