@@ -108,7 +108,9 @@ def test_callbacks_can_stop_and_verbose_shows_one_bar(capsys):
         ({"cost": 0}, "cost=0 must be a number > 0"),
         ({"cost": "high"}, "cost='high' must be a number > 0"),
         ({"concentration": -1.0}, r"concentration=-1\.0 must be a number > 0"),
-        ({"margin": np.inf}, "margin=inf must be a finite number > 0"),
+        ({"margin": np.inf}, r"margin=inf must be a finite number >= 1e-09 and <= 1e\+09"),
+        ({"margin": 1e200}, r"margin=1e\+200 must be a number >= 1e-09 and <= 1e\+09"),
+        ({"margin": 1e-300}, r"margin=1e-300 must be a number >= 1e-09"),
         ({"prior_items": -1}, r"prior_items=-1 must be a number >= 0 and <= 1e\+09"),
         ({"prior_items": "all"}, "prior_items='all' must be a number >= 0"),
         ({"bayesian": "yes"}, "bayesian='yes' must be True or False"),
@@ -420,6 +422,19 @@ def test_new_items_are_the_best_for_their_ratings(bayesian):
         unit = np.linalg.solve(root, v - mean)
         found = 0.5 * unit @ unit + 0.5 * np.maximum(0.0, gaps + A @ unit).sum()
         assert found == pytest.approx(least, rel=1e-3)
+
+
+def test_new_rows_are_learned_with_the_margin_of_the_fit():
+    model = fitted()
+    (pairs, ratings), everything = new_rows(model, "user"), [(900, item) for item in range(20)]
+    expected = model.fold_in(pairs, ratings).decision_function(everything)
+    model.set_params(margin=1.0)
+    found = model.fold_in(pairs, ratings).decision_function(everything)
+    np.testing.assert_array_equal(found, expected)
+    # Files of before had no margin but the parameter.
+    del model.set_params(margin=9.0).margin_
+    found = model.fold_in(pairs, ratings).decision_function(everything)
+    np.testing.assert_array_equal(found, expected)
 
 
 # --- what data were made with ----------------------------------------------------------------

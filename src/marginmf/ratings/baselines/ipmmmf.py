@@ -27,6 +27,8 @@ from marginmf.solvers import Callback, State, Stopping, Vectors
 USUAL_COSTS, USUAL_ROUNDS, USUAL_TOLS = (15.0, 8.0), (50, 80), (1e-3, 1e-4)
 #: Of the prior of thresholds, in margins: the distance between the means, and the deviation.
 SPACING, SPREAD = 2.0, 1.5
+#: Beyond these, squares of scores overflow or vanish.
+MARGINS = 1e-9, 1e9
 #: With more of them, the objective would be a small difference of large numbers.
 MOST_PRIOR_ITEMS = 1e9
 #: In each round: passes over an item's ratings, and the change of a dual number, as a share of the
@@ -310,8 +312,8 @@ class IPMMMF(RatingsEstimator):
         The Beta distributions whose products are the prior probabilities of the factors.
     item_mean_, item_covariance_ : array
         Of the items' factors (with ``bayesian``).
-    cost_ : float
-        The cost that was used.
+    cost_, margin_ : float
+        Those of the fit.
     history_, n_iter_, n_evaluations_, stop_reason_
         As for the factorisers; there are no gradients.
 
@@ -333,6 +335,7 @@ class IPMMMF(RatingsEstimator):
         "item_mean_": Optional(floats("factors")),
         "item_covariance_": Optional(floats("factors", "factors")),
         "cost_": float,
+        "margin_": Optional(float),
     }
     n_factors: int = 50
     cost: float | str = "auto"
@@ -356,6 +359,7 @@ class IPMMMF(RatingsEstimator):
         kind = int(self.bayesian)
         usual = USUAL_COSTS[kind] * data.n_users / max(len(data), 1)
         self.cost_ = float(usual if self.cost == "auto" else self.cost)
+        self.margin_ = float(self.margin)
         max_iter = int(USUAL_ROUNDS[kind] if self.max_iter == "auto" else self.max_iter)
         tol = float(USUAL_TOLS[kind] if self.tol == "auto" else self.tol)
         rules = self._rules()
@@ -374,9 +378,10 @@ class IPMMMF(RatingsEstimator):
         self.n_evaluations_, self.stop_reason_ = found.n_evaluations, str(found.reason)
 
     def _rules(self) -> VariationalRules:
+        margin = getattr(self, "margin_", self.margin)  # older files have the parameter alone
         size = len(self.levels_), n_threads(self.n_jobs)
         prior_items = len(self.items_) if self.prior_items == "auto" else self.prior_items
-        priors = self.cost_, self.margin, self.concentration, *size
+        priors = self.cost_, margin, self.concentration, *size
         return VariationalRules(*priors, float(prior_items))
 
     def _start(self, data: Ratings, rules: VariationalRules) -> VariationalPosterior:
@@ -426,7 +431,7 @@ class IPMMMF(RatingsEstimator):
         super()._check(data)
         check_number(self, "n_factors", int, 1)
         check_number(self, "concentration", float, np.nextafter(0, 1))
-        check_number(self, "margin", float, np.nextafter(0, 1))
+        check_number(self, "margin", float, *MARGINS)
         check_flag(self, "bayesian")
         if self.cost != "auto":
             check_number(self, "cost", float, np.nextafter(0, 1))
