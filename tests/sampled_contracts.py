@@ -64,6 +64,25 @@ class SampledContract(RatingsEstimatorContract):
         with pytest.raises(ValueError, match=r"stopped after 3 of .* sweeps, so there are no"):
             self.make(callbacks=[lambda progress: progress.record.iteration == 3]).fit(*data)
 
+    def test_a_stopped_chain_goes_on_from_its_checkpoint(self, model, data, tmp_path):
+        path, seen = tmp_path / "checkpoint", []
+        for _ in range(2):
+            with pytest.raises(ValueError, match="stopped after 9 of"):
+                self.make(callbacks=[lambda progress: progress.record.iteration == 9]).fit(
+                    *data, checkpoint=path
+                )
+        assert_same_fit(self.make(callbacks=[seen.append]).fit(*data, checkpoint=path), model)
+        assert seen[0].record.iteration == 9
+        assert not path.exists()
+
+    def test_a_chain_may_be_stopped_after_its_last_sweep(self, model, data):
+        def stop(progress):
+            return progress.record.iteration == progress.max_iter
+
+        stopped = self.make(callbacks=[stop]).fit(*data)
+        np.testing.assert_array_equal(stopped.user_factors_, model.user_factors_)
+        assert stopped.stop_reason_ == "a callback asked to stop"
+
     def test_another_seed_gives_other_samples_and_nearly_the_same_answers(self, model, data):
         other = self.make(random_state=1).fit(*data)
         assert not np.array_equal(other.user_factors_, model.user_factors_)

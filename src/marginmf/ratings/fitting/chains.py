@@ -8,6 +8,7 @@ that goes on after a kill draws what it would have drawn.
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
+from functools import partial
 from math import prod
 from numbers import Real
 from typing import Any, ClassVar, Protocol
@@ -26,7 +27,7 @@ from marginmf.ratings.base import Unknown
 from marginmf.ratings.data import Ratings
 from marginmf.ratings.estimator import Distributional
 from marginmf.ratings.fitting.calibration import make_possible
-from marginmf.solvers import Callback, State, Stopping, Vectors
+from marginmf.solvers import Callback, Progress, State, Stopping, Vectors
 
 #: How many pairs are looked at together where each has a number for every sample.
 PAIRS_AT_A_TIME = 1 << 14
@@ -166,6 +167,22 @@ class Chain:
         return State(point, value, np.nan, number, vectors=vectors, numbers={"sweep": [number]})
 
 
+def _watch(callbacks: Sequence[Callback], progress: Progress) -> bool:
+    """Call the callbacks; raise ValueError if one stops the chain while there are sweeps to come.
+
+    The error keeps the chain from ending: in a checkpoint it stays one that can go on.
+    """
+    answers = [callback(progress) for callback in callbacks]
+    stops = any(answers)
+    n_done, n_sweeps = progress.record.iteration, progress.max_iter
+    if stops and n_done < n_sweeps:
+        raise ValueError(
+            f"The chain was stopped after {n_done} of {n_sweeps} sweeps, so there are no samples "
+            "to predict from: let it end, or ask for fewer with n_burn, n_samples and thin."
+        )
+    return stops
+
+
 @dataclass(eq=False, repr=False)
 class Sampled(Distributional):
     """A method whose answers are averages over samples from its posterior distribution.
@@ -185,7 +202,7 @@ class Sampled(Distributional):
         Seeds the chain.
     callbacks : sequence of callable
         Called with a `marginmf.solvers.Progress` after every sweep; returning True stops the chain,
-        which is an error while there are samples to come.
+        which is an error while there are samples to come; with a checkpoint, a later fit goes on.
 
     Attributes
     ----------
@@ -235,15 +252,9 @@ class Sampled(Distributional):
         size = self.n_samples * sum(map(prod, sampler.kept.values()))
         stopping = Stopping(chain.n_sweeps, tol=-np.inf)
         with progress_bar(type(self).__name__, 1, bool(self.verbose)) as report:
-            callbacks = [*self.callbacks, *report("sweeps")]
+            watch = partial(_watch, [*self.callbacks, *report("sweeps")])
             point = np.zeros(size, np.float32)
-            result = self._checkpoint.minimise("chain", chain, None, point, stopping, callbacks)
-        if result.n_iter < chain.n_sweeps:
-            raise ValueError(
-                f"The chain was stopped after {result.n_iter} of {chain.n_sweeps} sweeps, so there "
-                "are no samples to predict from: let it end, or ask for fewer with n_burn, "
-                "n_samples and thin."
-            )
+            result = self._checkpoint.minimise("chain", chain, None, point, stopping, [watch])
         for name, samples in split_samples(result.point, self.n_samples, sampler.kept).items():
             setattr(self, name, samples.copy())
         self.history_, self.n_iter_ = result.history, result.n_iter
