@@ -52,6 +52,15 @@ def test_rows_of_many_entries_are_worked_on_in_chunks():
     np.testing.assert_allclose(CpuBackend(1).draw_rows(*arguments), expected, atol=1e-9)
 
 
+def test_sums_are_exact_enough_for_large_weights_of_few_directions():
+    rows, factors, weights, linear, *rest = problem(0, [2000, 3], 8, np.float32)
+    factors[:, 4:] = factors[:, :4]  # in half of the directions there is the prior alone
+    weights, linear = np.full_like(weights[:1], 1e6), 1e6 * linear.astype(np.float32)
+    arguments = (rows, factors, weights, linear, *rest)
+    drawn, expected = (one.draw_rows(*arguments) for one in (CpuBackend(1), ReferenceBackend()))
+    np.testing.assert_allclose(drawn, expected, atol=1e-4)
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_threads_do_not_change_a_bit(dtype):
     arguments = problem(1, [60] * 300, 16, dtype)

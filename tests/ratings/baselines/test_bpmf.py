@@ -7,6 +7,7 @@ import pytest
 from scipy import stats
 
 from marginmf.backends import get_backend
+from marginmf.datasets import make_ratings
 from marginmf.metrics import log_loss
 from marginmf.ratings import Ratings
 from marginmf.ratings.baselines.bpmf import BPMF, FactorSampler, draw_normal_wishart
@@ -48,6 +49,11 @@ class TestBPMF(SampledContract):
         with pytest.raises(ValueError, match="noise_precision=0 must be a number > 0"):
             self.make(noise_precision=0).fit(*data)
 
+    @pytest.mark.parametrize("wrong", [np.ones(2), [2.0], None, True, np.nan, 1e12, 1e39])
+    def test_noise_that_is_no_number_or_too_small_gets_a_sentence(self, data, wrong):
+        with pytest.raises(ValueError, match=r"noise_precision=.* must be a .*number > 0 and <= "):
+            self.make(noise_precision=wrong).fit(*data)
+
     def test_another_scale_stretches_answers_and_changes_nothing_else(self, model, data):
         pairs, ratings = data
         stretched = self.make().fit(pairs, 50.0 * ratings - 30.0)
@@ -75,6 +81,30 @@ def test_draws_of_the_prior_have_its_moments():
     residuals = np.array(means) - n / (n + 2) * mean
     sizes = np.einsum("sp,spq,sq->s", residuals, np.array(precisions), residuals) * (n + 2)
     assert sizes.mean() == pytest.approx(d, rel=0.03)
+
+
+@pytest.mark.parametrize(("noise", "n_factors"), [(1e6, 32), (1e6, 3), (1e-50, 3)])
+def test_nearly_no_noise_and_nothing_but_noise_give_finite_answers(noise, n_factors):
+    users, items = np.divmod(np.arange(300 * 200), 200)
+    ratings = 3.0 + (users % 3 - 1) + (items % 3 - 1)
+    pairs = np.column_stack([users, items])
+    model = BPMF(n_factors, noise_precision=noise, n_burn=10, n_samples=2, thin=1, random_state=0)
+    model.fit(pairs, ratings)
+    assert np.isfinite(model.predict_proba(pairs[:500])).all()
+    moved = pairs[:500] + np.array([1000, 0])
+    folded = model.fold_in(moved, ratings[:500])
+    assert np.isfinite(folded.predict_proba(moved)).all()
+    if noise > 1:
+        assert np.abs(model.predict(pairs) - ratings).mean() < 0.01
+        assert np.abs(folded.predict(moved) - ratings[:500]).mean() < 0.01
+
+
+def test_fold_in_with_a_broken_sample_gets_a_sentence():
+    data = make_ratings(30, 20, n_factors=2, observed=0.5, random_state=0)
+    model = BPMF(2, n_burn=2, n_samples=2, thin=1, random_state=0).fit(data.pairs, data.ratings)
+    model.user_precisions_[1] *= -1e6
+    with pytest.raises(FloatingPointError, match="The factors of new users are not finite"):
+        model.fold_in([(1000, data.pairs[0, 1])], [3.0])
 
 
 def statistics(factors, noise, scores):

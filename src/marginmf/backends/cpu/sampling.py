@@ -9,7 +9,7 @@ from marginmf.backends.cpu.compiling import inline, kernel, sources
 from marginmf.backends.cpu.inner_loops import VECTOR_CODE, scatter_row
 
 #: Numbers of factors that are copied together, so that they stay in the nearest cache.
-NUMBERS_AT_A_TIME = 4_000
+NUMBERS_AT_A_TIME = 2_000
 
 
 @inline
@@ -53,16 +53,18 @@ def _make_draw_rows(key: int) -> Any:
     ):
         """Fill rows of ``out`` with draws, as `marginmf.backends.Backend.draw_rows` says.
 
-        One weight, or one row of noise, is that of all.
+        One weight, or one row of noise, is that of all.  All sums are in float64, also those of
+        the Gram matrix: with large weights its rounding in float32 would be larger than the prior,
+        and its sum with this no longer positive definite.
         """
         _ = key
         n_factors = given.shape[1]
         at_a_time = max(NUMBERS_AT_A_TIME // n_factors, 8)
-        chunk = np.empty((at_a_time, n_factors), given.dtype)
-        weighted = np.empty((n_factors, at_a_time), given.dtype)
-        order = np.arange(at_a_time)
-        gram = np.empty((n_factors, n_factors), given.dtype)
-        sums = np.empty((1, n_factors), given.dtype)
+        chunk = np.empty((at_a_time, n_factors))
+        weighted = np.empty((n_factors, at_a_time))
+        linear_chunk, order = np.empty(at_a_time), np.arange(at_a_time)
+        gram = np.empty((n_factors, n_factors))
+        sums = np.empty((1, n_factors))
         nothing = gram[:0]
         matrix, right = np.empty((n_factors, n_factors)), np.empty(n_factors)
         for i in range(start, stop):
@@ -75,8 +77,9 @@ def _make_draw_rows(key: int) -> Any:
                     own, copied = given[indices[first + k]], chunk[k]
                     for p in range(n_factors):
                         copied[p] = own[p]
-                        weighted[p, k] = weight * own[p]
-                scatter_row(0, 0, n, order, linear[first : first + n], sums, chunk, sums, nothing)
+                        weighted[p, k] = weight * copied[p]
+                    linear_chunk[k] = linear[first + k]
+                scatter_row(0, 0, n, order, linear_chunk, sums, chunk, sums, nothing)
                 for p in range(n_factors):
                     scatter_row(p, 0, n, order, weighted[p], gram, chunk, gram, nothing)
             for p in range(n_factors):

@@ -27,6 +27,9 @@ MEAN_STRENGTH = 2.0
 NOISE_SHAPE, NOISE_RATE = 1.0, 1.0
 #: The precision of the noise where a chain that learns it begins: that of the published model.
 PUBLISHED_NOISE = 2.0
+#: The largest precision of the noise that may be given: added to much larger ones, the factors'
+#: prior would be lost in the rounding of float64.
+MOST_NOISE_PRECISION = 1e6
 
 
 @method("bpmf")
@@ -44,8 +47,8 @@ class BPMF(Sampled, Numbers):
         The number of factors.
     noise_precision : float or "learned"
         One over the variance of a rating around its expected value, on a scale from 1 to 5, to
-        which others are stretched.  The published model has 2.0, which is too certain of itself on
-        most data.
+        which others are stretched; at most 1e6.  The published model has 2.0, which is too certain
+        of itself on most data.
 
     Attributes
     ----------
@@ -89,7 +92,8 @@ class BPMF(Sampled, Numbers):
 
     def _sampler(self, data: Ratings) -> "FactorSampler":
         self.mean_ = mean_of(data)
-        noise = None if self.noise_precision == "learned" else float(self.noise_precision)
+        given = self.noise_precision
+        noise = None if isinstance(given, str) else float(given)
         backend = get_backend("cpu", n_threads(self.n_jobs))
         residuals = _residuals(data, self.mean_, star_unit(self.levels_))
         return FactorSampler(data, residuals, int(self.n_factors), noise, backend)
@@ -103,10 +107,16 @@ class BPMF(Sampled, Numbers):
         factors = np.empty((len(given), rows.n_rows, given.shape[2]), given.dtype)
         for k, noise in enumerate(self.noise_precisions_):
             precision = precisions[k].astype(np.float64)
+            with one_blas_thread():
+                shift = precision @ means[k]
             factors[k] = backend.draw_rows(
-                *(rows, given[k], noise[None], noise * residuals),
-                *(precision, precision @ means[k]),
+                *(rows, given[k], noise[None], noise * residuals, precision, shift),
                 self._new_row_sweep(side, k).row_normals(keys, 0, given.shape[2]),
+            )
+        if not np.isfinite(factors).all():
+            raise FloatingPointError(
+                f"The factors of new {side}s are not finite: the numbers of a sample overflow, or "
+                "its prior is not positive definite. Fit again, with a smaller noise_precision."
             )
         setattr(self, f"{side}_factors_", factors)
 
@@ -126,12 +136,13 @@ class BPMF(Sampled, Numbers):
     def _check(self, data: Ratings) -> None:
         super()._check(data)
         check_number(self, "n_factors", int, 1)
-        if self.noise_precision != "learned":
-            if isinstance(self.noise_precision, str):
-                raise ValueError(
-                    f"noise_precision={self.noise_precision!r} must be a number > 0, or 'learned'."
-                )
-            check_number(self, "noise_precision", float, np.nextafter(0, 1))
+        if not isinstance(self.noise_precision, str):
+            least = np.nextafter(0, 1)
+            check_number(self, "noise_precision", float, least, MOST_NOISE_PRECISION)
+        elif self.noise_precision != "learned":
+            raise ValueError(
+                f"noise_precision={self.noise_precision!r} must be a number > 0, or 'learned'."
+            )
 
 
 def _residuals(data: Ratings, mean: float, unit: float) -> dict[Side, FloatArray]:
@@ -180,13 +191,15 @@ class FactorSampler:
         for step, side in enumerate(SIDES):
             factors = drawn[f"{side}_factors_"]
             mean, precision = draw_normal_wishart(factors, sweep.generator(2 * step))
+            with one_blas_thread():
+                shift = precision @ mean
             drawn[f"{side}_factors_"] = self.backend.draw_rows(
                 self.data.view(side),
                 drawn[f"{OTHER[side]}_factors_"],
                 noise[None],
                 noise * self.residuals[side],
                 precision,
-                precision @ mean,
+                shift,
                 sweep.normals(2 * step + 1, factors.shape),
             )
             drawn[f"{side}_means_"] = mean.astype(np.float32)
