@@ -1,4 +1,4 @@
-"""Random numbers of new rows: they belong to a row's own ratings, and to nothing else."""
+"""What is kept of a chain, and its random numbers: none is used twice."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,8 @@ from scipy import stats
 from marginmf.backends.rows import SIDES
 from marginmf.datasets import make_ratings
 from marginmf.ratings import BPMF, GibbsIPMMMF, GibbsMMMF, Ratings
-from marginmf.ratings.fitting.chains import Sweep, row_keys
+from marginmf.ratings.fitting.chains import Chain, Sweep, row_keys
+from marginmf.solvers import Stopping, minimise
 
 TABLE = make_ratings(300, 40, n_factors=2, observed=0.3, random_state=3)
 DATA = Ratings.of(TABLE.pairs, TABLE.ratings)
@@ -17,6 +18,46 @@ SAMPLERS = pytest.mark.parametrize(
     [BPMF(3, **FEW), GibbsMMMF(3, **FEW), GibbsIPMMMF(cost=0.3, **FEW)],
     ids=lambda model: type(model).__name__,
 )
+
+
+class Counter:
+    """A sampler whose sample is the number of its sweep."""
+
+    def __init__(self):
+        self.kept = {"number": (2,)}
+
+    def start(self, sweep):
+        return self.sweep({}, sweep)
+
+    def sweep(self, current, sweep):
+        return {"number": np.full(2, float(sweep.number))}, 0.0
+
+
+@pytest.mark.parametrize(("n_burn", "n_samples", "thin"), [(5, 4, 3), (0, 3, 1), (2, 1, 4)])
+def test_every_so_many_sweeps_after_the_first_ones_are_kept(n_burn, n_samples, thin):
+    chain = Chain(Counter(), 0, n_burn, n_samples, thin)
+    stopping = Stopping(chain.n_sweeps, tol=-np.inf)
+    result = minimise(chain, None, np.zeros(2 * n_samples, np.float32), stopping)
+    expected = n_burn + thin * np.arange(1, n_samples + 1)
+    np.testing.assert_array_equal(result.point.reshape(n_samples, 2), np.stack([expected] * 2, 1))
+    assert result.n_iter == n_burn + n_samples * thin == expected[-1]
+
+
+@SAMPLERS
+def test_no_random_number_is_used_twice(model, monkeypatch):
+    used, generator = [], Sweep.generator
+
+    def note(sweep, step, block=0):
+        used.append((sweep, step, block))
+        return generator(sweep, step, block)
+
+    monkeypatch.setattr(Sweep, "generator", note)
+    model.fit(DATA)
+    n_fit = len(used)
+    model.fold_in(TABLE.pairs + np.array([1000, 0]), TABLE.ratings)
+    n_users = len(used)
+    model.fold_in_items(TABLE.pairs + np.array([0, 1000]), TABLE.ratings)
+    assert 0 < n_fit < n_users < len(used) == len(set(used))
 
 
 def test_keys_follow_from_the_ratings_of_a_row_in_any_order():

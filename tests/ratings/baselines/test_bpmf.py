@@ -107,11 +107,50 @@ def test_fold_in_with_a_broken_sample_gets_a_sentence():
         model.fold_in([(1000, data.pairs[0, 1])], [3.0])
 
 
-def statistics(factors, noise, scores):
+@pytest.mark.parametrize("side", ["user", "item"])
+def test_new_rows_are_draws_from_their_conditional_distribution(side, monkeypatch):
+    table = make_ratings(60, 50, n_factors=2, observed=0.3, random_state=4)
+    ratings = 10.0 * table.ratings
+    model = BPMF(3, n_burn=10, n_samples=30, thin=2, random_state=0).fit(table.pairs, ratings)
+    fold_in = model.fold_in if side == "user" else model.fold_in_items
+    own = 0 if side == "user" else 1
+    moved = table.pairs.copy()
+    moved[:, own] += 1000
+
+    def factors_of(folded):
+        return getattr(folded, f"{side}_factors_").astype(float)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Sweep, "row_normals", lambda sweep, keys, step, n: np.zeros((len(keys), n)))
+        means = fold_in(moved, ratings)
+    draws = fold_in(moved, ratings)
+    codes = {name: getattr(means, f"{name}s_") for name in ("user", "item")}
+    other = "item" if side == "user" else "user"
+    users_or_items = np.unique(moved[:, own])
+    found = []
+    for row in users_or_items:
+        mine = moved[:, own] == row
+        (code,) = codes[side].encode([row])
+        others = codes[other].encode(moved[mine, 1 - own])
+        y = (ratings[mine] - model.mean_) / 10
+        for k in range(model.n_samples):
+            given = getattr(model, f"{other}_factors_")[k][others].astype(float)
+            prior = getattr(model, f"{side}_precisions_")[k].astype(float)
+            noise = float(model.noise_precisions_[k])
+            precision = prior + noise * given.T @ given
+            shift = prior @ getattr(model, f"{side}_means_")[k] + noise * given.T @ y
+            mean = np.linalg.solve(precision, shift)
+            np.testing.assert_allclose(factors_of(means)[k, code], mean, rtol=1e-4, atol=1e-5)
+            root = np.linalg.cholesky(precision)
+            found.append(root.T @ (factors_of(draws)[k, code] - mean))
+    assert stats.kstest(np.ravel(found), "norm").pvalue > 1e-3
+
+
+def statistics(state, scores):
     """Bounded functions, because the prior of the factors has heavy tails."""
-    users, items = factors
-    return [
-        np.log(noise),
+    users, items = state["user_factors_"], state["item_factors_"]
+    found = [
+        np.log(state["noise_precisions_"]),
         np.tanh(users.mean()),
         1 / (1 + np.square(users).mean()),
         1 / (1 + np.square(items).mean()),
@@ -120,17 +159,25 @@ def statistics(factors, noise, scores):
         np.tanh(users[0, 0] * items[0, 0]),
         np.tanh(users[0, 0] * users[1, 0]),
     ]
+    for side, factors in (("user", users), ("item", items)):
+        mean, precision = state[f"{side}_means_"], state[f"{side}_precisions_"]
+        centred = factors - mean
+        distances = np.einsum("np,pq,nq->n", centred, precision, centred)
+        found += [1 / (1 + distances.mean()), np.tanh(mean[0] * mean[1])]
+        found += [1 / (1 + np.trace(precision)), np.tanh(precision[0, 1])]
+    return found
 
 
 def draw_from_prior(rng, shapes):
     """Draw everything from the prior."""
-    factors = []
-    for n, d in shapes:
+    state = {"noise_precisions_": np.array(rng.gamma(1.0))}
+    for side, (n, d) in shapes.items():
         half = rng.normal(size=(d, d))  # half half^T is Wishart with d degrees of freedom
         root = np.linalg.inv(half).T
         mean = root @ rng.normal(size=d) / sqrt(2)
-        factors.append(mean + rng.normal(size=(n, d)) @ root.T)
-    return factors, rng.gamma(1.0)
+        state[f"{side}_means_"], state[f"{side}_precisions_"] = mean, half @ half.T
+        state[f"{side}_factors_"] = mean + rng.normal(size=(n, d)) @ root.T
+    return state
 
 
 def test_sweeps_leave_the_joint_distribution_as_it_is():
@@ -140,25 +187,22 @@ def test_sweeps_leave_the_joint_distribution_as_it_is():
     pairs = [(user, item) for user in range(4) for item in range(3) if user != item]
     data = Ratings.of(pairs, np.arange(len(pairs)) % 5 + 1.0)
     sampler = FactorSampler(data, 0.0, 2, None, get_backend("cpu"))
-    names = ("user_factors_", "item_factors_", "noise_precisions_")
-    blank = {name: np.zeros(shape) for name, shape in sampler.kept.items()}
 
     def scores_of(state):
-        U, V = (state[name] for name in names[:2])
+        U, V = (state[f"{side}_factors_"] for side in ("user", "item"))
         return np.einsum("kd,kd->k", U[data.rows], V[data.indices])
 
     changes = []
     for draw in range(n_draws):
-        (users, items), noise = draw_from_prior(rng, ((4, 2), (3, 2)))
-        state = blank | dict(zip(names, (users, items, np.array(noise)), strict=True))
-        before = statistics((users, items), noise, scores_of(state))
+        state = draw_from_prior(rng, {"user": (4, 2), "item": (3, 2)})
+        assert state.keys() == sampler.kept.keys()
+        before = statistics(state, scores_of(state))
         for number in range(n_rounds):
-            scores, noise = scores_of(state), float(state[names[2]])
+            scores, noise = scores_of(state), float(state["noise_precisions_"])
             ratings = scores + rng.normal(size=len(scores)) / sqrt(noise)
             sampler.residuals = {"user": ratings, "item": ratings[data.item_order]}
             state, _ = sampler.sweep(state, Sweep(draw, number))
-        after = statistics([state[name] for name in names[:2]], state[names[2]], scores_of(state))
-        changes.append(np.subtract(after, before))
+        changes.append(np.subtract(statistics(state, scores_of(state)), before))
     z = np.mean(changes, axis=0) / (np.std(changes, axis=0) / sqrt(n_draws))
     assert np.abs(z).max() < 4, z
 

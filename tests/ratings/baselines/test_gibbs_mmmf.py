@@ -222,6 +222,88 @@ def test_odd_data_gives_finite_answers(changes, levels):
         assert np.isfinite(folded.predict_proba([(77, 3), (2, 77)])).all()
 
 
+#: Two samples of a model with one factor and two thresholds; each has the users' and the items'.
+SAMPLES = {
+    "user_means_": [[0.5], [-1.0]],
+    "item_means_": [[-0.7], [1.2]],
+    "threshold_means_": [[-1.0, 0.8], [0.3, 2.5]],
+    "threshold_precisions_": [[1.5, 0.4], [3.0, 1.0]],
+}
+
+
+def model_of_two_samples(n_samples):
+    """Return a model whose samples are two, in turn, as if they came from a chain."""
+    rng = np.random.default_rng(0)
+    pairs = [(i, j) for i in range(6) for j in range(6)]
+    settings = {"n_burn": 0, "n_samples": 2, "thin": 1, "cost": 1.3, "precision": 0.9}
+    model = GibbsMMMF(1, **settings, random_state=0).fit(pairs, rng.integers(1, 4, 36))
+    arrays = {name: np.array(values) for name, values in SAMPLES.items()}
+    for name in ("user_factors_", "item_factors_"):
+        arrays[name] = rng.normal(size=(2, 6, 1))
+    arrays["thresholds_"] = np.sort(rng.normal(size=(2, 6, 2)), axis=2)
+    for name, values in arrays.items():
+        assert getattr(model, name).shape == values.shape
+        setattr(model, name, np.tile(values, (n_samples // 2, *[1] * (values.ndim - 1))))
+    return model
+
+
+RATINGS_OF_A_NEW_ROW = np.array([3, 3, 1, 2, 3, 1])
+GRID = np.linspace(-6, 6, 301)
+
+
+def hinges(model, x, thresholds, rating):
+    """Return the loss of a rating for every threshold, an axis of its own at the end."""
+    sign = np.where(rating <= np.array([1, 2]), 1.0, -1.0)
+    return np.maximum(0.0, model.margin - sign * (thresholds - x))
+
+
+def moments_of_a_new_user(model, k):
+    """Return moments of a factor and two thresholds under sample k, by numerical integration."""
+    means, precisions = (model.threshold_means_[k], model.threshold_precisions_[k])
+    theta = GRID[:, None]
+    # Given the factor (the first axis) thresholds (the last) are independent.
+    log = -precisions * np.square(theta - means) / 2 + np.zeros((len(GRID), 1, 1))
+    for item, rating in enumerate(RATINGS_OF_A_NEW_ROW):
+        x = (GRID * model.item_factors_[k, item, 0])[:, None, None]
+        log = log - model.cost * hinges(model, x, theta, rating)
+    density = np.exp(log)
+    of_u = np.exp(-model.precision * np.square(GRID - model.user_means_[k, 0]) / 2)
+    of_u *= density.sum(axis=1).prod(axis=1)
+    of_u /= of_u.sum()
+    given = (density * theta).sum(axis=1) / density.sum(axis=1)
+    squares = (density * theta**2).sum(axis=1) / density.sum(axis=1)
+    values = np.column_stack([GRID, GRID**2, given, squares, GRID[:, None] * given])
+    return of_u @ values
+
+
+def moments_of_a_new_item(model, k):
+    """Return moments of an item's factor under sample k, by numerical integration."""
+    log = -model.precision * np.square(GRID - model.item_means_[k, 0]) / 2
+    for user, rating in enumerate(RATINGS_OF_A_NEW_ROW):
+        x = (GRID * model.user_factors_[k, user, 0])[:, None]
+        log -= model.cost * hinges(model, x, model.thresholds_[k, user], rating).sum(axis=1)
+    density = np.exp(log) / np.exp(log).sum()
+    return density @ np.column_stack([GRID, GRID**2])
+
+
+def test_new_rows_have_the_moments_of_numerical_integration():
+    model = model_of_two_samples(600)
+    new = [(77, j) for j in range(6)]
+    folded = model.fold_in(new, RATINGS_OF_A_NEW_ROW)
+    u, theta = folded.user_factors_[:, 0].astype(float), folded.thresholds_[:, 0].astype(float)
+    of_user = np.hstack([u, u**2, theta, theta**2, u * theta])
+    folded = model.fold_in_items([(i, 77) for i in range(6)], RATINGS_OF_A_NEW_ROW)
+    v = folded.item_factors_[:, 0].astype(float)
+    of_item = np.hstack([v, v**2])
+    for k in range(2):
+        for found, expected in (
+            (of_user[k::2], moments_of_a_new_user(model, k)),
+            (of_item[k::2], moments_of_a_new_item(model, k)),
+        ):
+            z = (found.mean(axis=0) - expected) / (found.std(axis=0) / np.sqrt(len(found)))
+            assert np.abs(z).max() < 4, (k, z)
+
+
 def test_new_users_without_much_to_say_are_like_the_prior():
     model = GibbsMMMF(**QUICK | {"n_samples": 60}).fit(DATA)
     some = model.fold_in([(1000, TABLE.pairs[0, 1])], [3.0])
