@@ -162,6 +162,17 @@ def test_em_has_one_sample_and_a_falling_history():
     np.testing.assert_array_equal(interval[:, 0], interval[:, 1])
 
 
+@pytest.mark.parametrize("side", ["user", "item"])
+def test_new_rows_of_em_are_followed_until_they_hardly_move(side, monkeypatch):
+    model = GibbsMMMF(4, solver="em", n_burn=50, random_state=0).fit(DATA)
+    fold_in = model.fold_in if side == "user" else model.fold_in_items
+    moved = TABLE.pairs + (np.array([1000, 0]) if side == "user" else np.array([0, 1000]))
+    found = fold_in(moved, TABLE.ratings).predict(moved, output="mean")
+    monkeypatch.setattr("marginmf.ratings.baselines.gibbs_mmmf.EM_NEW_ROW_SWEEPS", 1000)
+    further = fold_in(moved, TABLE.ratings).predict(moved, output="mean")
+    assert np.abs(found - further).max() < 0.03
+
+
 def test_published_settings_can_be_had_by_name():
     model = GibbsMMMF.published(n_factors=4, random_state=0).fit(DATA)
     assert model.thresholds_.shape == (40, DATA.n_users, 4)

@@ -33,6 +33,8 @@ from marginmf.solvers import State, Stopping, Vectors
 
 #: Sweeps for new rows: in each sample, from the prior's means to a draw that no longer knows them.
 NEW_ROW_SWEEPS = 10
+#: The same of EM, which has one sample and ends in short steps.
+EM_NEW_ROW_SWEEPS = 200
 #: The prior of one over the variance of users' thresholds: the shape and the rate of a gamma
 #: distribution.
 SHAPE, RATE = 1.0, 0.1
@@ -130,8 +132,9 @@ class HingeMixture(Sampled):
             thresholds = np.tile(prior[0], (rows.n_rows, 1))
         longest = 0 if self._noiseless else int(np.diff(rows.indptr).max(initial=0))
         threads = self._n_threads(len(rows) * (len(mean) + 8 * prior.shape[1]))
-        for number in range(NEW_ROW_SWEEPS):
-            sweep = self._new_row_sweep(side, sample * NEW_ROW_SWEEPS + number)
+        n_sweeps = EM_NEW_ROW_SWEEPS if self._noiseless else NEW_ROW_SWEEPS
+        for number in range(n_sweeps):
+            sweep = self._new_row_sweep(side, sample * n_sweeps + number)
             noise = shared_noise(sweep, longest, prior.shape[1])
             if side == "user":
                 own = sweep.row_normals(keys, PRIOR, prior.shape[1]) * (not self._noiseless)
