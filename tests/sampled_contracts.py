@@ -121,6 +121,11 @@ class SampledContract(RatingsEstimatorContract):
             ):
                 model.credible_interval(pairs, level)
 
+    def test_one_sample_has_no_credible_interval(self, data):
+        single = self.make(n_samples=1).fit(*data)
+        with pytest.raises(ValueError, match="There is one sample, so no interval"):
+            single.credible_interval(data[0])
+
     def test_credible_intervals_are_the_same_after_loading(self, model, data, tmp_path):
         model.save(tmp_path / "model.marginmf")
         again = marginmf.load(tmp_path / "model.marginmf")

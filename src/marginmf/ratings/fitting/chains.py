@@ -273,7 +273,7 @@ class Sampled(Distributional):
         """Return where the expected rating of every pair is with that probability.
 
         The expected rating is what many users and items like these would average; a single rating
-        varies more, as `predict_proba` says.
+        varies more, as `predict_proba` says.  A model of one sample, as EM finds, has no interval.
 
         Parameters
         ----------
@@ -293,6 +293,10 @@ class Sampled(Distributional):
         if not (isinstance(level, Real) and 0 < level < 1):
             raise ValueError(f"level={level!r} must be a number between 0 and 1, such as 0.9.")
         users, items, known = self._encoded(pairs, unknown)
+        if len(self.user_factors_) == 1:
+            raise ValueError(
+                "There is one sample, so no interval: fit with n_samples > 1, and not by EM."
+            )
         interval = np.full((len(known), 2), np.nan)
         tails = [(1 - level) / 2, (1 + level) / 2]
         rows = np.flatnonzero(known)
