@@ -85,7 +85,8 @@ def check_choice(estimator: Any, name: str, known: Collection[str]) -> None:
 
 def check_option(name: str, value: Any, known: Collection[Any]) -> None:
     """Raise ValueError unless an argument is one of those known."""
-    if value not in known:
+    # An array would be compared with each of those known number by number.
+    if isinstance(value, np.ndarray) or value not in known:
         raise ValueError(
             f"{name}={value!r} is not known. Choose one of {', '.join(map(repr, known))}."
         )

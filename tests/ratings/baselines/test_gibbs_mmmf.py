@@ -45,12 +45,27 @@ class TestEM(RatingsEstimatorContract):
         ({"margin": 1e200}, r"margin=1e\+200 must be a number >= 1e-09 and <= 1e\+09"),
         ({"prior": "flat"}, "prior='flat' is not known. Choose one of 'learned', 'fixed'"),
         ({"solver": "sgd"}, "solver='sgd' is not known"),
+        ({"solver": np.array(["em", "gibbs"])}, r"solver=array\(.*\) is not known"),
+        ({"prior": np.array(["learned", "fixed"])}, r"prior=array\(.*\) is not known"),
+        ({"precision": np.ones(2)}, r"precision=array\(.*\) must be a number"),
+        ({"precision": 1e-100}, "precision=1e-100 must be a number >= 1e-06 and <= 1e"),
+        ({"precision": 1e308}, "precision=1e.308 must be a number >= 1e-06 and <= 1e"),
         ({"n_samples": 0}, "n_samples=0 must be a whole number >= 1"),
     ],
 )
 def test_wrong_parameters_get_a_sentence(wrong, sentence):
     with pytest.raises(ValueError, match=sentence):
         GibbsMMMF(**wrong).fit(DATA)
+
+
+@pytest.mark.parametrize("precision", [1e-6, 1e6])
+@pytest.mark.parametrize("changes", [{}, {"solver": "em"}, {"prior": "fixed"}])
+def test_the_least_and_the_largest_precision_give_finite_answers(precision, changes):
+    model = GibbsMMMF(**QUICK | changes, precision=precision).fit(DATA)
+    assert np.isfinite(model.predict_proba(TABLE.pairs)).all()
+    moved = TABLE.pairs + np.array([1000, 0])
+    folded = model.fold_in(moved, TABLE.ratings)
+    assert np.isfinite(folded.predict_proba(moved)).all()
 
 
 def sampler(data, learned=True, noiseless=False, **changes):

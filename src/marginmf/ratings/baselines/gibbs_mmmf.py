@@ -13,7 +13,7 @@ from marginmf._utils.saved import floats
 from marginmf._utils.types import Float64Array, FloatArray, IntArray
 from marginmf.backends import Backend
 from marginmf.backends.rows import SIDES, Rows, Side
-from marginmf.backends.threads import even_bounds, run
+from marginmf.backends.threads import even_bounds, one_blas_thread, run
 from marginmf.progress import progress_bar
 from marginmf.ratings.base import method
 from marginmf.ratings.data import Ratings
@@ -40,6 +40,8 @@ EM_NEW_ROW_SWEEPS = 200
 SHAPE, RATE = 1.0, 0.1
 #: The size of the factors that a chain with learned means begins with.
 START = 0.3
+#: The least and the largest precision of factors: all that lies between stays finite in float32.
+PRECISIONS = 1e-6, 1e6
 #: Where EM stops: when sweeps lower the objective by less than this share.
 EM_TOL = 1e-5
 #: The parts of a sweep that draw random numbers, after those of `draw_terms`.
@@ -110,7 +112,9 @@ class HingeMixture(Sampled):
         mean, precision = self._row_prior(side, sample)
         given = getattr(self, f"{OTHER[side]}_factors_")[sample].astype(np.float64)
         noise = sweep.row_normals(keys, FACTORS, len(mean)) * (not self._noiseless)
-        return self._arithmetic().draw_rows(rows, given, *terms, precision, precision @ mean, noise)
+        with one_blas_thread():  # so that threads do not change the rounding
+            shift = precision @ mean
+        return self._arithmetic().draw_rows(rows, given, *terms, precision, shift, noise)
 
     def _fold_in(self, side: Side, data: Ratings) -> None:
         drawn = [self._new_sample(side, data, sample) for sample in range(len(self.thresholds_))]
@@ -199,7 +203,8 @@ class GibbsMMMF(HingeMixture):
         What a unit of hinge loss costs, C in the literature: how closely ratings are followed.
         Good values of ``precision`` are about 8 to 12 times as large.
     precision : float
-        One over the variance of the factors around their means: the regularisation strength.
+        One over the variance of the factors around their means: the regularisation strength, from
+        1e-6 to 1e6.
     margin : float
         How far scores should be from every threshold.
     prior : {"learned", "fixed"}
@@ -309,7 +314,7 @@ class GibbsMMMF(HingeMixture):
     def _check(self, data: Ratings) -> None:
         super()._check(data)
         check_number(self, "n_factors", int, 1)
-        check_number(self, "precision", float, np.nextafter(0, 1))
+        check_number(self, "precision", float, *PRECISIONS)
         check_choice(self, "prior", ("learned", "fixed"))
         check_choice(self, "solver", ("gibbs", "em"))
 
