@@ -160,7 +160,9 @@ def fill_covariance(points, width, signal, bias, noise, rbf, covariance):
         covariance[i, i] = signal + bias + noise
 
 
-@kernel(error_model="numpy")
+# Sums are not reordered.  Next to a buffer that is written they were reordered or not by where the
+# arrays lay in memory, so that the same fit had other bits each time; it saved no time.
+@kernel(error_model="numpy", fastmath={"contract", "nsz"})
 def covariance_slopes(points, width, rbf, inverse, weights, slopes, sums):
     """Fill in the derivatives of a Gaussian process's log-likelihood by its points and parameters.
 
