@@ -148,7 +148,7 @@ PROTOCOLS = [
     case(
         "tune-nothing",
         "tune ratings.csv --model bias",
-        "bias does not choose its regularisation",
+        "--model bias: tune is for hmf, mmmf, ",
     ),
     case("no-holdouts", "tune ratings.csv --holdouts 0", "marginmf: --holdouts: '"),
 ]

@@ -7,9 +7,10 @@ import pytest
 
 import marginmf
 from marginmf.cli.fit import fit_command, parse_tries
-from marginmf.cli.options import DataOptions, ModelOptions
+from marginmf.cli.options import TUNABLE, DataOptions, ModelOptions
 from marginmf.datasets import make_ratings, read_ratings
-from marginmf.ratings import HMF, MMMF, HalvingSearch
+from marginmf.ratings import HMF, METHODS, MMMF, HalvingSearch
+from marginmf.ratings.factoriser import Factoriser
 
 QUICK = ["--factors", "3", "--max-iter", "20"]
 TRIES = ["--try", "reg=0.3,1,3,10", "--try", "factors=2,4", "--try", "loss=logistic,smooth_hinge"]
@@ -137,13 +138,19 @@ def test_a_weight_for_each_stage_and_one_that_is_given(run, ratings_file: Path) 
             "--picture draws the path of one",
         ),
         (["--try", "factors=1,2"], "--reg auto is a search of its own"),
-        (["--model", "bias", "--try", "reg=1,2"], "cannot be tuned by halving"),
+        (["--model", "bias", "--try", "reg=1,2"], "--model bias: tune is for hmf, mmmf, "),
+        (["--model", "svd"], "--model svd --set NAME=VALUE, or with scikit-learn's GridSearchCV"),
     ],
 )
 def test_what_cannot_be_tried(run, ratings_file: Path, options: list[str], message: str) -> None:
     outcome = run("tune", ratings_file, *options)
     assert outcome.code != 0
     assert message in " ".join(outcome.err.split())
+
+
+def test_the_help_names_the_methods_that_can_be_tuned() -> None:
+    tunable = [name for name, kind in METHODS.items() if issubclass(kind, Factoriser)]
+    assert sorted(TUNABLE) == sorted(tunable)
 
 
 def test_values_are_json_or_text() -> None:

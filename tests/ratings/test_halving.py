@@ -171,7 +171,7 @@ def test_candidates_that_are_out_let_go_of_their_vectors(data, monkeypatch):
 @pytest.mark.parametrize(
     ("estimator", "params", "message"),
     [
-        (BiasOnly(), {}, "cannot be tuned by halving"),
+        (BiasOnly(), {}, "^BiasOnly cannot be tuned by halving. .* MMMF, .*GridSearchCV"),
         (MMMF(), {"param_grid": {"n_factors": [2]}}, "reg='auto' is a search of its own"),
         (MMMF(), {"factor": 1}, "factor=1 must be a whole number >= 2"),
         (MMMF(), {"min_iter": 0}, "min_iter=0 must be a whole number >= 1"),

@@ -240,7 +240,7 @@ def _format_choice(value: Any) -> str:
 @command("marginmf tune ratings.csv --model hmf --picture path.png")
 def tune(
     *,
-    name: options.MethodName = "hmf",
+    name: options.TunableName = "hmf",
     holdouts: Annotated[int, Option(min=1, help="Random hold-outs; more make a surer choice.")] = 1,
     tries: Annotated[
         list[str] | None,
@@ -265,6 +265,7 @@ def tune(
     """
     from marginmf import plots
     from marginmf.cli import estimators, inputs, output
+    from marginmf.ratings.factoriser import Factoriser
 
     output.check_picture(picture)
     if tries and picture is not None:
@@ -272,12 +273,16 @@ def tune(
     if not tries and model.reg not in (None, "auto"):
         raise ValueError("--reg is what tune looks for: leave it out.")
     tuned = estimators.make_model(name, model, console.progress and not tries)
+    if not isinstance(tuned, Factoriser):
+        raise ValueError(
+            f"--model {name}: tune is for {', '.join(options.TUNABLE)}. Compare settings of {name} "
+            f"with marginmf evaluate --model {name} --set NAME=VALUE, or with "
+            "scikit-learn's GridSearchCV in Python."
+        )
     if tries:
         tuned = _make_search(tuned, name, tries, holdouts, console.progress)
-    elif "holdouts" in tuned.get_params():
-        tuned.set_params(reg="auto", holdouts=holdouts)
     else:
-        raise ValueError(f"{name} does not choose its regularisation: tune is for factorisers.")
+        tuned.set_params(reg="auto", holdouts=holdouts)
     source, ratings = inputs.read_ratings_checked(data, console.progress)
     tuned.fit(ratings)
     console.print(source.lines())

@@ -20,9 +20,11 @@ if TYPE_CHECKING:
 
 #: The width of output that is not a terminal, unless ``COLUMNS`` says another.
 NO_EDGE = 10_000
+#: The ratings methods that choose their regularisation strength: the factorisers.
+TUNABLE = ("hmf", "mmmf", "pmmmf", "bmmmf", "als", "pmf")
 #: The methods of `marginmf.ratings.METHODS`, of its `POSITIVE`, and of `marginmf.labels.METHODS`.
 METHODS = (
-    *("hmf", "mmmf", "pmmmf", "bmmmf", "als", "pmf", "bias", "ensemble"),
+    *(*TUNABLE, "bias", "ensemble"),
     *("bpmf", "gibbsmmmf", "gibbsipmmmf", "ipmmmf", "urp", "attitude"),
     *("gplvm", "nmf", "svd", "imputedsvd"),
 )
@@ -67,26 +69,15 @@ def complete_data(kind: Literal["ratings", "labels"] | None) -> Callable[[str], 
     return find
 
 
-MethodName = Annotated[
-    str,
-    Option(
-        "--model",
-        "-m",
-        metavar="NAME",
-        help=f"The method: {', '.join(METHODS)}.",
-        autocompletion=complete(*METHODS),
-    ),
-]
-LabelMethodName = Annotated[
-    str,
-    Option(
-        "--model",
-        "-m",
-        metavar="NAME",
-        help=f"The method: {', '.join(LABEL_METHODS)}.",
-        autocompletion=complete(*LABEL_METHODS),
-    ),
-]
+def _method_option(*names: str) -> Any:
+    """Return the option that takes one of these methods."""
+    listed, completed = f"The method: {', '.join(names)}.", complete(*names)
+    return Option("--model", "-m", metavar="NAME", help=listed, autocompletion=completed)
+
+
+MethodName = Annotated[str, _method_option(*METHODS)]
+TunableName = Annotated[str, _method_option(*TUNABLE)]
+LabelMethodName = Annotated[str, _method_option(*LABEL_METHODS)]
 ModelFile = Annotated[Path, Argument(metavar="MODEL", help="A model that fit saved.")]
 ModelOut = Annotated[Path, Option(help="Where to save the model.")]
 Force = Annotated[bool, Option("--force", help="Replace the file if there is one.")]

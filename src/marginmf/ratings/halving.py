@@ -18,6 +18,7 @@ from marginmf._utils.types import Float64Array
 from marginmf.checkpoints import OpenCheckpoint
 from marginmf.metrics import mean_absolute_error
 from marginmf.progress import Report, progress_bar
+from marginmf.ratings.base import METHODS
 from marginmf.ratings.data import Ratings, observed
 from marginmf.ratings.factoriser import Factoriser, is_auto
 from marginmf.ratings.fitting.validation import HoldoutTrial, ValidationSplit
@@ -185,9 +186,10 @@ class HalvingSearch(BaseEstimator):
 
     def _check(self) -> None:
         if not isinstance(self.estimator, Factoriser):
+            known = [kind.__name__ for kind in METHODS.values() if issubclass(kind, Factoriser)]
             raise ValueError(
-                f"estimator={self.estimator!r} cannot be tuned by halving. Give one of the "
-                "factorisers: HMF, MMMF, PMMMF, BMMMF, PMF or ALS."
+                f"{type(self.estimator).__name__} cannot be tuned by halving. Give one of the "
+                f"factorisers ({', '.join(known)}), or search with scikit-learn's GridSearchCV."
             )
         check_number(self, "factor", int, 2)
         check_number(self, "min_iter", int, 1)
