@@ -1,6 +1,7 @@
 """Why a solver stopped, what it recorded, and what callbacks saw."""
 
 import math
+import re
 import time
 
 import numpy as np
@@ -177,8 +178,13 @@ def test_callback_that_returns_none_does_not_stop(name: str) -> None:
 @names
 @pytest.mark.parametrize("value", [math.inf, math.nan])
 def test_objective_without_a_value_at_the_start_is_an_error(name: str, value: float) -> None:
-    with pytest.raises(FloatingPointError, match=f"The objective is {value} at iteration 0"):
+    with pytest.raises(
+        FloatingPointError, match=f"The objective is {value} at iteration 0"
+    ) as raised:
         run(name, NEVER, lambda x: (value, np.full_like(x, math.nan)))
+    # In words that suit every method: not all have the same settings.
+    assert str(raised.value).endswith("choose settings nearer to the defaults.")
+    assert not re.search(r"reg\b|_rate|dtype", str(raised.value))
 
 
 def test_reasons_read_as_sentences() -> None:

@@ -314,9 +314,9 @@ class Monitor:
         now = Record(len(self.history), objective, gradient_norm, self.n_evaluations, seconds)
         if not math.isfinite(objective):
             raise FloatingPointError(
-                f"The objective is {objective} at iteration {now.iteration}. The start is outside "
-                "the loss's domain or the numbers overflow: scale the data, or, where the method "
-                "has them, raise reg, lower learning_rate, or use dtype='float64'."
+                f"The objective is {objective} at iteration {now.iteration}: the start is outside "
+                "the loss's domain, or the numbers overflow. Scale the data, or choose settings "
+                "nearer to the defaults."
             )
         self.history.append(now)
         progress = Progress(now, point, self.stopping.max_iter)

@@ -261,7 +261,7 @@ def test_without_any_ratings_the_middle_of_the_levels_is_answered():
 def test_too_long_steps_get_a_sentence_alone():
     with np.errstate(all="raise", under="ignore"), pytest.raises(FloatingPointError) as caught:
         GPLVM(2, parameter_rate=10.0, random_state=0).fit(DATA)
-    assert "lower learning_rate" in str(caught.value)
+    assert "choose settings nearer to the defaults" in str(caught.value)
 
 
 def test_rows_without_ratings_have_finite_answers():
