@@ -1,8 +1,12 @@
 """What is kept of a chain, and its random numbers: none is used twice."""
 
+import pickle
+import tracemalloc
+
 import numpy as np
 import pytest
 from scipy import stats
+from sklearn.base import clone
 
 from marginmf.backends.rows import SIDES
 from marginmf.datasets import make_ratings
@@ -123,6 +127,51 @@ def test_draws_of_new_users_are_not_alike(model):
     sizes = np.sqrt(np.square(left).sum(axis=1))
     between = (left @ left.T / np.outer(sizes, sizes))[np.triu_indices(len(left), 1)]
     assert abs(between.mean()) < 0.05
+
+
+def memory_of(model):
+    """Return the bytes of a model's arrays of samples, and of all that they keep in memory."""
+    arrays = [one for one in vars(model).values() if isinstance(one, np.ndarray)]
+    arrays = [array for array in arrays if len(array) == model.n_samples]
+    owners = {id(one): one for one in (a if a.base is None else a.base for a in arrays)}
+    return sum(a.nbytes for a in arrays), sum(memoryview(one).nbytes for one in owners.values())
+
+
+def test_samples_are_in_memory_once():
+    model = BPMF(60, n_burn=0, n_samples=2, thin=1, random_state=0).fit(DATA)
+    model.n_samples = 40  # the fit before has compiled what it takes
+    tracemalloc.start()
+    model.fit(DATA)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 1.5 * memory_of(model)[0]
+
+
+@SAMPLERS
+def test_samples_that_are_not_used_are_let_go_of(model):
+    used, kept = memory_of(model.fit(DATA))
+    assert kept < 1.05 * used
+
+
+@SAMPLERS
+def test_updates_let_go_of_the_samples_that_they_replace(model):
+    model.fit(DATA)
+    restored = pickle.loads(pickle.dumps(model))
+    assert len(pickle.dumps(restored)) == len(pickle.dumps(model))
+    for one in (model, restored):
+        one.update_users([(7, 3), (900, 3)], [1, 5])
+        used, kept = memory_of(one)
+        assert kept < 1.05 * used
+    expected = restored.predict_proba(TABLE.pairs)
+    np.testing.assert_array_equal(model.predict_proba(TABLE.pairs), expected)
+
+
+@pytest.mark.parametrize("n_samples", [10**12, 10**30])
+@SAMPLERS
+def test_too_many_samples_for_the_memory_get_a_sentence(model, n_samples):
+    wanted = f"take .* GiB, .*: {n_samples:,} of .* numbers. Lower n_samples or the number"
+    with pytest.raises(MemoryError, match=wanted):
+        clone(model).set_params(n_samples=n_samples).fit(DATA)
 
 
 @SAMPLERS

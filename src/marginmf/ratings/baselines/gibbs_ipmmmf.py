@@ -15,7 +15,7 @@ from marginmf.backends.threads import row_bounds, run
 from marginmf.ratings.base import method
 from marginmf.ratings.baselines.gibbs_mmmf import HingeMixture
 from marginmf.ratings.data import Ratings
-from marginmf.ratings.fitting.chains import Keys, Sample, Sweep
+from marginmf.ratings.fitting.chains import Keys, Sample, Sweep, copy_views
 from marginmf.ratings.fitting.mixtures import Hinge, Terms, draw_terms, hinge_loss, published_prior
 
 #: The most features that a user may be given at a time.
@@ -94,7 +94,8 @@ class GibbsIPMMMF(HingeMixture):
         # Features that are in use come first in every sample.
         n_used = max(1, int((self.feature_shares_ > 0).sum(axis=1).max()))
         for name in ("user_factors_", "item_factors_", "feature_shares_"):
-            setattr(self, name, getattr(self, name)[..., :n_used].copy())
+            setattr(self, name, getattr(self, name)[..., :n_used])
+        copy_views(self)
 
     def _row_prior(self, side: Side, sample: int) -> tuple[Float64Array, Float64Array]:
         n_features = self.item_factors_.shape[2]

@@ -11,7 +11,7 @@ from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from math import prod
 from numbers import Real
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +27,7 @@ from marginmf.ratings.base import Unknown
 from marginmf.ratings.data import Ratings
 from marginmf.ratings.estimator import Distributional
 from marginmf.ratings.fitting.calibration import make_possible
+from marginmf.ratings.fitting.fallback import LevelFrequencies
 from marginmf.solvers import Callback, Progress, State, Stopping, Vectors
 
 #: How many pairs are looked at together where each has a number for every sample.
@@ -119,6 +120,14 @@ def split_samples(
     return views
 
 
+def copy_views(model: Any) -> None:
+    """Copy the arrays of a model that are parts of larger ones, so that the rest is let go of."""
+    for name, array in list(vars(model).items()):
+        base = getattr(array, "base", None)
+        if isinstance(base, np.ndarray) and base.nbytes > array.nbytes:
+            setattr(model, name, array.copy())
+
+
 @dataclass(frozen=True)
 class Chain:
     """A sampler as a solver; the point is a vector of what is kept, zero where that is to come.
@@ -138,7 +147,7 @@ class Chain:
         return self.n_burn + self.n_samples * self.thin
 
     def steps(self, objective: Any, start: Any, vectors: Vectors) -> Iterator[State]:
-        """Yield a state after every sweep; the first is the start of the chain."""
+        """Yield a state after every sweep; the first is the start of the chain, if not a state."""
         if isinstance(start, State):
             point, number = np.array(start.point), int(start.numbers["sweep"][0])
             current: Sample = {
@@ -147,7 +156,7 @@ class Chain:
                 for name, (array,) in start.vectors.items()
             }
         else:
-            point, number = np.array(start), 0
+            point, number = self._nothing_kept(), 0
             current, value = self.sampler.start(Sweep(self.seed, 0))
             yield self._state(point, current, 0, value)
         kept = split_samples(point, self.n_samples, self.sampler.kept)
@@ -160,6 +169,17 @@ class Chain:
                 for name, samples in kept.items():
                     samples[n_after - 1] = current[name]
             yield self._state(point, current, number, value)
+
+    def _nothing_kept(self) -> FloatArray:
+        size = sum(map(prod, self.sampler.kept.values()))
+        try:
+            return np.zeros(self.n_samples * size, np.float32)
+        except (MemoryError, ValueError):
+            gigabytes = 4 * self.n_samples * size / 2**30
+            raise MemoryError(
+                f"The samples take {gigabytes:,.1f} GiB, which is more than there is: "
+                f"{self.n_samples:,} of {size:,} numbers. Lower n_samples or the number of factors."
+            ) from None
 
     @staticmethod
     def _state(point: FloatArray, current: Sample, number: int, value: float) -> State:
@@ -249,16 +269,21 @@ class Sampled(Distributional):
         seed = int(generator.integers(2**63))
         sampler = self._sampler(data)
         chain = Chain(sampler, seed, self.n_burn, self.n_samples, self.thin)
-        size = self.n_samples * sum(map(prod, sampler.kept.values()))
         stopping = Stopping(chain.n_sweeps, tol=-np.inf)
         with progress_bar(type(self).__name__, 1, bool(self.verbose)) as report:
             watch = partial(_watch, [*self.callbacks, *report("sweeps")])
-            point = np.zeros(size, np.float32)
-            result = self._checkpoint.minimise("chain", chain, None, point, stopping, [watch])
+            result = self._checkpoint.minimise("chain", chain, None, None, stopping, [watch])
         for name, samples in split_samples(result.point, self.n_samples, sampler.kept).items():
-            setattr(self, name, samples.copy())
+            setattr(self, name, samples)  # a view: a copy would take as much memory again
         self.history_, self.n_iter_ = result.history, result.n_iter
         self.n_evaluations_, self.stop_reason_ = result.n_iter, str(result.reason)
+
+    def _joined(
+        self, folded: Self, side: Side, data: Ratings, frequencies: LevelFrequencies | None = None
+    ) -> Self:
+        joined = super()._joined(folded, side, data, frequencies)
+        copy_views(joined)
+        return joined
 
     def _new_row_sweep(self, side: Side, number: int) -> Sweep:
         """Return a source of random numbers for new rows: the same again after loading.
