@@ -456,6 +456,15 @@ class RatingsEstimatorContract(NewRowsContract):
                 with pytest.raises(ValueError, match=f"calibrate={value!r} must be True or False"):
                     self.make(calibrate=value).fit(*data)
 
+    def test_no_threads_and_no_verbosity_get_a_sentence(self, data):
+        with pytest.raises(ValueError, match="n_jobs=0 must be a number of threads, -1 for all"):
+            self.make(n_jobs=0).fit(*data)
+        if "verbose" not in self.make().get_params():
+            return
+        for value in ("x", np.nan, None):
+            with pytest.raises(ValueError, match=f"verbose={value!r} must be a whole number >= 0"):
+                self.make(verbose=value).fit(*data)
+
 
 class DescentContract(RatingsEstimatorContract):
     """What methods that lower an objective have on top: how it was learned."""

@@ -470,3 +470,6 @@ class LabelsEstimatorContract:
         ):
             with pytest.raises(ValueError, match=message):
                 self.make(**params).fit(*data)
+        if "n_jobs" in self.make().get_params():
+            with pytest.raises(ValueError, match="n_jobs=0 must be a number of threads"):
+                self.make(n_jobs=0).fit(*data)

@@ -176,6 +176,7 @@ def test_candidates_that_are_out_let_go_of_their_vectors(data, monkeypatch):
         (MMMF(), {"factor": 1}, "factor=1 must be a whole number >= 2"),
         (MMMF(), {"min_iter": 0}, "min_iter=0 must be a whole number >= 1"),
         (MMMF(), {"n_candidates": 0}, "n_candidates=0 must be a whole number >= 1"),
+        (MMMF(), {"verbose": "x"}, "verbose='x' must be a whole number >= 0"),
         (MMMF(), {"metric": "mae"}, "metric='mae' must be a function"),
         (MMMF(), {"param_grid": {"reg": [-1.0]}}, "reg=-1.0 must be a number >= 0"),
         (MMMF(), {"param_grid": {"rank": [1]}}, "Invalid parameter 'rank'"),

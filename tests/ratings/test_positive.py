@@ -368,6 +368,7 @@ def test_nothing_is_said_before_the_fit(method):
         (EASE(n_neighbours=0), "n_neighbours=0 must be a whole number >= 1"),
         (EASE(n_neighbours="all"), "n_neighbours='all' must be a whole number"),
         (EASE(n_jobs="all"), "n_jobs='all' must be a whole number"),
+        (EASE(n_jobs=0), "n_jobs=0 must be a number of threads, -1 for all cores, or None"),
         (ItemKNN(0), "n_neighbours=0"),
         (ItemKNN(shrinkage=-1), "shrinkage=-1 must be a number >= 0"),
         (MostPopular(level="high"), "level='high' must be a number"),

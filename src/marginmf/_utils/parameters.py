@@ -18,10 +18,17 @@ MOST = float(np.finfo(np.float64).max)
 
 
 def check_number(
-    estimator: Any, name: str, kind: type[int] | type[float], least: float, most: float = MOST
+    estimator: Any,
+    name: str,
+    kind: type[int] | type[float],
+    least: float,
+    most: float = MOST,
+    word: str | None = None,
 ) -> None:
-    """Raise ValueError unless a parameter is a number of that kind within bounds."""
+    """Raise ValueError unless a parameter is a number of that kind within bounds, or the word."""
     value = getattr(estimator, name)
+    if word is not None and isinstance(value, str) and value == word:
+        return
     number = isinstance(value, Integral if kind is int else Real) and not isinstance(value, bool)
     # As a number of Python: one of float32 would be compared with bounds in float32.
     plain: Any = (int if kind is int else float)(value) if number else value
@@ -31,7 +38,8 @@ def check_number(
         bound = "" if least <= -MOST else " > 0" if 0 < least < 1e-300 else f" >= {least:g}"
         if most < MOST:
             bound += f"{' and' if bound else ''} <= {most:g}"
-        raise ValueError(f"{name}={value!r} must be {wanted}{bound}.")
+        instead = "" if word is None else f", or {word!r}"
+        raise ValueError(f"{name}={value!r} must be {wanted}{bound}{instead}.")
 
 
 def check_flag(estimator: Any, *names: str) -> None:
@@ -66,9 +74,19 @@ def resolve_size(size: float, n: int) -> int:
 
 
 def check_n_jobs(estimator: Any) -> None:
-    """Raise ValueError unless ``n_jobs`` is None or a whole number."""
+    """Raise ValueError unless ``n_jobs`` is None or a whole number but 0."""
     if estimator.n_jobs is not None:
         check_number(estimator, "n_jobs", int, -np.inf)
+        if estimator.n_jobs == 0:
+            raise ValueError(
+                "n_jobs=0 must be a number of threads, -1 for all cores, or None for one."
+            )
+
+
+def check_verbose(estimator: Any) -> None:
+    """Raise ValueError unless ``verbose``, if there is one, is True, False or a whole number."""
+    if getattr(estimator, "verbose", 0) not in (False, True):
+        check_number(estimator, "verbose", int, 0)
 
 
 def check_callbacks(estimator: Any) -> None:

@@ -10,7 +10,14 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from marginmf._utils.ids import shown
-from marginmf._utils.parameters import check_flag, check_n_jobs, check_option, n_threads, unfitted
+from marginmf._utils.parameters import (
+    check_flag,
+    check_n_jobs,
+    check_option,
+    check_verbose,
+    n_threads,
+    unfitted,
+)
 from marginmf._utils.saved import Methods, Optional, Scale, Sized
 from marginmf._utils.types import BoolArray, Float64Array, FloatArray, IntArray
 from marginmf.backends import Backend, get_backend
@@ -352,6 +359,7 @@ class RatingsPredictor(LearnedOnDemand, Savable, BaseEstimator, ABC):
         """Raise ValueError if the parameters or the data cannot be used."""
         check_n_jobs(self)
         check_flag(self, "calibrate")
+        check_verbose(self)
 
     def _set_data(self, data: Ratings, frequencies: LevelFrequencies | None = None) -> None:
         self.users_, self.items_ = data.users, data.items

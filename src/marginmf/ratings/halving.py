@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
-from marginmf._utils.parameters import check_number
+from marginmf._utils.parameters import check_number, check_verbose
 from marginmf._utils.random import as_generator
 from marginmf._utils.types import Float64Array
 from marginmf.checkpoints import OpenCheckpoint
@@ -194,6 +194,7 @@ class HalvingSearch(BaseEstimator):
         check_number(self, "factor", int, 2)
         check_number(self, "min_iter", int, 1)
         check_number(self, "holdouts", int, 1)
+        check_verbose(self)
         if self.n_candidates is not None:
             check_number(self, "n_candidates", int, 1)
         if not callable(self.metric):

@@ -44,9 +44,9 @@ class TestBPMF(SampledContract):
     def test_noise_can_be_given(self, data):
         model = self.make(noise_precision=2.0).fit(*data)
         assert (model.noise_precisions_ == 2.0).all()
-        with pytest.raises(ValueError, match="noise_precision='loud' must be a number > 0, or"):
+        with pytest.raises(ValueError, match="noise_precision='loud' must be a number > 0 and <= 1e.06, or"):
             self.make(noise_precision="loud").fit(*data)
-        with pytest.raises(ValueError, match="noise_precision=0 must be a number > 0"):
+        with pytest.raises(ValueError, match="noise_precision=0 must be a number > 0 and <= 1e.06, or"):
             self.make(noise_precision=0).fit(*data)
 
     @pytest.mark.parametrize("wrong", [np.ones(2), [2.0], None, True, np.nan, 1e12, 1e39])

@@ -105,8 +105,8 @@ def test_callbacks_can_stop_and_verbose_shows_one_bar(capsys):
 @pytest.mark.parametrize(
     ("params", "sentence"),
     [
-        ({"cost": 0}, "cost=0 must be a number > 0"),
-        ({"cost": "high"}, "cost='high' must be a number > 0"),
+        ({"cost": 0}, "cost=0 must be a number > 0, or 'auto'"),
+        ({"cost": "high"}, "cost='high' must be a number > 0, or 'auto'"),
         ({"concentration": -1.0}, r"concentration=-1\.0 must be a number > 0"),
         ({"margin": np.inf}, r"margin=inf must be a finite number >= 1e-09 and <= 1e\+09"),
         ({"margin": 1e200}, r"margin=1e\+200 must be a number >= 1e-09 and <= 1e\+09"),
@@ -114,7 +114,7 @@ def test_callbacks_can_stop_and_verbose_shows_one_bar(capsys):
         ({"prior_items": -1}, r"prior_items=-1 must be a number >= 0 and <= 1e\+09"),
         ({"prior_items": "all"}, "prior_items='all' must be a number >= 0"),
         ({"bayesian": "yes"}, "bayesian='yes' must be True or False"),
-        ({"max_iter": 0}, "max_iter=0 must be a whole number >= 1"),
+        ({"max_iter": 0}, "max_iter=0 must be a whole number >= 1, or 'auto'"),
         ({"tol": -1.0}, r"tol=-1\.0 must be a number >= 0"),
         ({"calibrate": "no"}, "calibrate='no' must be True or False"),
         ({"random_state": "dice"}, "random_state='dice' cannot seed"),

@@ -136,13 +136,8 @@ class BPMF(Sampled, Numbers):
     def _check(self, data: Ratings) -> None:
         super()._check(data)
         check_number(self, "n_factors", int, 1)
-        if not isinstance(self.noise_precision, str):
-            least = np.nextafter(0, 1)
-            check_number(self, "noise_precision", float, least, MOST_NOISE_PRECISION)
-        elif self.noise_precision != "learned":
-            raise ValueError(
-                f"noise_precision={self.noise_precision!r} must be a number > 0, or 'learned'."
-            )
+        bounds = np.nextafter(0, 1), MOST_NOISE_PRECISION
+        check_number(self, "noise_precision", float, *bounds, word="learned")
 
 
 def _residuals(data: Ratings, mean: float, unit: float) -> dict[Side, FloatArray]:

@@ -430,16 +430,13 @@ class IPMMMF(RatingsEstimator):
     def _check(self, data: Ratings) -> None:
         super()._check(data)
         check_number(self, "n_factors", int, 1)
-        check_number(self, "concentration", float, np.nextafter(0, 1))
+        least = np.nextafter(0, 1)
+        check_number(self, "cost", float, least, word="auto")
+        check_number(self, "concentration", float, least)
         check_number(self, "margin", float, *MARGINS)
         check_flag(self, "bayesian")
-        if self.cost != "auto":
-            check_number(self, "cost", float, np.nextafter(0, 1))
-        if self.prior_items != "auto":
-            check_number(self, "prior_items", float, 0, MOST_PRIOR_ITEMS)
-        if self.max_iter != "auto":
-            check_number(self, "max_iter", int, 1)
-        if self.tol != "auto":
-            check_number(self, "tol", float, 0)
+        check_number(self, "prior_items", float, 0, MOST_PRIOR_ITEMS, word="auto")
+        check_number(self, "max_iter", int, 1, word="auto")
+        check_number(self, "tol", float, 0, word="auto")
         check_callbacks(self)
         as_generator(self.random_state)
