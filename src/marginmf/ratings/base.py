@@ -211,8 +211,10 @@ class RatingsPredictor(LearnedOnDemand, Savable, BaseEstimator, ABC):
     def predict_proba(self, pairs: Any, unknown: Unknown = "fallback") -> Float64Array:
         """Return the probability of every level, for every pair.
 
-        The probabilities are calibrated on held-out ratings: of the ratings that are said to be
-        at a level with probability 0.7, about 70 % are.  See `fit_calibrator`.
+        Of the ratings that are said to be at a level with probability 0.7, about 70 % should be.
+        The probabilities of most methods are calibrated to that end, on held-out ratings; see
+        `fit_calibrator`.  Methods whose model is a distribution over the levels (`BPMF`,
+        `GibbsMMMF`, `GibbsIPMMMF`, `URP`, `Attitude` and `GPLVM`) return that as it is.
 
         Returns
         -------

@@ -64,8 +64,10 @@ class RatingsEstimator(SimilarByFactors, RatingsPredictor):
         """Take in new ratings, by users known or new, and learn those users' rows again.
 
         Each of these users is learned from all of their ratings, old and new; the items and
-        everyone else stay as they are, to the last bit.  An update that fails or is interrupted
-        changes nothing.
+        everyone else stay as they are, and so do everyone else's `decision_function` and rule, to
+        the last bit.  Calibrated probabilities of others may move a little: they also depend on
+        how often each level was used, for an item and in all, and the new ratings count there.
+        An update that fails or is interrupted changes nothing.
 
         Parameters
         ----------
