@@ -1,5 +1,6 @@
 """Tables in and out: frames, ids and the scale of ratings."""
 
+import re
 import sys
 
 import numpy as np
@@ -11,10 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import marginmf
-from marginmf.ratings import ALS, HMF, MMMF, PMF, BiasOnly, Ratings, tables
+from marginmf.ratings import ALS, HMF, METHODS, MMMF, PMF, BiasOnly, Ratings, tables
 from marginmf.ratings import data as ratings_data
+from marginmf.ratings.estimator import Numbers
 from marginmf.ratings.ids import IdIndex, as_ids, known_codes
-from marginmf.ratings.scales import MANY_VALUES, coded
+from marginmf.ratings.scales import FOR_MANY_LEVELS, MANY_VALUES, coded
 from marginmf.ratings.tables import Table, make_frame
 
 NUMBERS, WORDS = IdIndex([1, 2, 3], "user"), IdIndex(["ann", "bob"], "user")
@@ -234,6 +236,12 @@ def test_many_levels_are_said_to_cost_much():
 def test_measurements_are_refused_by_methods_that_tell_levels_apart(table):
     with pytest.raises(ValueError, match=r"1238 distinct values.*n_levels=10.*ALS, PMF or Bias"):
         HMF().fit(*table)
+
+
+def test_the_methods_that_learn_from_measurements_are_those_that_are_named():
+    numbers = {kind.__name__ for kind in METHODS.values() if issubclass(kind, Numbers)}
+    known = {kind.__name__ for kind in METHODS.values()}
+    assert set(re.findall(r"\w+", FOR_MANY_LEVELS)) & known == numbers
 
 
 def test_more_levels_than_memory_are_refused(table, monkeypatch):

@@ -8,7 +8,8 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 from contracts import synthetic
-from marginmf.ratings import ALS, HMF, MMMF, PMMMF, BiasOnly
+from marginmf.backends.rows import SIDES
+from marginmf.ratings import ALS, GPLVM, HMF, MMMF, PMMMF, URP, Attitude, BiasOnly
 from marginmf.ratings.lists import search
 from marginmf.ratings.lists.relevance import MarginBlock
 
@@ -429,8 +430,16 @@ def test_bad_questions_for_similar_ids_get_a_sentence(model, data):
         model.similar_items(None)
     with pytest.raises(NotFittedError):
         MMMF().similar_items(3)
-    bias = BiasOnly().fit(*data)
-    with pytest.raises(ValueError, match="BiasOnly has no factors, so no item is more similar"):
-        bias.similar_items(3)
-    with pytest.raises(ValueError, match="BiasOnly has no factors, so no user is more similar"):
-        bias.similar_users(3)
+
+
+@pytest.mark.parametrize(
+    "method",
+    [BiasOnly(), URP(2, max_iter=1), Attitude(2, max_iter=1), GPLVM(2, max_iter=1)],
+    ids=lambda method: type(method).__name__,
+)
+def test_methods_without_factors_that_can_be_compared_say_so(method, data):
+    method.fit(*data)
+    for side in SIDES:
+        wanted = f"{type(method).__name__} does not describe {side}s by factors that could be"
+        with pytest.raises(ValueError, match=f"{wanted} compared, so similar {side}s cannot"):
+            getattr(method, f"similar_{side}s")(3)

@@ -16,7 +16,8 @@ from marginmf.ratings.tables import Given, column_labels, is_table, table_column
 
 #: What to do with ratings of very many values.
 FOR_MANY_LEVELS = (
-    "Bin them with Ratings.of(..., n_levels=10), or estimate a number with ALS, PMF or BiasOnly."
+    "Bin them with Ratings.of(..., n_levels=10), or estimate a number with BPMF, NMF, SVD, "
+    "ImputedSVD, ALS, PMF or BiasOnly."
 )
 #: The type of levels' codes.
 CODE = np.int16

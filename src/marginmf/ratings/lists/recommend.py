@@ -162,8 +162,8 @@ def _similar(model: Any, values: Any, n: int, side: Side) -> Any:
     factors = getattr(model, f"{side}_factors_", None)
     if factors is None:
         raise ValueError(
-            f"{type(model).__name__} has no factors, so no {side} is more similar than another. "
-            "Use a method with factors, such as HMF, MMMF or ALS."
+            f"{type(model).__name__} does not describe {side}s by factors that could be compared, "
+            f"so similar {side}s cannot be found. Use a method with such factors: HMF, MMMF or ALS."
         )
     cosines = _Cosines(relevance.as_stages(factors), model._arithmetic())
     about = model.ratings_.index(side), model.n_jobs, model.ratings_.source.library
