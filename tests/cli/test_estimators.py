@@ -37,6 +37,13 @@ def test_help_lists_every_method_of_the_library() -> None:
         assert len(set(listed[name])) == len(listed[name])
 
 
+def test_the_page_of_the_command_line_names_every_method() -> None:
+    page = Path(__file__).parents[2] / "docs" / "command-line.md"
+    found = re.search(r"The methods\s+are (.*?)\.\n\n", page.read_text(), re.S)
+    assert found is not None
+    assert re.findall(r"`([a-z]+)`", found[1]) == [*METHODS, *POSITIVE]
+
+
 def test_options_that_were_not_given_leave_the_defaults() -> None:
     model = make_model("als", ModelOptions())
     assert (model.n_factors, model.reg, model.max_iter) == (ALS.n_factors, ALS.reg, ALS.max_iter)
@@ -80,6 +87,7 @@ def test_the_short_name_of_a_long_class() -> None:
         (["hfm"], {}, "There is no model 'hfm'; .* Did you mean hmf?"),
         (["als", "als"], {}, "named twice"),
         (["bias"], {"factors": 3}, "--factors: bias has no parameter 'n_factors'; there are"),
+        (["bpmf"], {"max_iter": 3}, r"'max_iter'; there are .* n_burn \+ n_samples \* thin sweeps"),
         (["hmf"], {"reg": "much"}, "'much' is not a number >= 0"),
         (["hmf"], {"reg": "1,,2"}, "'' is not a number >= 0"),
         (["hmf"], {"reg": "nan"}, "'nan' is not a number >= 0"),

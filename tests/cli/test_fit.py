@@ -59,6 +59,27 @@ def test_the_weight_is_chosen_unless_given(run, ratings_file: Path) -> None:
     assert f"reg {chosen:.4g} (chosen on held-out ratings)" in outcome.out
 
 
+def test_a_sampler_makes_sweeps_and_says_how_many_factors_it_found(run, ratings_file: Path) -> None:
+    few = ["--set", "n_burn=2", "--set", "n_samples=4", "--out", "g.marginmf"]
+    outcome = run("fit", ratings_file, "--model", "bpmf", "--set", "thin=2", "--factors", 2, *few)
+    assert re.search(r"^BPMF: 2 factors; sweeps 10; seconds", outcome.out, re.M)
+    arguments = ["--model", "gibbsipmmmf", "--set", "max_factors=2", *few, "--force"]
+    outcome = run("fit", ratings_file, *arguments)
+    wanted = r"^GibbsIPMMMF: 2 factors, of at most 2 \(reached in 100% of the samples\); sweeps 6; "
+    assert re.search(wanted, outcome.out, re.M)
+    result = json.loads(run("fit", ratings_file, *arguments, "--json").out)
+    assert (result["model"]["n_factors"], result["model"]["limit_reached"]) == (2, 1.0)
+
+
+def test_what_was_chosen_is_shown(run, ratings_file: Path) -> None:
+    arguments = ["--model", "ipmmmf", "--factors", 2, "--max-iter", 2, "--out", "i.marginmf"]
+    outcome = run("fit", ratings_file, *arguments)
+    chosen = marginmf.load("i.marginmf").cost_
+    assert f"IPMMMF: 2 factors; cost {chosen:.4g} (chosen); iterations 2; " in outcome.out
+    outcome = run("fit", ratings_file, *arguments, "--set", "cost=0.1", "--force")
+    assert "IPMMMF: 2 factors; iterations" in outcome.out
+
+
 def test_an_ensemble(run, ratings_file: Path) -> None:
     arguments = ["--model", "ensemble", "--set", "n_estimators=2", "--set", 'members=["mmmf"]']
     outcome = run("fit", ratings_file, *arguments, "--out", "e.marginmf", "-q")

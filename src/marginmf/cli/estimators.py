@@ -263,9 +263,13 @@ def _set(models: Mapping[str, Any], parameter: str, value: Any, option: str) -> 
     """Set a parameter in those of the models that have it; one at least must."""
     having = [one for one in models.values() if parameter in parameters_of([one])]
     if not having:
+        known = parameters_of(models.values())
+        sweeps = ""
+        if parameter == "max_iter" and "n_burn" in known:
+            sweeps = " A sampler makes n_burn + n_samples * thin sweeps: give --set n_samples=20."
         raise ValueError(
             f"{option}: {' and '.join(models)} {'has' if len(models) == 1 else 'have'} no "
-            f"parameter {parameter!r}; there are {', '.join(parameters_of(models.values()))}."
+            f"parameter {parameter!r}; there are {', '.join(known)}.{sweeps}"
         )
     for model in having:
         model.set_params(**{parameter: value})

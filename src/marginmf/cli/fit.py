@@ -158,6 +158,14 @@ def _describe(model: Any) -> tuple[dict[str, Any], list[str]]:
     if hasattr(model, "n_factors"):
         summary["n_factors"] = model.n_factors
         clauses += [f"{model.n_factors} factors"] if isinstance(model.n_factors, int) else []
+    if hasattr(model, "max_factors"):
+        summary |= {
+            "n_factors": model.item_factors_.shape[-1],
+            "limit_reached": float(model.limit_reached_.mean()),
+        }
+        clauses.append(f"{summary['n_factors']} factors, of at most {model.max_factors}")
+        if summary["limit_reached"]:
+            clauses[-1] += f" (reached in {summary['limit_reached']:.0%} of the samples)"
     if hasattr(model, "members_"):
         summary["n_members"] = sum(map(len, model.members_))
         clauses.append(f"{summary['n_members']} members")
@@ -167,9 +175,20 @@ def _describe(model: Any) -> tuple[dict[str, Any], list[str]]:
         summary |= {"reg": regs.tolist(), "reg_was_chosen": chosen}
         listed = ", ".join(f"{reg:.4g}" for reg in regs.ravel())
         clauses.append(f"reg {listed}{' (chosen on held-out ratings)' * chosen}")
+    for name, value in model.get_params(deep=False).items():
+        found = getattr(model, f"{name}_", None)
+        if (
+            name != "reg"
+            and isinstance(value, str)
+            and value == "auto"
+            and isinstance(found, float)
+        ):
+            summary |= {name: found, f"{name}_was_chosen": True}
+            clauses.append(f"{name} {found:.4g} (chosen)")
     if hasattr(model, "n_iter_"):
         summary |= {"n_iter": np.asarray(model.n_iter_).tolist(), "stop_reason": model.stop_reason_}
-        clauses.append(f"iterations {np.sum(model.n_iter_)}")
+        word = "sweeps" if hasattr(model, "n_burn") else "iterations"
+        clauses.append(f"{word} {np.sum(model.n_iter_)}")
     return summary, clauses
 
 
