@@ -12,10 +12,12 @@ from studies.thesis.exhibit import Exhibit, Scale
 from studies.thesis.figures import curves_figure, trade_off_figure
 from studies.thesis.samples import (
     EIGHTY,
+    STOPPING,
     Sample,
     TradeOff,
     format_figure,
     format_lead,
+    join_words,
     judge_lead,
     make_entry,
     pick,
@@ -118,7 +120,7 @@ class Ranks(Exhibit):
             data="ml-100k",
             protocol=EIGHTY,
             method=method,
-            params={"n_factors": rank, "tol": 1e-4, "max_iter": 200},
+            params={"n_factors": rank, **STOPPING},
             band=self.band,
             **({"base": "auto"} if method == "HMF" else {}),
         )
@@ -132,15 +134,30 @@ class Ranks(Exhibit):
             ]
             for name, part in columns
         }
+        tests = {name: errors[name, "test"] for name in methods}
+        # Elsewhere the methods are not compared at equal training error.
+        reached = [0]
+        for k in range(1, len(ranks)):
+            if max(errors[name, "train"][k].mean for name in methods) <= self.band["high"]:
+                reached.append(k)
         # How far the error of each split rises above the one with the most factors.
-        growth = {
-            name: Sample(tuple(np.max([one.values for one in along], axis=0).tolist())).minus(
-                along[0]
-            )
-            for name in methods
-            for along in (errors[name, "test"],)
-        }
+        growth = {}
+        for name, along in tests.items():
+            highest = np.max([along[k].values for k in reached], axis=0)
+            growth[name] = Sample(tuple(highest.tolist())).minus(along[0])
         lead = growth["MMMF"].minus(growth["HMF"])
+        others = [
+            f"{rank} ({format_lead(tests['MMMF'][k].minus(tests['HMF'][k]))})"
+            for k, rank in enumerate(ranks)
+            if k not in reached
+        ]
+        fewer = (
+            " With fewer the training errors differ, and both do better again once they cannot "
+            "even learn the noise; MMMF minus HMF, by the number of factors, is then "
+            f"{join_words(others)}."
+            if others
+            else ""
+        )
         rows: list[list[Entry | str]] = [
             [str(rank), *(make_entry(errors[column][k]) for column in columns)]
             for k, rank in enumerate(ranks)
@@ -149,12 +166,11 @@ class Ranks(Exhibit):
         return [
             worst_verdict(
                 [judge_lead(lead)],
-                f"as factors get fewer than {ranks[0]}, the test NMAE of HMF grows by up to "
-                f"{format_figure(growth['HMF'].mean)} and that of MMMF by up to "
-                f"{format_figure(growth['MMMF'].mean)}, a difference of {format_lead(lead)}. With "
-                "few factors neither can learn the training ratings so well as the band asks, "
-                "whatever the penalty; with very few they cannot even learn the noise, and both do "
-                "better again.",
+                f"from {ranks[0]} factors to {min(ranks[k] for k in reached)}, the fewest with "
+                "which both methods reach the training error that is asked, the test NMAE of HMF "
+                f"grows by up to {format_figure(growth['HMF'].mean)} and that of MMMF by up to "
+                f"{format_figure(growth['MMMF'].mean)}, a difference of {format_lead(lead)}."
+                f"{fewer}",
                 "HMF's error does not grow less than MMMF's as factors get fewer",
             ),
             Text(
@@ -182,7 +198,7 @@ class TrainingError(Exhibit):
 
     def trade_off(self, scale: Scale) -> TradeOff:
         quick = scale == "quick"
-        params = {"n_factors": 20 if quick else 100, "tol": 1e-4, "max_iter": 200}
+        params = {"n_factors": 20 if quick else 100, **STOPPING}
         # Training errors change fast along the penalty: what lies between coarser candidates would
         # be a matter of interpolation.
         regs = sixteenths(range(4, 33, 12 if quick else 2))

@@ -12,6 +12,7 @@ from studies.thesis.exhibit import Exhibit, Scale
 from studies.thesis.figures import curves_figure, heat_maps_figure
 from studies.thesis.measures import make_recipe
 from studies.thesis.samples import (
+    STOPPING,
     Sample,
     count_outcomes,
     format_figure,
@@ -22,9 +23,6 @@ from studies.thesis.samples import (
     sixteenths,
     worst_verdict,
 )
-
-#: One rule for all methods.  The default of HMF, 2e-3, stops up to two per cent above the minimum.
-STOPPING: dict[str, Any] = {"tol": 1e-4, "max_iter": 200}
 
 
 class RunningTime(Exhibit):
@@ -187,9 +185,9 @@ class Recovery(Exhibit):
                 f"by more than noise in {len(ahead)} of {len(outcomes)} combinations of the "
                 "factors that matrices are made from and of what is scored, and on held-out "
                 f"entries in {len(ahead_held_out)} of {len(held_out)}: see the table. {example} "
-                "The weakest candidates are the best then: HMF's pairs of factors, one for each "
-                "stage, fit the entries that were learned from more closely than MMMF's single "
-                "one, and those are among the entries that are scored.",
+                "With many entries the weakest candidates are the best then: HMF's pairs of "
+                "factors, one for each stage, fit the entries that were learned from more closely "
+                "than MMMF's single one, and those are among the entries that are scored.",
                 f"HMF recovers more than MMMF in {len(ahead)} of {len(outcomes)} readings of the "
                 f"protocol, and in {len(ahead_held_out)} of {len(held_out)} on held-out entries",
             ),

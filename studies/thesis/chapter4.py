@@ -17,6 +17,7 @@ from studies.thesis.measures import make_recipe
 from studies.thesis.published import published
 from studies.thesis.samples import (
     EIGHTY,
+    STOPPING,
     TradeOff,
     compare_entries,
     count_outcomes,
@@ -89,7 +90,7 @@ class SyntheticTradeOff(Exhibit):
 
     def _panel(self, scale: Scale, share: float, noise: float | None = None) -> TradeOff:
         quick = scale == "quick"
-        margin = {"n_factors": 20 if quick else 100, "tol": 1e-4, "max_iter": 200}
+        margin = {"n_factors": 20 if quick else 100, **STOPPING}
         methods = {"PMMMF": margin, "MMMF": margin, "ALS": {"n_factors": margin["n_factors"]}}
         recipe = make_recipe(200 if quick else 1000, 10, share, 0, noise)
         regs = sixteenths(range(1, 26, 8 if quick else 4))
@@ -120,7 +121,8 @@ class SyntheticTradeOff(Exhibit):
                 f"{count_outcomes(found.equal)} comparisons with MMMF and ALS; by the worst test "
                 "error over the candidates for the penalty, by which a trade-off may be judged "
                 f"too, {count_outcomes(found.worst)}.{besides}",
-                f"PMMMF is {count_outcomes(found.equal)} comparisons on matrices without noise",
+                f"PMMMF is {count_outcomes(found.equal)} comparisons on matrices of the "
+                "thesis's recipe",
             ),
             Text(
                 f"Matrices of {recipe['n_users']} x {recipe['n_items']} stars made from "
@@ -189,8 +191,7 @@ class EqualTrainingError(Exhibit):
     name, chapter, kind = "mae-rmse", 4, "table"
     title = "MAE and RMSE at equal training error"
     band = {"measure": "mae", "low": 0.07, "high": 0.09}
-    stopping: dict[str, Any] = {"tol": 1e-4, "max_iter": 200}
-    methods = {"MMMF": stopping, "ALS": {}, "PMMMF": stopping, "HMF": stopping}
+    methods = {"MMMF": STOPPING, "ALS": {}, "PMMMF": STOPPING, "HMF": STOPPING}
     measures = ("mae", "rmse")
     data = "MovieLens 100K"
     axes = dict.fromkeys(("quick", "full"), (tuple(methods),))

@@ -4,6 +4,7 @@ import json
 import time
 from collections.abc import Mapping, Sequence
 from functools import cache, reduce
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -209,23 +210,33 @@ def system_errors(
 
 def candidate_error(
     data: Data,
-    protocol: Mapping[str, Any],
     n_splits: int,
     held_out: int,
     method: str,
     params: Mapping[str, Any],
+    protocol: Mapping[str, Any] | None = None,
+    protocols: Sequence[Mapping[str, Any]] = (),
 ) -> Values:
-    """Return the errors on ratings that all splits of a protocol train on.
+    """Return the errors on ratings that all splits of a protocol, or of several, train on.
 
     They are divided again: so many ratings of every user are held out.
     """
     table = load_table(data)
-    learned = (split_rows(table, protocol, split)[0] for split in range(n_splits))
-    rows = reduce(np.intersect1d, learned)
+    every = protocols if protocol is None else (protocol,)
+    rows = candidate_rows(table, every, n_splits, held_out)
+    model, found = measure_system(make_method(method, params), table, rows, 1, 0)
+    return {**found, "n_train": len(rows[0]), **describe_fit(model)}
+
+
+def candidate_rows(
+    table: RatingsTable, protocols: Sequence[Mapping[str, Any]], n_splits: int, held_out: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the rows that candidates learn from, and those that they are compared on."""
+    points = product(protocols, range(n_splits))
+    rows = reduce(np.intersect1d, (split_rows(table, *point)[0] for point in points))
     weak = WeakGeneralisation(n_splits=1, random_state=0, held_out=held_out)
     train, test = (rows[own] for own in next(weak.split(table.pairs[rows])))
-    model, found = measure_system(make_method(method, params), table, (train, test), 1, 0)
-    return {**found, "n_train": len(train), **describe_fit(model)}
+    return train, test
 
 
 def recovery(
