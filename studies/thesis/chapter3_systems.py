@@ -400,7 +400,7 @@ class Nmae(Exhibit):
             *(one.words for one in judged if one.name.startswith("HMF")),
         ]
         worse = [one.name for one in judged if one.outcome == "not reproduced"]
-        causes = [f"HMF is behind {len(behind)} of {len(claims)} systems"] if behind else []
+        causes = [f"HMF is behind in {len(behind)} of {len(claims)} comparisons"] if behind else []
         causes += [f"NMAE larger than printed for {join_words(worse)}"] if worse else []
         return worst_verdict(
             [*claims.values(), *(one.outcome for one in judged)],

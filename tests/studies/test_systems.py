@@ -388,7 +388,7 @@ def test_the_claim_that_hmf_is_ahead_is_judged_with_the_exception_it_has(tmp_pat
     assert verdict.outcome == "not reproduced"
     behind = "BPMF weak (-.0050 ± .0000), GP-LVM weak (-.0100 ± .0000) and BPMF strong (-.0050"
     assert f"behind in 3 of 3: behind {behind}" in verdict.why
-    assert verdict.cause == "on MovieLens 1M HMF is behind 3 of 3 systems"
+    assert verdict.cause == "on MovieLens 1M HMF is behind in 3 of 3 comparisons"
     leads = {row[0]: row for row in tables(store)["NMAE of other systems minus that of HMF"].rows}
     assert leads["GP-LVM"][1:4] == ["-.0100 ± .0000", "-.0100 ± .0000", "not run"]
     assert "Gibbs MMMF (learned priors)" in leads
