@@ -112,11 +112,7 @@ def find_search(data: str, name: str, method: str) -> str:
 def list_searches(data: Iterable[str], methods: Iterable[str]) -> list[Point]:
     """Return data, protocol and system of all searches, each once."""
     points = product(data, PROTOCOLS, methods)
-    return list(
-        dict.fromkeys(
-            (data, find_search(data, name, method), method) for data, name, method in points
-        )
-    )
+    return list(dict.fromkeys((point[0], find_search(*point), point[2]) for point in points))
 
 
 def candidate_cells(data: str, name: str, method: str) -> list[Cell]:
