@@ -10,7 +10,7 @@ KERNEL_TESTS := tests/backends tests/ratings/test_objective.py
 # Real data for the README's examples: a folder of your own, or one beside the checkout; else a download.
 DATA := $(or $(MARGINMF_DATA),$(abspath $(wildcard ../shared/data)))
 
-.PHONY: help demo test test-matrix lint format docs wheel wheel-test bench clean
+.PHONY: help demo test fuzz test-matrix lint format docs wheel wheel-test bench clean
 
 help: ## list these commands
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -20,6 +20,10 @@ demo: $(INSTALLED) ## compare the main methods on MovieLens 100K
 
 test: $(INSTALLED) ## run the tests
 	$(BIN)/python -m pytest -n auto --dist worksteal
+
+# All attacks with one seed take about half an hour on two cores; FUZZ="--seed 1 --minutes 10" bounds them.
+fuzz: $(INSTALLED) ## attack everything that reads files or is called at the same time (FUZZ="--seed 1 --minutes 10")
+	PYTHONPATH=tests $(BIN)/python -m fuzz $(FUZZ)
 
 # The kernels' tests with the lowest and the newest Numba that are allowed, each in an environment of
 # its own, with the plain loops, and for a processor of which nothing is known.
