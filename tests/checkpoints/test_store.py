@@ -77,13 +77,13 @@ def test_other_data_is_refused(interrupted, path, change, parts):
 
 
 def test_another_class_is_refused(interrupted, path):
-    with pytest.raises(ValueError, match=r"another class \(marginmf\.ratings\.max_margin\.HMF\)"):
+    with pytest.raises(ValueError, match=r"another class \('marginmf\.ratings\.max_margin\.HMF'\)"):
         MMMF(**FEW).fit(PAIRS, RATINGS, checkpoint=path)
 
 
 def test_another_version_is_refused(interrupted, path, monkeypatch):
     monkeypatch.setattr("marginmf.checkpoints.store.__version__", "99.0")
-    sentence = rf"another version of marginmf \({marginmf.__version__}, this is 99\.0\)"
+    sentence = rf"another version of marginmf \('{marginmf.__version__}', this is 99\.0\)"
     with pytest.raises(ValueError, match=sentence):
         interrupted().fit(PAIRS, RATINGS, checkpoint=path)
 

@@ -31,6 +31,14 @@ def as_generator(random_state: Any) -> np.random.Generator:
         ) from None
 
 
+#: How many different values the small numbers of a state have, by their names.
+_LIMITS: dict[str, dict[str, int]] = {
+    **{name: {"has_uint32": 2, "uinteger": 1 << 32} for name in ("PCG64", "PCG64DXSM", "SFC64")},
+    "MT19937": {"pos": 625, "key": 1 << 32},
+    "Philox": {"has_uint32": 2, "uinteger": 1 << 32, "buffer_pos": 5},
+}
+
+
 @dataclass(frozen=True)
 class GeneratorState:
     """A random generator at one moment as plain data, with the seed sequence that it spawns from.
@@ -58,10 +66,38 @@ class GeneratorState:
         return cls(kind, _plain(bits.state), _plain(seeds.state))
 
     def generator(self) -> np.random.Generator:
-        """Return a generator that goes on from there."""
-        bits = BIT_GENERATORS[self.kind](np.random.SeedSequence(**self.seeds))
-        bits.state = self.state
+        """Return a generator that goes on from there.
+
+        States come from files.  One that no generator has been in is refused with a ValueError:
+        NumPy takes many of them, and some would be read beyond the end of an array.
+        """
+        try:
+            bits = BIT_GENERATORS[self.kind](np.random.SeedSequence(**self.seeds))
+            fresh = _plain(bits.state)
+            bits.state = self.state
+        except (TypeError, ValueError, LookupError, OverflowError, AttributeError) as error:
+            raise ValueError(f"it is no state of a random generator: {error}") from None
+        kept = (_plain(bits.state), _plain(bits.seed_seq.state)) == (self.state, self.seeds)
+        even = self.kind.startswith("PCG64") and self.state["state"]["inc"] % 2 == 0
+        if not kept or even or not _is_like(self.state, fresh, _LIMITS[self.kind]):
+            raise ValueError(f"it is no state of a {self.kind} generator")
         return np.random.Generator(bits)
+
+
+def _is_like(state: Any, fresh: Any, limits: Mapping[str, int], most: int = 1 << 128) -> bool:
+    """Whether a state has the parts and lengths of a fresh one, and numbers that may be there."""
+    if isinstance(fresh, dict):
+        named = isinstance(state, dict) and state.keys() == fresh.keys()
+        return named and all(
+            _is_like(state[name], part, limits, limits.get(name, most))
+            for name, part in fresh.items()
+        )
+    if isinstance(fresh, list):
+        listed = isinstance(state, list) and len(state) == len(fresh)
+        return listed and all(_is_like(one, fresh[0], limits, most) for one in state)
+    if isinstance(fresh, int):
+        return type(state) is int and 0 <= state < most
+    return bool(state == fresh)
 
 
 def _plain(value: Any) -> Any:

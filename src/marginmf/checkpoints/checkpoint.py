@@ -23,6 +23,7 @@ from marginmf.solvers import (
     Progress,
     Result,
     Solver,
+    State,
     Stopping,
     StopReason,
     Vectors,
@@ -122,18 +123,33 @@ class OpenCheckpoint:
         """
         store, name, vectors = self.store, self.prefix + name, vectors or NumpyVectors()
         found = None if store is None else store.find(name, vectors)
+        if isinstance(found, GeneratorState | dict):
+            raise _cannot_go_on(name, "it holds no minimisation")
+        if found is not None:
+            # Kernels do not check bounds: what a file holds must be like what a fit begins with.
+            whole = isinstance(found, Result) and start is not None
+            first = start if whole else next(iter(solver.steps(objective, start, vectors)))
+            if not _resembles(found, first, vectors):
+                raise _cannot_go_on(name, "its arrays are not those of this fit")
         if isinstance(found, Result):
             return found
-        result = minimise(
-            solver,
-            objective,
-            found if isinstance(found, Paused) else start,
-            stopping=stopping,
-            callbacks=[*callbacks, self._give_up],
-            vectors=vectors,
-            early_stopping=early_stopping,
-            save=None if store is None else lambda paused: store.note(name, paused, vectors),
-        )
+        iterations: list[None] = []  # those that are made now
+        noticed = [*callbacks, self._give_up, lambda progress: iterations.append(None)]
+        try:
+            result = minimise(
+                solver,
+                objective,
+                found if isinstance(found, Paused) else start,
+                stopping=stopping,
+                callbacks=noticed,
+                vectors=vectors,
+                early_stopping=early_stopping,
+                save=None if store is None else lambda paused: store.note(name, paused, vectors),
+            )
+        except (ValueError, TypeError, LookupError, ArithmeticError) as error:
+            if found is None or iterations:
+                raise
+            raise _cannot_go_on(name, error) from error
         if store is not None and result.reason is not StopReason.PAUSED:
             store.note(name, result, vectors)
         return result
@@ -147,7 +163,9 @@ class OpenCheckpoint:
             return as_generator(random_state)
         name = self.prefix + name
         found = self.store.find(name, NumpyVectors())
-        if isinstance(found, GeneratorState):
+        if found is not None:
+            if not isinstance(found, GeneratorState):
+                raise _cannot_go_on(name, "it holds no random generator")
             return found.generator()
         generator = as_generator(random_state)
         self.store.note(name, GeneratorState.of(generator), NumpyVectors())
@@ -179,6 +197,37 @@ class OpenCheckpoint:
     def _give_up(self, progress: Progress) -> None:
         if self._given_up.is_set():
             raise CancelledError("Another part of the fit has failed.")
+
+
+def _cannot_go_on(name: str, why: object) -> ValueError:
+    return ValueError(
+        f"The checkpoint cannot be used for {name!r} ({why}). Remove its folder and fit anew."
+    )
+
+
+def _resembles(found: Paused | Result, first: Any, vectors: Vectors) -> bool:
+    """Whether a stored run is like the state it began with, or a stored result like the point."""
+
+    def form(vector: Any) -> tuple[Any, Any]:
+        array = vectors.to_host(vector)  # a file has an axis for single numbers too
+        return array.shape or (1,), array.dtype
+
+    point = form(first.point if isinstance(first, State) else first)
+    if isinstance(found, Result):
+        return form(found.point) == point
+    state, best = found.state, found.best_point
+    if form(state.point) != point or (best is not None and form(best) != point):
+        return False
+    pairs = zip(state.groups(), first.groups(), strict=True)
+    if any(mine.keys() != begun.keys() for mine, begun in pairs):
+        return False
+    for name, group in state.vectors.items():
+        # What is empty at first comes to hold vectors like the point.
+        forms, begun = ([form(vector) for vector in one] for one in (group, first.vectors[name]))
+        if forms != (begun or [point] * len(forms)):
+            return False
+    numbers = first.numbers.items()
+    return all(not begun or len(begun) == len(state.numbers[name]) for name, begun in numbers)
 
 
 #: What ``fit`` takes as ``checkpoint``; one that is open is that of a fit which holds this one.

@@ -207,9 +207,10 @@ def read_content(path: Path, name: str, vectors: Vectors = NUMPY) -> Content:
             else:
                 points[key] = vectors.from_host(array)
         return _put_together(found["kind"], found["details"], numbers, points)
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError) as error:
         raise ValueError(
-            f"The checkpoint's file {path} is damaged ({error}). Remove the folder and fit anew."
+            f"The checkpoint's file {path} is damaged ({error!s:.200}). Remove the folder and "
+            "fit anew."
         ) from error
 
 
@@ -241,10 +242,12 @@ def _put_together(
     if kind == "fit":
         return details
     if kind == "generator":
-        return GeneratorState(**details)
+        return _checked(GeneratorState(**details))
     errors, history = numbers.pop("errors"), []
     for iteration, objective, norm, n_evaluations, seconds in numbers.pop("history"):
         history.append(Record(int(iteration), objective, norm, int(n_evaluations), seconds))
+    if [record.iteration for record in history] != list(range(len(history))) or not history:
+        raise ValueError("its iterations are not in order")
     if kind == "result":
         reason, n_evaluations = StopReason[details["reason"]], details["n_evaluations"]
         return Result(vectors["point"], history, reason, n_evaluations, errors)
@@ -255,10 +258,18 @@ def _put_together(
     own: dict[str, dict[str, Any]] = {
         "vectors": {name.removeprefix("own "): group for name, group in groups.items()},
         "numbers": {name.removeprefix("own "): values for name, values in numbers.items()},
-        "generators": {name: GeneratorState(**one) for name, one in details["generators"].items()},
+        "generators": {
+            name: _checked(GeneratorState(**one)) for name, one in details["generators"].items()
+        },
     }
     state = State(point, value, gradient_norm, int(n_evaluations), step_share, **own)
     return Paused(state, history, errors, *best_points)
+
+
+def _checked(state: GeneratorState) -> GeneratorState:
+    """Return a state that a generator can go on from, or raise ValueError."""
+    state.generator()
+    return state
 
 
 def _storable(array: Any) -> Array:
@@ -284,10 +295,12 @@ def fingerprint(estimator: Any, data: Mapping[str, Array]) -> dict[str, Any]:
 
 def difference(stored: Mapping[str, Any], now: Mapping[str, Any]) -> str | None:
     """Return in words how two fingerprints differ, or None if they do not."""
+    if {name: type(part) for name, part in stored.items()} != {n: type(now[n]) for n in now}:
+        return "a fingerprint that cannot be understood"
     if stored["format"] != now["format"] or stored["version"] != now["version"]:
-        return f"another version of marginmf ({stored['version']}, this is {now['version']})"
+        return f"another version of marginmf ({stored['version']!r:.60}, this is {now['version']})"
     if stored["class"] != now["class"]:
-        return f"another class ({stored['class']})"
+        return f"another class ({stored['class']!r:.60})"
     before, after, found = stored["parameters"], now["parameters"], []
     names = [name for name in after if name not in before or before[name] != after[name]]
     if names:

@@ -50,6 +50,10 @@ class State:
         self.is_kept = True
         return self
 
+    def groups(self) -> tuple[Mapping[str, Any], ...]:
+        """Return what else the solver has to know: vectors, numbers and generators by name."""
+        return self.vectors, self.numbers, self.generators
+
     def own_vectors(self) -> list[Vector]:
         """Return all vectors but the point."""
         return [vector for group in self.vectors.values() for vector in group]
