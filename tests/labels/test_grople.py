@@ -266,6 +266,13 @@ def test_sparse_and_dense_features_give_the_same() -> None:
     np.testing.assert_array_equal(sparse.label_groups_, dense.label_groups_)
 
 
+def test_features_that_are_too_small_for_float32_are_as_good_as_constant() -> None:
+    X, Y = data(11)
+    tiny = np.column_stack([X, 1e-160 * X[:, 0]])
+    with_tiny = model().fit(tiny, Y).decision_function(tiny)
+    np.testing.assert_allclose(with_tiny, model().fit(X, Y).decision_function(X), atol=1e-6)
+
+
 def test_float32_is_near_float64() -> None:
     X, Y = data(11)
     scores = [

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import norm
 
 import marginmf
-from contracts import RatingsEstimatorContract, assert_same_fit
+from contracts import RatingsEstimatorContract, assert_same_fit, synthetic
 from marginmf.backends import threads
 from marginmf.checkpoints import Checkpoint
 from marginmf.datasets import make_ratings
@@ -377,3 +377,10 @@ def test_movielens(movielens_80_20):
     pairs, ratings, test_pairs, test_ratings = movielens_80_20
     model = GPLVM(max_iter=4, random_state=0).fit(pairs, ratings)
     assert np.abs(model.predict(test_pairs) - test_ratings).mean() <= 0.69
+
+
+def test_levels_whose_squares_are_zero_are_told_apart():
+    pairs, ratings = synthetic((1, 2, 3, 4, 5))
+    tiny = np.nextafter(0, 1) * np.asarray(ratings)
+    model = GPLVM(2, max_iter=1, random_state=0).fit(pairs, tiny)
+    assert set(model.predict(pairs)) <= set(tiny)

@@ -202,9 +202,10 @@ def fit_feature_map(
     unrelated = reg_corr * unrelatedness(inner)
     ridge = float(np.linalg.norm(unrelated, 2)) if unrelated.any() else 0.0
     # Features of length one: those that are rare would else take as long as they are short.
-    # Constant ones stay at zero.
+    # Constant ones stay at zero, and those that are too short for the type of the arithmetic.
     lengths = np.sqrt(normal.diagonal + ridge)
-    unit = np.divide(1.0, lengths, out=np.zeros_like(lengths), where=normal.diagonal > 0)
+    long_enough = normal.diagonal > np.finfo(dtype).tiny
+    unit = np.divide(1.0, lengths, out=np.zeros_like(lengths), where=long_enough)
     scale = unit.astype(dtype)[:, None]
     target = (unit[:, None] * cross).astype(dtype)
     unrelated = unrelated.astype(dtype)

@@ -175,7 +175,8 @@ class GPLVM(Distributional):
         return self.block_size_, int(self.n_factors), rates
 
     def _least_deviation(self, data: Ratings) -> float:
-        return LEAST_DEVIATION * float(np.ptp(data.levels)) / (data.n_levels - 1)
+        least = LEAST_DEVIATION * float(np.ptp(data.levels)) / (data.n_levels - 1)
+        return max(least, float(np.finfo(np.float64).tiny))
 
     def _standards(self, data: Ratings) -> tuple[Float64Array, Float64Array]:
         """Return every item's mean and standard deviation, drawn to those of all ratings."""
