@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import math
 import os
 import shutil
 import subprocess
@@ -9,20 +10,29 @@ import sys
 import threading
 import time
 from collections import Counter
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from queue import Empty, Queue
 from typing import Any
 
+from fuzz.kinds import KINDS, module_of
+
 ROOT = Path(__file__).resolve().parents[2]
+#: Where workers import from.
+PATHS = [str(ROOT / "tests"), str(ROOT / "src"), os.environ.get("PYTHONPATH", "")]
 #: Compiled kernels check the bounds of arrays; they are kept apart from those that do not.
 CHECKED = {
+    "NUMBA_CACHE_DIR": str(ROOT / "build" / "fuzz" / "kernels"),
     "NUMBA_BOUNDSCHECK": "1",
     "MARGINMF_PLAIN_KERNELS": "1",
     "NUMBA_NUM_THREADS": "1",
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
 }
+#: A process that has not answered after so many seconds hangs.
+PATIENCE = 60.0
 #: Failures that are shown; all of them are in the report.
 SHOWN = 20
 
@@ -30,8 +40,8 @@ SHOWN = 20
 class Worker:
     """A process that makes attacks; another takes its place when it dies or hangs."""
 
-    def __init__(self, folder: Path, seconds: float) -> None:
-        self.folder, self.seconds = folder, seconds
+    def __init__(self, folder: Path, seconds: float, surroundings: dict[str, str]) -> None:
+        self.folder, self.seconds, self.surroundings = folder, seconds, surroundings
         self._process: subprocess.Popen[str] | None = None
         self._answers: Queue[str] = Queue()
 
@@ -48,29 +58,40 @@ class Worker:
         except BrokenPipeError:
             answer = ""
         if not answer:
-            code = process.wait()
-            self._process = None
+            code = self.stop()
             return {"failed": True, "outcome": f"the process died with {code}", "seconds": 0.0}
         return json.loads(answer)
 
-    def stop(self) -> None:
-        """Kill the process if there is one."""
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait()
-            self._process = None
+    def stop(self) -> int | None:
+        """End the process if there is one; return how it ended if it had done so before."""
+        process, self._process = self._process, None
+        if process is None:
+            return None
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(0.1)
+        process.kill()
+        process.wait()
+        self._listener.join()
+        with suppress(BrokenPipeError):
+            process.stdin.close()
+        process.stdout.close()
+        return process.returncode
 
     def _start(self) -> subprocess.Popen[str]:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "fuzz.worker", str(self.folder)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=(self.folder / f"worker-{threading.get_ident()}.log").open("a"),
-            text=True,
-            env=environment(),
-        )
+        with (self.folder / f"worker-{threading.get_ident()}.log").open("a") as log:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "fuzz.worker", str(self.folder)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+                env=os.environ | {"PYTHONPATH": os.pathsep.join(PATHS)} | self.surroundings,
+            )
         self._process, self._answers = process, Queue()
-        threading.Thread(target=self._listen, args=(process, self._answers), daemon=True).start()
+        self._listener = threading.Thread(
+            target=self._listen, args=(process, self._answers), daemon=True
+        )
+        self._listener.start()
         return process
 
     @staticmethod
@@ -80,28 +101,23 @@ class Worker:
         answers.put("")
 
 
-def environment() -> dict[str, str]:
-    """Return the surroundings of a worker."""
-    paths = os.pathsep.join(
-        [str(ROOT / "tests"), str(ROOT / "src"), os.environ.get("PYTHONPATH", "")]
-    )
-    kernels = str(ROOT / "build" / "fuzz" / "kernels")
-    return os.environ | CHECKED | {"PYTHONPATH": paths, "NUMBA_CACHE_DIR": kernels}
-
-
 def run(
-    kind: str, seed: int, numbers: "list[int]", folder: Path, jobs: int, until: float
-) -> list[Any]:
+    kind: str,
+    seed: int,
+    numbers: Iterable[int],
+    folder: Path,
+    jobs: int = 1,
+    until: float = math.inf,
+    surroundings: dict[str, str] = CHECKED,
+) -> list[tuple[int, dict[str, Any]]]:
     """Make the attacks of one kind that time allows for; return (number, outcome) of each."""
-    from fuzz.kinds import KINDS
-
     left: Queue[int] = Queue()
     for number in numbers:
         left.put(number)
-    done: list[tuple[int, dict[str, Any]]] = []
+    n, done = left.qsize(), []
 
     def work(_: int) -> None:
-        worker = Worker(folder, KINDS[kind].seconds)
+        worker = Worker(folder, getattr(module_of(kind), "SECONDS", PATIENCE), surroundings)
         while time.time() < until:
             try:
                 number = left.get_nowait()
@@ -110,7 +126,7 @@ def run(
             done.append((number, worker.attack(kind, seed, number)))
             if len(done) % 500 == 0:
                 failures = sum(each["failed"] for _, each in done)
-                print(f"  {kind}: {len(done):,} of {len(numbers):,}, {failures} failed", flush=True)
+                print(f"  {kind}: {len(done):,} of {n:,}, {failures} failed", flush=True)
         worker.stop()
 
     with ThreadPoolExecutor(jobs) as pool:
@@ -120,10 +136,10 @@ def run(
 
 def main() -> int:
     """Run what the command line says; 1 if an attack failed."""
-    from fuzz.kinds import KINDS
-
     parser = argparse.ArgumentParser(prog="python -m fuzz", description=__doc__)
-    parser.add_argument("kinds", nargs="*", choices=[*KINDS, []], help="all kinds by default")
+    parser.add_argument(
+        "kinds", nargs="*", choices=[*KINDS, "planted", []], help="all kinds by default"
+    )
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--share", type=float, default=1.0, help="a share of each kind's attacks")
     parser.add_argument("--minutes", type=float, default=60.0, help="begin no attack after this")
@@ -135,11 +151,11 @@ def main() -> int:
     until, rows, failed = start + 60 * options.minutes, [], 0
     report: dict[str, Any] = {"seed": options.seed, "kinds": {}}
     for position, name in enumerate(chosen):
-        kind, folder = KINDS[name], options.folder / name
+        kind, folder = module_of(name), options.folder / name
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         kind.prepare(folder)
-        numbers = options.only or list(range(round(kind.n * options.share)))
+        numbers = options.only or range(round(kind.N * options.share))
         # What is left of the time is shared out among the kinds that are left.
         share = time.time() + (until - time.time()) / (len(chosen) - position)
         done = run(name, options.seed, numbers, folder, options.jobs, share)
@@ -149,7 +165,7 @@ def main() -> int:
             each["outcome"].partition(":")[0] for _, each in done if not each["failed"]
         )
         slowest = max((each["seconds"] for _, each in done), default=0.0)
-        rows.append((kind.title, len(done), len(failures), outcomes, slowest))
+        rows.append((kind.TITLE, len(done), len(failures), outcomes, slowest))
         report["kinds"][name] = {
             "attacks": len(done),
             "outcomes": outcomes,

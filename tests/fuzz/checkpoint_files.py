@@ -15,6 +15,9 @@ from fuzz.judging import attempt
 from marginmf.ratings import ALS, HMF, IPMMMF, MMMF, PMMMF, SVD, GibbsIPMMMF, GibbsMMMF
 from tampering import ModelParts
 
+TITLE = "Mutated checkpoints"
+N = 2_000
+
 QUICK: dict[str, Any] = {"random_state": 0, "n_jobs": 1, "max_iter": 8, "calibrate": False}
 CHAIN: dict[str, Any] = {"n_jobs": 1, "n_burn": 4, "n_samples": 4, "thin": 1}
 

@@ -16,6 +16,9 @@ from fuzz import corpus, model_files
 from fuzz.judging import FailedAttackError, attempt
 
 N_THREADS = 8
+
+TITLE = "Calls at the same time"
+N = 1_000
 #: Seconds that a forked child may take for one call.
 PATIENCE = 30.0
 

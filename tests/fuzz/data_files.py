@@ -21,6 +21,9 @@ from marginmf.datasets.known_formats import READERS
 from marginmf.labels import RidgeEmbedding
 from marginmf.ratings import BiasOnly
 
+TITLE = "Mutated data files"
+N = 10_000
+
 TESTS = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(TESTS / "datasets"), str(TESTS / "datasets" / "labels")]
 

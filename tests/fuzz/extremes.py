@@ -93,6 +93,7 @@ CASES = [
     *((name, what) for name in corpus.ratings_models() for what in OF_RATINGS),
     *((name, what) for name in label_models.estimators() for what in OF_LABELS),
 ]
+TITLE = "Extreme numbers"
 N = len(CASES)
 
 

@@ -17,6 +17,9 @@ from fuzz import corpus
 from fuzz.judging import FailedAttackError
 from marginmf.ratings import HMF, MMMF, GibbsMMMF
 
+TITLE = "Processes killed"
+N = 100
+
 #: What a process does until it is killed: it says when it begins.
 SAVES = """
 from fuzz.kills import *

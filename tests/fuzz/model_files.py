@@ -18,6 +18,9 @@ from fuzz.judging import FailedAttackError, attempt, in_proportion
 from marginmf.persistence import ModelFileError, describe
 from tampering import COMMON_JUNK, ZEROS, ModelParts, every_node, sealed
 
+TITLE = "Mutated model files"
+N = 20_000
+
 #: What may stand in a document.
 JUNK = [
     *COMMON_JUNK,

@@ -371,6 +371,7 @@ def _data_cases() -> dict[str, tuple[str, Write, Read, bool]]:
 
 
 DATA_CASES = _data_cases()
+TITLE = "Files made with a purpose"
 N = len(MODEL_CASES) + len(DATA_CASES)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from fuzz.judging import FailedAttackError
-from fuzz.kinds import KINDS
+from fuzz.kinds import module_of
 
 #: More than any attack may need, less than what would bring the machine down.
 MOST_MEMORY = 6 << 30
@@ -34,7 +34,7 @@ def attack(kind: str, seed: int, number: int, folder: Path) -> dict[str, Any]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            outcome, failed = KINDS[kind].attack(seed, number, folder), False
+            outcome, failed = module_of(kind).attack(seed, number, folder), False
     except FailedAttackError as error:
         outcome, failed = str(error), True
     except BaseException:
