@@ -229,7 +229,7 @@ def test_a_folder_that_cannot_be_written_is_an_error_before_the_fit(path, monkey
     # As for a folder without the right to write, which root always has.
     monkeypatch.setattr("builtins.open", refusing_open)
     seen = []
-    with pytest.raises(PermissionError, match=r"could not be written \(Permission denied\)"):
+    with pytest.raises(PermissionError, match="You may not write there: change the permissions"):
         HMF(**FEW, callbacks=[seen.append]).fit(PAIRS, RATINGS, checkpoint=path)
     assert seen == []
 
@@ -256,7 +256,7 @@ def test_a_full_disk_is_a_sentence_and_what_was_written_before_is_whole(path):
     command = [sys.executable, "-c", FULL_DISK, *arguments]
     run = subprocess.run(command, capture_output=True, text=True, check=False)
     assert run.returncode == 1
-    assert "The checkpoint could not be written (File too large), but what was" in run.stderr
+    assert "The checkpoint could not be written, but what was" in run.stderr
     assert not list(path.glob(".*.part"))
     seen = []
     resumed = HMF(**FEW, callbacks=[seen.append]).fit(PAIRS, RATINGS, checkpoint=path)

@@ -149,7 +149,8 @@ def test_a_picture_that_fails_leaves_the_old_one(
     monkeypatch.setattr("matplotlib.figure.Figure.savefig", full_disk)
     Path("demo.png").write_text("the old one")
     outcome = run("demo", ratings_file, "-q", "--picture", "demo.png")
-    assert (outcome.code, outcome.err) == (2, "marginmf: demo.png: No space left on device.\n")
+    advice = "The disk is full: make room on it, or write elsewhere."
+    assert (outcome.code, outcome.err) == (2, f"marginmf: demo.png: {advice}\n")
     assert [path.read_text() for path in Path().iterdir()] == ["the old one"]
 
 

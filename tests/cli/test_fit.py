@@ -125,7 +125,8 @@ def test_a_fit_that_fails_leaves_the_old_model(
     Path("m.marginmf").write_text("the old one")
     monkeypatch.setattr("os.replace", full_disk)
     outcome = run("fit", ratings_file, *QUICK, "--force", "--quiet")
-    assert (outcome.code, outcome.err) == (2, "marginmf: m.marginmf: No space left on device.\n")
+    advice = "The disk is full: make room on it, or write elsewhere."
+    assert (outcome.code, outcome.err) == (2, f"marginmf: m.marginmf: {advice}\n")
     assert [path.read_text() for path in Path().iterdir()] == ["the old one"]
 
 

@@ -290,7 +290,7 @@ def test_a_failed_save_leaves_the_old_file_as_it_was(models, path, monkeypatch, 
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, failing, fail)
-    with pytest.raises(OSError, match="No space left"):
+    with pytest.raises(OSError, match=r"The disk is full: make room on it"):
         models["hmf"].save(path)
     assert path.read_bytes() == before
     assert os.listdir(path.parent) == [path.name]

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from marginmf import __version__
-from marginmf._utils.files import leftovers, try_lock
+from marginmf._utils.files import check_path, leftovers, try_lock
 from marginmf._utils.parameters import warn
 from marginmf._utils.random import GeneratorState
 from marginmf._utils.tensor_files import as_bytes, read_header, read_tensors, write_tensor_file
@@ -100,8 +100,8 @@ class CheckpointStore:
                     del self._unwritten[name]
             except OSError as error:
                 text = (
-                    f"The checkpoint could not be written ({error.strerror or error}), but what "
-                    "was written before is whole. Fix that, and call fit again in the same way"
+                    f"{error.strerror or error}. The checkpoint could not be written, but what was "
+                    "written before is whole: fix that, and call fit again in the same way"
                 )
                 raise OSError(error.errno, text, str(self.folder)) from error
             ended = time.monotonic()
@@ -157,6 +157,7 @@ class CheckpointStore:
 @contextmanager
 def _claimed(folder: Path) -> Iterator[None]:
     """Make the folder if it is not there, and keep other fits out of it during the block."""
+    check_path(folder)
     try:
         folder.mkdir(exist_ok=True)
     except FileExistsError:

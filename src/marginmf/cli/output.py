@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from marginmf._utils.files import atomic_write
+from marginmf._utils.files import atomic_write, check_path
 from marginmf._utils.ids import as_id_column
 from marginmf.datasets.table import Columns
 
@@ -55,6 +55,7 @@ def check_destination(
     """
     if formats and not path.name.lower().endswith(tuple(formats)):
         raise ValueError(f"The {what} {path} must end in one of {', '.join(formats)}.")
+    check_path(path)
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder; name a file for the {what}.")
     if path.exists() and not path.is_file() and not streams:

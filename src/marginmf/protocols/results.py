@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from marginmf import __version__
-from marginmf._utils.files import atomic_write
+from marginmf._utils.files import atomic_write, check_path, named
 from marginmf._utils.types import IntArray
 from marginmf.checkpoints.store import digest, plain
 from marginmf.metrics import EXPOSURE_METRICS
@@ -36,6 +36,7 @@ class ResultFile:
         """Read what a file has, or begin one; refuse that of another comparison."""
         head = {**plain(data.settings), "version": __version__}
         head["data"] = {name: digest(np.asarray(own)) for name, own in data.arrays.items()}
+        check_path(path)
         self.path, self.users = path, data.users
         self.models = {name: plain(model) for name, model in models.items()}
         self.codes: dict[int, str] = {}  # of the rows of every split
@@ -77,7 +78,7 @@ class ResultFile:
         if result.lists is not None and self.users is not None:
             line["users"] = self.users.encode(result.lists.users).tolist()
             line["per_user"] = {key: own.tolist() for key, own in result.lists.values.items()}
-        with open(self.path, "a", encoding="utf-8") as file:
+        with named(self.path), open(self.path, "a", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")
             file.flush()
             os.fsync(file.fileno())

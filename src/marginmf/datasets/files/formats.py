@@ -18,7 +18,7 @@ from typing import IO, Any, NamedTuple
 
 import numpy as np
 
-from marginmf._utils.files import atomic_write, check_destination
+from marginmf._utils.files import atomic_write, check_destination, named
 from marginmf._utils.ids import as_objects
 from marginmf.datasets.files import arrow, text
 from marginmf.datasets.files.columns import Wanted
@@ -228,7 +228,7 @@ def _open_whole(path: Path) -> Iterator[IO[Any]]:
     check_destination(path)
     # A pipe or a device is written to; a file is replaced, also where a link leads to it.
     special = path.exists() and not path.is_file()
-    with open(path, "wb") if special else atomic_write(path.resolve()) as file:
+    with named(path), open(path, "wb") if special else atomic_write(path) as file:
         if not path.name.lower().endswith(".gz"):
             yield file
         else:
