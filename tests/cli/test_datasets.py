@@ -1,13 +1,15 @@
 """``marginmf datasets``: list, get, info and path."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from marginmf.datasets import RatingsFacts, RatingsTable, dataset_names, registry
+from marginmf.datasets import RatingsFacts, RatingsTable, dataset_names, load_labels, registry
 from marginmf.datasets import table as tables
+from marginmf.datasets.labels.arrays import write_labels_npz
 
 VOTES = "1\t10\t0.2\t1\t\n1\t11\t1\t1\t\n7\t10\t0\t1\t\n"
 
@@ -23,8 +25,6 @@ def nothing_here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 @pytest.fixture
 def small_eachmovie(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """Expect of EachMovie what a file of three votes has."""
-    from dataclasses import replace
-
     facts = RatingsFacts(3, 2, 2, (1.0, 2.0, 6.0))
     entry = replace(registry.entries()["eachmovie"], facts=facts)
     monkeypatch.setitem(registry.entries(), "eachmovie", entry)
@@ -149,6 +149,18 @@ def test_what_goes_wrong_is_one_line_and_2(run, arguments: str, message: str) ->
     assert outcome.err.startswith("marginmf: ")
     assert message in outcome.err
     assert outcome.err.count("\n") == 1
+
+
+@pytest.mark.filterwarnings("default::UserWarning")
+def test_what_is_not_verified_is_told_once_on_standard_error(run, data_root, monkeypatch) -> None:
+    table = load_labels("emotions", data_dir=data_root, offline=True)
+    write_labels_npz(replace(table, X=table.X.round(3)), Path("data/labels/emotions.npz"))
+    monkeypatch.setenv("MARGINMF_DATA", "data")
+    for command in ("datasets get emotions --no-verify --json", "labels info emotions --json"):
+        outcome = run(*command.split())
+        assert outcome.code == 0
+        assert json.loads(outcome.out)
+        assert outcome.err.count("marginmf: Emotions is not verified: this copy, ") == 1
 
 
 def test_without_a_command_the_help_is_shown(run) -> None:

@@ -24,6 +24,7 @@ from marginmf.datasets import (
     known_formats,
     load_ratings,
 )
+from marginmf.datasets.cache import DIFFERS, OTHER_COUNTS, OTHER_FILE
 from marginmf.datasets.table import ratings_fingerprint, write_npz
 
 ChangeInfo = Callable[..., None]
@@ -290,6 +291,35 @@ def test_an_archive_that_is_not_the_owners_is_refused(
     assert not kept_files(tmp_path)
 
 
+@pytest.mark.parametrize("verify", ["warn", False])
+@pytest.mark.parametrize(
+    ("changes", "note"),
+    [
+        ({"sha256": "0" * 64}, OTHER_FILE),
+        ({"size": 17, "sha256": "0" * 64}, OTHER_FILE),
+        ({"fingerprint": "0" * 64}, DIFFERS),
+        ({"facts": RatingsFacts(n_ratings=7)}, OTHER_COUNTS),
+    ],
+)
+@pytest.mark.usefixtures("served")
+def test_what_differs_is_refused_or_taken_with_a_warning(
+    changes: dict[str, Any], note: str, verify: Any, tmp_path: Path, change_info: ChangeInfo
+) -> None:
+    change_info("ml-100k", **changes)
+    with pytest.raises(DatasetUnavailable):
+        load_ratings(cache_dir=tmp_path)
+    for _ in range(2):  # the second time from the cache
+        with pytest.warns(UserWarning, match=f"MovieLens 100K is not verified: .* {note}"):
+            table = load_ratings(cache_dir=tmp_path, verify=verify)
+        assert len(table) == len(RATINGS)
+        assert table.source.count(note) == 1
+
+
+def test_a_word_that_verify_does_not_know_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="verify='no' is not known"):
+        load_ratings(cache_dir=tmp_path, verify="no")  # type: ignore[arg-type]
+
+
 @pytest.mark.usefixtures("served")
 def test_a_cache_that_cannot_be_written_costs_a_warning_not_the_data(
     original: RatingsTable, tmp_path: Path
@@ -349,7 +379,7 @@ def test_two_loads_at_once_download_once(
     assert served.requests == ["/ml-100k.zip"]
 
 
-def test_a_latest_edition_of_other_counts_is_taken(
+def test_a_later_edition_is_taken_by_those_who_ask_for_it(
     loopback: Any, tmp_path: Path, change_info: ChangeInfo
 ) -> None:
     ratings = "".join(f"{k % 3},{k},{(k % 10 + 1) / 2},{k}\n" for k in range(20))
@@ -362,5 +392,11 @@ def test_a_latest_edition_of_other_counts_is_taken(
         for name, text in files.items():
             archive.writestr(name, text)
     change_info("ml-latest-small", address=loopback.serve("/new.zip", path.read_bytes()))
-    table = load_ratings("ml-latest-small", cache_dir=tmp_path / "cache")
-    assert (len(table), table.titles) == (20, {1: "Toy, a Story (1995)"})
+    with pytest.raises(DatasetUnavailable, match="datasets get ml-latest-small --no-verify"):
+        load_ratings("ml-latest-small", cache_dir=tmp_path / "cache")
+    for verify in ("warn", True):  # then it is in the cache
+        with pytest.warns(UserWarning, match="edition is not verified: this copy, downloaded from"):
+            table = load_ratings("ml-latest-small", cache_dir=tmp_path / "cache", verify=verify)
+        assert (len(table), table.titles) == (20, {1: "Toy, a Story (1995)"})
+        assert table.source.count(DIFFERS) == 1
+    assert loopback.requests == ["/new.zip"] * 2

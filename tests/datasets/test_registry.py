@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from marginmf.datasets import (
     dataset_path,
     load_labels,
     load_ratings,
+    registry,
 )
 from marginmf.datasets.cache import DIFFERS, own_datasets
 
@@ -40,6 +42,19 @@ def test_every_entry_says_what_one_has_to_know(name: str) -> None:
     assert info.sha256 is None or re.fullmatch("[0-9a-f]{64}", info.sha256)
     assert (info.sha256 is None) == (info.size is None)
     assert isinstance(info.facts, LabelsFacts) == (info.kind == "labels")
+
+
+def test_every_address_is_safe() -> None:
+    text = (Path(registry.__file__).with_suffix(".toml")).read_text(encoding="utf-8")
+    document = tomllib.loads(text)["datasets"]
+    addresses = [entry["address"] for entry in document.values() if "address" in entry]
+    assert len(addresses) > 20
+    assert all(address.startswith("https://") for address in addresses)
+
+
+def test_what_is_checked_by_its_counts_alone_is_what_nobody_here_has() -> None:
+    counted = {name for name in dataset_names() if dataset_info(name).checked_by == "counts"}
+    assert counted == {"bookmarks", "eachmovie", "jester", "mediamill", "ml-32m"}
 
 
 def test_the_sets_of_the_thesis_are_all_there() -> None:
@@ -68,7 +83,7 @@ def test_what_a_data_folder_has_is_what_the_entries_say(data_root: Path) -> None
         assert table.name == name
         assert str(path) in table.source
         assert DIFFERS not in table.source  # so it has the fingerprint of the entry
-        assert (info.fingerprint is None) == (name == "ml-latest-small")
+        assert info.fingerprint is not None
         if name == "eachmovie-sample":  # it is divided
             rows = np.sort(np.concatenate([table.train_idx, table.test_idx]))
             np.testing.assert_array_equal(rows, np.arange(len(table)))
@@ -100,5 +115,6 @@ def test_the_page_lists_every_entry_as_it_is() -> None:
         info = dataset_info(name)
         source = "download" if info.can_be_downloaded else "by hand"
         source += f", {format_size(info.size)}" if info.size is not None else ""
-        expected.append(f"| `{name}` | {info.title} | {info.facts.words()} | {source} |")
+        cells = (f"`{name}`", info.title, info.facts.words(), source, info.checked_by)
+        expected.append(f"| {' | '.join(cells)} |")
     assert rows == expected

@@ -316,6 +316,7 @@ def get_datasets(
         Option("--from", metavar="PATH", help="Your copy: the owner's file, or an archive of it."),
     ] = None,
     offline: Annotated[bool, Option("--offline", help="Download nothing, only check.")] = False,
+    verify: Annotated[bool, Option(help="Refuse what differs, or only warn.")] = True,
     console: ConsoleOptions,
 ) -> None:
     """Download datasets, check them, and keep them in the cache.
@@ -334,7 +335,7 @@ def get_datasets(
         console.note(f"Kept as {keep_copy(entries[0].name, copy)}.", None)
     got: list[dict[str, Any]] = []
     for about in entries:
-        table = load(about.kind, about.name, None, None, offline, console.progress)
+        table = load(about.kind, about.name, None, None, offline, console.progress, verify)
         facts = STORAGE[about.kind].facts(table)
         result = {"name": about.name, **_locate(about), "source": table.source}
         got.append({**result, "found": asdict(facts)})
@@ -437,6 +438,7 @@ def _describe(about: "DatasetInfo", found: dict[str, Any] | None) -> dict[str, s
         "by hand": about.by_hand,
         "size": "" if about.size is None else f"{format_size(about.size)} ({about.size:,} bytes)",
         "SHA-256": about.sha256 or "",
+        "checked by": about.checked_by,
         "mirrors": "; ".join(mirror.phrase for mirror in about.mirrors),
         "expected": about.facts.words(),
         "found": verdict,

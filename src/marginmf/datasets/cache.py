@@ -12,6 +12,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from marginmf._utils.parameters import warn
+from marginmf.datasets.download import Verify
 from marginmf.datasets.files.source import Source, missing_file
 from marginmf.datasets.registry import (
     DatasetInfo,
@@ -23,7 +25,10 @@ from marginmf.datasets.registry import (
 from marginmf.datasets.table import ratings_fingerprint, read_npz, write_npz
 
 DATA_FOLDER = "MARGINMF_DATA"
+#: What the `source` of a table says that is not the same as what is known of the dataset.
 DIFFERS = "has the counts but not all the values of the copy known to marginmf"
+OTHER_COUNTS = "has not even the counts of the dataset known to marginmf"
+OTHER_FILE = "was read from another file than the one known to marginmf"
 
 AnyPath = str | PathLike[str]
 
@@ -210,22 +215,30 @@ def own_datasets(kind: DatasetKind, folder: Path | None) -> dict[str, Path]:
     return found | {path.stem: path for path in arrays}
 
 
-def verify(table: Any, info: DatasetInfo, exact: bool) -> Any:
+def verify(table: Any, info: DatasetInfo, exact: bool, verify: Verify = True) -> Any:
     """Return the table if it is the dataset, else raise ValueError that says what differs.
 
-    Unless it must be `exact`, values may differ, and then its `source` tells.
+    Unless it must be `exact`, values may differ, and with another `verify` than True anything may:
+    then there is a warning, and the table's `source` tells.
     """
     storage = STORAGE[info.kind]
-    difference = info.facts.difference(storage.facts(table), info.title)
-    if difference is not None:
-        raise ValueError(difference)
-    if info.fingerprint is None or storage.fingerprint(table) == info.fingerprint:
+    wrong = info.facts.difference(storage.facts(table), info.title)
+    note = OTHER_COUNTS if wrong else OTHER_FILE if OTHER_FILE in table.source else None
+    if wrong is None and info.fingerprint not in (None, storage.fingerprint(table)):
+        note = DIFFERS
+        if exact:
+            wrong = f"It has the size of {info.title}, but some of its values differ"
+            if not info.exact:
+                wrong += "; other copies and editions may be as good, and are taken with a warning "
+                wrong += f"by: marginmf datasets get {info.name} --no-verify"
+            wrong += "."
+    if wrong is not None and verify is True:
+        raise ValueError(wrong)
+    if note is None:
         return table
-    if exact:
-        raise ValueError(f"It has the size of {info.title}, but some of its values differ.")
-    if DIFFERS in table.source:
-        return table
-    return replace(table, source=f"{table.source}; {DIFFERS}" if table.source else DIFFERS)
+    source = table.source.partition(f"; {note}")[0] or "nobody knows from where"
+    warn(f"{info.title} is not verified: this copy, {source}, {note}.")
+    return replace(table, source=f"{source}; {note}")
 
 
 def reason(error: Exception) -> str:

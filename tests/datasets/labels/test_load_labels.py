@@ -169,9 +169,14 @@ def test_a_copy_with_other_digits_is_taken_and_told(
     table = load_labels("emotions", data_dir=data_root)
     rounded = replace(table, X=table.X.round(3))
     write_labels_npz(rounded, tmp_path / "rounded.npz")
-    kept = keep_copy("emotions", tmp_path / "rounded.npz", cache_dir=tmp_path)
+    told = (
+        "Emotions is not verified: this copy, read from .*, has the counts but not all the values"
+    )
+    with pytest.warns(UserWarning, match=told):
+        kept = keep_copy("emotions", tmp_path / "rounded.npz", cache_dir=tmp_path)
     assert kept == tmp_path / "labels" / "emotions.npz"
-    again = load_labels("emotions", cache_dir=tmp_path, offline=True)
+    with pytest.warns(UserWarning, match=told):
+        again = load_labels("emotions", cache_dir=tmp_path, offline=True)
     assert again.source.count(DIFFERS) == 1
     write_labels_npz(table.subset(range(592)), tmp_path / "cut.npz")
     with pytest.raises(ValueError, match=r"cut\.npz is not Emotions: It has 592 rows where"):
@@ -227,12 +232,48 @@ def test_a_copy_is_downloaded_and_kept(served: Any, data_root: Path, tmp_path: P
     assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["emotions.npz"]
 
 
-@pytest.mark.parametrize("body", [b"", b"<html>", b"[]", b'{"data_set_description": {}}'])
+@pytest.mark.parametrize(
+    "body", [b"\n", b"<html>", b"[]", b'{"data_set_description": {}}', b"[" * 100_000]
+)
 def test_what_describes_nothing_is_told(served: Any, tmp_path: Path, body: bytes) -> None:
     served.serve("/data/40589", body)
     with pytest.raises(DatasetUnavailable, match="does not describe a dataset"):
         load_labels("emotions", cache_dir=tmp_path)
     assert not [path for path in tmp_path.rglob("*") if path.is_file()]
+
+
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [
+        ("/emotions.arff", "there is no column 'amazed'"),
+        ("file:///etc/passwd", "leads to file:///etc/passwd, which is not an http or https"),
+        (7, "does not describe a dataset"),
+    ],
+)
+def test_a_description_that_leads_elsewhere_is_told(
+    served: Any, tmp_path: Path, address: Any, said: str
+) -> None:
+    about = {"url": address, "default_target_attribute": "amazed"}
+    served.serve("/data/40589", json.dumps({"data_set_description": about}).encode())
+    with pytest.raises(DatasetUnavailable, match=said):
+        load_labels("emotions", cache_dir=tmp_path)
+
+
+def test_a_download_with_one_value_changed_is_refused_unless_asked_for(
+    loopback: Any, data_root: Path, tmp_path: Path, change_info: Any, monkeypatch
+) -> None:
+    monkeypatch.delenv("MARGINMF_DATA", raising=False)
+    table = read_labels(data_root / "original" / "emotions.zip")
+    changed = table.X.copy()
+    changed[7, 3] += 1
+    files = {"e/e.arff": as_arff(replace(table, X=changed)), "e/e.xml": as_xml(table.label_names)}
+    change_info("emotions", address=loopback.serve("/e.zip", as_zip(files)), mirrors=())
+    with pytest.raises(DatasetUnavailable, match=r"values differ; .*get emotions --no-verify\."):
+        load_labels("emotions", cache_dir=tmp_path)
+    assert not [path for path in tmp_path.rglob("*") if path.is_file()]
+    with pytest.warns(UserWarning, match="Emotions is not verified"):
+        taken = load_labels("emotions", cache_dir=tmp_path, verify="warn")
+    assert DIFFERS in taken.source
 
 
 def test_a_set_of_words_is_made_from_the_whole_set_where_there_is_no_copy(tmp_path) -> None:

@@ -12,7 +12,8 @@ from pathlib import Path, PurePosixPath
 
 import numpy as np
 
-from marginmf.datasets.download import DownloadError, fetch
+from marginmf.datasets.addresses import DownloadError, next_address
+from marginmf.datasets.download import fetch
 from marginmf.datasets.files.source import Source, unzip
 from marginmf.datasets.labels.arff import read_arff, read_relation
 from marginmf.datasets.labels.arff_header import find_labels
@@ -22,7 +23,7 @@ from marginmf.datasets.labels.tabular import read_delimited
 
 PART = re.compile("train|test", re.IGNORECASE).search
 OPENML = "https://www.openml.org/api/v1/json/data/{}"
-OPENML_TIMEOUT = 15.0
+OPENML_TIMEOUT, OPENML_BYTES = 15.0, 10_000_000
 YEAST_TRAIN, YEAST_LABELS = 1500, 14
 
 
@@ -88,12 +89,13 @@ def _choose_members(names: list[str], where: str) -> tuple[str, ...]:
 def fetch_openml(data_id: int, folder: Path, *, progress: bool = True) -> LabelsTable:
     """Download a dataset into a folder and read it; its labels are what OpenML calls targets."""
     url = OPENML.format(data_id)
-    path = fetch(url, folder / f"openml-{data_id}.json", progress=False, timeout=OPENML_TIMEOUT)
+    path = folder / f"openml-{data_id}.json"
+    fetch(url, path, max_bytes=OPENML_BYTES, progress=False, timeout=OPENML_TIMEOUT)
     try:
         about = json.loads(path.read_bytes())["data_set_description"]
         labels = [label.strip() for label in about["default_target_attribute"].split(",")]
-        url_arff = about["url"]
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        url_arff = next_address(url, about["url"])
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise DownloadError(f"{url} does not describe a dataset ({error!r}).") from error
     path = path.with_suffix(".arff")
     fetch(url_arff, path, progress=progress, timeout=OPENML_TIMEOUT)
