@@ -6,11 +6,12 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/installed
 INSTALLED_DOCS := $(VENV)/installed-docs
 LOWEST := $(VENV)-lowest
+TOOLS := $(VENV)-tools
 KERNEL_TESTS := tests/backends tests/ratings/test_objective.py
 # Real data for the README's examples: a folder of your own, or one beside the checkout; else a download.
 DATA := $(or $(MARGINMF_DATA),$(abspath $(wildcard ../shared/data)))
 
-.PHONY: help demo test fuzz test-matrix lint format docs wheel wheel-test bench clean
+.PHONY: help demo test fuzz test-matrix lint format docs wheel wheel-test constraints sbom bench clean
 
 help: ## list these commands
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -52,19 +53,46 @@ docs: $(INSTALLED_DOCS) ## build the documentation site, strictly, into site/
 
 wheel: $(INSTALLED) ## build the wheel into dist/
 	rm -rf dist
-	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
+	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation \
+	  --wheel-dir dist .
 	@ls -l dist
 
 # An empty environment: the plain install, at the lowest versions that pyproject.toml allows.
 $(LOWEST)/installed: pyproject.toml .ci/lowest
 	$(PYTHON) -m venv --clear $(LOWEST)
 	.ci/lowest > $(LOWEST)/lowest.txt
-	$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check -r $(LOWEST)/lowest.txt
+	.ci/install $(LOWEST)/bin/python .ci/constraints-lowest.txt --requirement $(LOWEST)/lowest.txt
 	touch $@
 
 wheel-test: wheel $(LOWEST)/installed ## run the first pages from the wheel, with the lowest dependencies alone
 	$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --force-reinstall dist/*.whl
 	MARGINMF_DATA='$(DATA)' $(LOWEST)/bin/python tests/examples.py README.md docs/index.md docs/files.md
+
+# For .ci/install.  uv, because one command of it knows the hashes of all wheels of a version.
+COMPILE := $(TOOLS)/bin/uv pip compile --quiet --upgrade --python-version 3.11 --python-platform linux \
+  --generate-hashes --no-annotate --no-header --no-emit-index-url
+constraints: $(TOOLS)/installed ## pin the newest and the lowest dependencies, with hashes
+	mkdir -p build
+	{ echo '# Python 3.11 on Linux'; echo '# By `make constraints`: the newest that are allowed.'; \
+	  $(COMPILE) --extra dev --extra docs pyproject.toml; } > build/constraints.txt
+	{ echo '# Python 3.11 on Linux'; echo '# By `make constraints`: the lowest that are allowed.'; \
+	  .ci/lowest | $(COMPILE) -; } > build/constraints-lowest.txt
+	mv build/constraints.txt build/constraints-lowest.txt .ci
+
+# What a user installs, as CycloneDX, for the notes of a release.
+sbom: wheel $(TOOLS)/installed ## list what an installation has in it, in dist/sbom.cdx.json
+	$(PYTHON) -m venv --clear $(VENV)-sbom
+	$(VENV)-sbom/bin/python -m pip install --quiet --disable-pip-version-check dist/*.whl
+	$(VENV)-sbom/bin/python -m pip uninstall --quiet --yes pip setuptools
+	$(TOOLS)/bin/cyclonedx-py environment --pyproject pyproject.toml --mc-type library \
+	  --output-reproducible --validate --output-file dist/sbom.cdx.json $(VENV)-sbom/bin/python
+
+# Tools of a release, apart from what the project is developed with.
+$(TOOLS)/installed: pyproject.toml
+	$(PYTHON) -m venv --clear $(TOOLS)
+	$(TOOLS)/bin/python -m pip install --quiet --disable-pip-version-check \
+	  'uv>=0.13,<0.14' 'cyclonedx-bom>=7.5,<8'
+	touch $@
 
 # Beside all peers, each in an environment of its own: hours.  BENCH="--quick" takes minutes.
 bench: $(INSTALLED) ## compare with other libraries (hours; BENCH=--quick takes minutes)
@@ -73,14 +101,14 @@ bench: $(INSTALLED) ## compare with other libraries (hours; BENCH=--quick takes 
 	$(BIN)/python -m studies serving $(BENCH)
 
 clean: ## remove what these commands made
-	rm -rf $(VENV) $(VENV)-numba $(LOWEST) build dist site .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-numba $(VENV)-sbom $(LOWEST) $(TOOLS) build dist site .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(INSTALLED): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	.ci/install $(BIN)/python .ci/constraints.txt --editable '.[dev]'
 	touch $@
 
 $(INSTALLED_DOCS): $(INSTALLED)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
+	.ci/install $(BIN)/python .ci/constraints.txt --editable '.[docs]'
 	touch $@

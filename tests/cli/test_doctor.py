@@ -6,7 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from marginmf.cli.doctor import Check, parse_requirement, requirements, run_checks
+from marginmf.cli.doctor import (
+    Check,
+    Requirement,
+    parse_requirement,
+    requirements,
+    run_checks,
+)
 
 PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
 
@@ -48,8 +54,29 @@ def test_a_dependency_that_is_too_old_is_wrong(run, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(metadata, "version", lambda name: "0.1")
     outcome = run("doctor")
     assert outcome.code == 1
-    assert "0.1, older than 1.26. To fix it: pip install 'numpy>=1.26'." in outcome.out
+    assert "0.1, older than 1.26. To fix it: pip install 'numpy>=1.26,<3'." in outcome.out
     assert "Something is wrong with: joblib, narwhals, numba, numpy" in outcome.out
+
+
+def test_a_dependency_that_is_newer_than_the_tests_is_a_note(monkeypatch) -> None:
+    monkeypatch.setattr(metadata, "version", lambda name: "99.0")
+    found = check("scipy")
+    assert (found.verdict, found.found) == ("note", "99.0, with which marginmf was not tested")
+    assert found.advice == "pip install 'scipy>=1.11.1,<2'"
+
+
+@pytest.mark.parametrize("line", ["numpy>=1.26,<3", "numpy<3,>=1.26", "numpy <3, >=1.26"])
+def test_both_ends_of_a_range_are_read_as_written_and_as_installed(line: str) -> None:
+    assert parse_requirement(line) == Requirement("numpy", "1.26", "3", None)
+    extra = parse_requirement(f"{line}; python_version < '4' and extra == 'io'")
+    assert extra == Requirement("numpy", "1.26", "3", "io")
+
+
+def test_every_dependency_has_both_ends() -> None:
+    extras = [line for lines in PROJECT["optional-dependencies"].values() for line in lines]
+    for line in [*PROJECT["dependencies"], *extras]:
+        found = parse_requirement(line)
+        assert found.name == "marginmf" or (found.least and found.below), line
 
 
 def test_a_missing_extra_is_a_note_with_the_line_for_pip(monkeypatch) -> None:

@@ -24,10 +24,10 @@ Answer = tuple[Verdict, str, str]
 STYLES = {"ok": "green", "note": "yellow", "wrong": "bold red"}
 #: Extras for people who work on marginmf, and the one that is all the others together.
 NOT_FOR_USERS = {"all", "dev", "docs", "test"}
-# Such as: numpy>=1.26 or matplotlib>=3.10; extra == "plots"
+# Such as: numpy>=1.26,<3 or matplotlib<4,>=3.10; extra == "plots"
 REQUIREMENT = re.compile(
-    r"(?P<name>[\w.-]+)(\[[^]]*\])?\s*(>=\s*(?P<least>[\d.]+))?[^;]*"
-    r"(;.*extra\s*==\s*['\"](?P<extra>[\w-]+)['\"].*)?"
+    r"(?P<name>[\w.-]+)(\[[^]]*\])?(?=[^;]*>=\s*(?P<least>[\d.]+))?(?=[^;]*<\s*(?P<below>[\d.]+))?"
+    r"[^;]*(;.*extra\s*==\s*['\"](?P<extra>[\w-]+)['\"].*)?"
 )
 
 
@@ -70,10 +70,11 @@ class Check:
 
 @dataclass(frozen=True)
 class Requirement:
-    """A distribution, its lowest supported version, and the extra that needs it."""
+    """A distribution, its lowest supported version, the first untested one, and its extra."""
 
     name: str
     least: str | None = None
+    below: str | None = None
     extra: str | None = None
 
 
@@ -100,7 +101,11 @@ def _python() -> Answer:
 
 
 def _dependency(wanted: Requirement) -> Answer:
-    name = f"{wanted.name}>={wanted.least}" if wanted.least else wanted.name
+    least, below = (
+        f">={wanted.least}" * bool(wanted.least),
+        f",<{wanted.below}" * bool(wanted.below),
+    )
+    name = f"{wanted.name}{least}{below}"
     fix = f"pip install '{f'marginmf[{wanted.extra}]' if wanted.extra else name}'"
     try:
         version = metadata.version(wanted.name)
@@ -110,6 +115,8 @@ def _dependency(wanted: Requirement) -> Answer:
         return "wrong", "missing", fix
     if is_too_old(version, wanted.least):
         return "wrong", f"{version}, older than {wanted.least}", fix
+    if wanted.below and not is_too_old(version, wanted.below):
+        return "note", f"{version}, with which marginmf was not tested", fix
     return "ok", version, ""
 
 
@@ -181,12 +188,12 @@ def requirements() -> list[Requirement]:
 def parse_requirement(line: str) -> Requirement:
     """Read one requirement.
 
-    >>> parse_requirement('matplotlib>=3.10; extra == "plots"')
-    Requirement(name='matplotlib', least='3.10', extra='plots')
+    >>> parse_requirement('matplotlib<4,>=3.10; extra == "plots"')
+    Requirement(name='matplotlib', least='3.10', below='4', extra='plots')
     """
     match = REQUIREMENT.match(line)
     assert match is not None, line
-    return Requirement(match["name"], match["least"], match["extra"])
+    return Requirement(match["name"], match["least"], match["below"], match["extra"])
 
 
 def is_too_old(version: str, least: str | None) -> bool:
