@@ -5,7 +5,9 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
+from numba.core.caching import NullCache
 
+from marginmf.backends.cpu import linear_algebra
 from marginmf.cli.doctor import (
     Check,
     Requirement,
@@ -109,14 +111,39 @@ def test_a_broken_part_is_a_finding_and_not_the_end(monkeypatch) -> None:
     assert "ImportError" in check("self-test").found or "ModuleNotFound" in check("self-test").found
 
 
-def test_a_cache_that_cannot_be_written_is_wrong(monkeypatch) -> None:
+def test_kernels_that_cannot_be_kept_are_a_note(monkeypatch) -> None:
     def refuse(*arguments: object, **named: object) -> None:
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr("tempfile.TemporaryFile", refuse)
-    finding = check("Numba cache")
-    assert finding.verdict == "wrong"
-    assert "NUMBA_CACHE_DIR" in finding.advice
+    found = check("Numba cache")
+    assert found.verdict == "note"
+    assert "cannot be written to (Permission denied): kernels that are there are" in found.found
+    assert "NUMBA_CACHE_DIR" in found.advice
+    monkeypatch.setattr(linear_algebra.scores, "_cache", NullCache())
+    found = check("Numba cache")
+    assert found.verdict == "note"
+    assert "are not kept, so each process compiles the kernels that it uses" in found.found
+    assert "NUMBA_CACHE_DIR" in found.advice
+
+
+def test_a_named_folder_for_kernels_that_is_not_used_is_a_note(monkeypatch) -> None:
+    monkeypatch.setenv("NUMBA_CACHE_DIR", "/no/such/folder")
+    found = check("Numba cache")
+    assert found.verdict == "note"
+    assert "but not NUMBA_CACHE_DIR=/no/such/folder" in found.found
+
+
+def test_a_user_without_a_home_is_a_note(monkeypatch) -> None:
+    def refuse(*arguments: object, **named: object) -> str:
+        raise RuntimeError("could not determine the home directory")
+
+    for answer in (refuse, lambda *arguments, **named: "~/.cache/marginmf"):
+        monkeypatch.setattr("platformdirs.user_cache_dir", answer)
+        finding = check("data folder")
+        assert finding.verdict == "note"
+        assert "no home" in finding.found
+        assert "XDG_CACHE_HOME" in finding.advice
 
 
 def test_a_data_folder_that_is_not_there_is_a_note(monkeypatch) -> None:

@@ -24,6 +24,7 @@ Answer = tuple[Verdict, str, str]
 STYLES = {"ok": "green", "note": "yellow", "wrong": "bold red"}
 #: Extras for people who work on marginmf, and the one that is all the others together.
 NOT_FOR_USERS = {"all", "dev", "docs", "test"}
+KERNELS = "NUMBA_CACHE_DIR"
 # Such as: numpy>=1.26,<3 or matplotlib<4,>=3.10; extra == "plots"
 REQUIREMENT = re.compile(
     r"(?P<name>[\w.-]+)(\[[^]]*\])?(?=[^;]*>=\s*(?P<least>[\d.]+))?(?=[^;]*<\s*(?P<below>[\d.]+))?"
@@ -129,21 +130,31 @@ def _cores() -> Answer:
 def _numba_cache() -> Answer:
     from marginmf.backends.cpu import linear_algebra
 
-    folder = Path(str(linear_algebra.scores.stats.cache_path))
-    advice = "set NUMBA_CACHE_DIR to a folder that can be written to"
+    found, wanted = linear_algebra.scores.stats.cache_path, os.environ.get(KERNELS)
+    lost = "so each process compiles the kernels that it uses, which takes 5 to 20 seconds"
+    advice = f"set {KERNELS} to a folder of your own that can be written to"
+    if found is None:
+        return "note", f"compiled kernels are not kept, {lost}", advice
+    folder = Path(found)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:
-        return "wrong", f"{folder} cannot be written to ({error.strerror})", advice
+        reason = f"{folder} cannot be written to ({error.strerror})"
+        return "note", f"{reason}: kernels that are there are used, others not kept", advice
+    if wanted and not folder.is_relative_to(wanted):
+        return "note", f"{folder} can be written to, but not {KERNELS}={wanted}", advice
     return "ok", f"{folder} can be written to", ""
 
 
 def _data_folder() -> Answer:
     from marginmf.datasets import cache, dataset_info, dataset_names
 
-    folder = cache.cache_folder()
+    try:
+        folder = cache.cache_folder()
+    except OSError as error:
+        return "note", str(error).partition(":")[0], "set HOME or XDG_CACHE_HOME to a folder"
     kept = [name for name in dataset_names() if cache.cached_path(dataset_info(name)).exists()]
     found, variable = f"{folder} holds {', '.join(kept) or 'no dataset yet'}", cache.DATA_FOLDER
     named = os.environ.get(variable)

@@ -98,12 +98,23 @@ def data_folder(data_dir: AnyPath | None) -> Path | None:
 
 
 def cache_folder(cache_dir: AnyPath | None = None) -> Path:
-    """Return the folder that downloads are kept in: the one given, else the system's for caches."""
+    """Return the folder that downloads are kept in: the one given, else the system's for caches.
+
+    It is an OSError if there is none, because this user has no home.
+    """
     if cache_dir is not None:
         return Path(cache_dir)
     from platformdirs import user_cache_dir
 
-    return Path(user_cache_dir("marginmf", appauthor=False))
+    found = Path()
+    with suppress(RuntimeError):  # of newer versions; others return ~ as it is
+        found = Path(user_cache_dir("marginmf", appauthor=False))
+    if not found.is_absolute():
+        raise OSError(
+            "There is no folder to keep datasets in, because this user has no home: set HOME or "
+            "XDG_CACHE_HOME to a folder, or pass cache_dir=..."
+        )
+    return found
 
 
 def cached_path(info: DatasetInfo, cache_dir: AnyPath | None = None) -> Path:
@@ -116,8 +127,10 @@ def local_copies(
 ) -> list[LocalCopy]:
     """Return where to look for a dataset, in order; the files need not exist."""
     name, storage = info.name, STORAGE[info.kind]
-    cached = cached_path(info, cache_dir)
-    copies = [LocalCopy("cache", cached, lambda: storage.read(cached, name))]
+    copies = []
+    with suppress(OSError):  # without a home there is no cache
+        cached = cached_path(info, cache_dir)
+        copies = [LocalCopy("cache", cached, lambda: storage.read(cached, name))]
     if folder := data_folder(data_dir):
         arrays, archive = folder / info.kind / f"{name}.npz", folder / "original" / f"{name}.zip"
         copies.insert(0, LocalCopy("data folder", arrays, lambda: storage.read(arrays, name)))

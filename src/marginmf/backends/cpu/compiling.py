@@ -5,6 +5,7 @@ as an argument would defeat the cache on disk), and no parallel twins (see
 `marginmf.backends.threads`).
 """
 
+from contextlib import suppress
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -23,11 +24,24 @@ def kernel(function: Any = None, *, disk: bool = True, **options: Any) -> Any:
     """Compile a function that Python calls, without the interpreter lock; keep it on disk."""
     if function is None:
         return partial(kernel, disk=disk, **options)
-    if disk:
-        options["cache"] = True
     compiled = njit(nogil=True, **{"fastmath": set(FASTMATH)} | options)(function)
+    if disk:
+        _keep_on_disk(compiled)
     _kernels.append(compiled)
     return compiled
+
+
+def _keep_on_disk(compiled: Any) -> None:
+    """Let a kernel's versions be kept in files, where there is a folder for them."""
+    # A RuntimeError says that there is none.
+    with suppress(RuntimeError):
+        try:
+            from marginmf.backends.cpu.disk_cache import KernelCache
+
+            assert hasattr(compiled, "_cache")
+            compiled._cache = KernelCache(compiled.py_func)
+        except (ImportError, AttributeError, TypeError, AssertionError):
+            compiled.enable_caching()  # with a Numba whose private parts have changed
 
 
 def inline(function: Any = None, **options: Any) -> Any:
