@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from scipy.sparse import csr_array
 
+from marginmf._utils.concurrency import Snapshot
 from marginmf._utils.types import Float64Array, FloatArray, IntArray
 from marginmf.backends.threads import row_parts
 
@@ -72,7 +73,7 @@ class Coordinates(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class Rows(Snapshot):
     """Ratings in compressed rows: row ``i`` owns the entries ``indptr[i]:indptr[i + 1]``.
 
     Entry ``k`` is a rating at level ``codes[k]`` between row ``rows[k]`` and column ``indices[k]``.

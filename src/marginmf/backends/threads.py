@@ -5,7 +5,6 @@ else writes, so a plain thread pool runs them side by side: no parallel twins, n
 choose, no trouble when several Python threads fit models at once.
 """
 
-import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -17,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from marginmf._utils.concurrency import after_fork, hold_at_fork
 from marginmf._utils.types import IntArray
 
 # Below this much work, in multiplications, a second thread costs more than it brings.
@@ -26,8 +26,7 @@ PARTS_PER_THREAD = 4
 
 _pools: dict[int, ThreadPoolExecutor] = {}
 # A forked child has the pools but not their threads: forget them, or it would wait for ever.
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_pools.clear)
+after_fork(_pools.clear)
 
 
 def run(task: Callable[..., Any], bounds: IntArray, n_threads: int, *args: Any) -> None:
@@ -93,34 +92,44 @@ def row_parts(indptr: IntArray, n_parts: int) -> IntArray:
 class _OneBlasThread:
     """Keeps BLAS to one thread while at least one caller is inside.
 
-    The number of BLAS threads belongs to the whole process.  Callers are counted, because if each
-    restored what it found, one that comes in while another is inside would leave BLAS at one
-    thread for good.
+    The number of BLAS threads belongs to the whole process.  Callers are listed by their threads,
+    because if each restored what it found, one that comes in while another is inside would leave
+    BLAS at one thread for good.  In a forked child only the thread that forked is still inside.
     """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._n_inside = 0
+        self._lock = threading.RLock()
+        self._inside: list[int] = []
         self._controller: Any = None
         self._limits: Any = None
+        hold_at_fork(self._lock)
+        after_fork(self._forget_others)
 
     @contextmanager
     def __call__(self) -> Iterator[None]:
         from threadpoolctl import ThreadpoolController
 
+        caller = threading.get_ident()
         with self._lock:
-            if self._n_inside == 0:
+            if not self._inside:
                 # Kept, because finding the libraries takes longer than one user's list.
                 self._controller = self._controller or ThreadpoolController()
                 self._limits = self._controller.limit(limits=1, user_api="blas")
-            self._n_inside += 1
+            self._inside.append(caller)
         try:
             yield
         finally:
             with self._lock:
-                self._n_inside -= 1
-                if self._n_inside == 0:
+                self._inside.remove(caller)
+                if not self._inside:
                     self._limits.restore_original_limits()
+
+    def _forget_others(self) -> None:
+        with self._lock:
+            before, own = self._inside, threading.get_ident()
+            self._inside = [caller for caller in before if caller == own]
+            if before and not self._inside:
+                self._limits.restore_original_limits()
 
 
 #: ``with one_blas_thread():`` around work that our own threads share out: more threads in each of

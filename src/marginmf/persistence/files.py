@@ -4,6 +4,7 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import asdict, dataclass, fields, replace
 from io import BufferedReader
 from pathlib import Path
@@ -140,6 +141,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     if not isinstance(model, Savable):
         raise ValueError(f"A {type(model).__name__} is not a model of marginmf.")
     check_is_fitted(model)
+    model = copy(model)  # other threads may ask it meanwhile, and so make it learn
     destination = Path(path)
     check_destination(destination)
     encoder = ModelEncoder()

@@ -15,6 +15,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from marginmf._utils.concurrency import Snapshot
 from marginmf._utils.parameters import MOST, check_n_jobs, check_number, unfitted
 from marginmf._utils.saved import Methods, Sized, counts
 from marginmf._utils.types import Float64Array, FloatArray, IntArray
@@ -32,7 +33,7 @@ POSITIVE = Methods("positive-only")
 ROUNDING = 1e-5
 
 
-class PositiveOnly(Savable, BaseEstimator, ABC):
+class PositiveOnly(Snapshot, Savable, BaseEstimator, ABC):
     """A recommender that learns from who has what.
 
     Subclasses say how to learn (`_fit`) and what they say of users who have something (`_scores`);
@@ -262,6 +263,10 @@ class PositiveOnly(Savable, BaseEstimator, ABC):
     def _set_data(self, data: Ratings) -> None:
         self.users_, self.items_, self.ratings_ = data.users, data.items, data
         self.__dict__.pop("taken_", None)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        # scikit-learn would look through all attributes, while other threads add some.
+        return hasattr(self, "ratings_")
 
     def _learned_from(self) -> PairCounts:
         return PairCounts(len(self.users_), len(self.items_), len(self.taken_))

@@ -12,12 +12,17 @@ from typing import Any
 from zlib import crc32
 
 from numba import njit
+from numba.core.compiler_lock import global_compiler_lock
+
+from marginmf._utils.concurrency import hold_at_fork
 
 #: Sums may be reordered and products fused with them (that is what makes them vector code), but
 #: NaN and infinity keep their meaning: all of fast arithmetic would assume that there are none.
 FASTMATH = ("reassoc", "contract", "nsz")
 
 _kernels: list[Any] = []
+# A child that is forked while another thread compiles would wait for the compiler for ever.
+hold_at_fork(global_compiler_lock)
 
 
 def kernel(function: Any = None, *, disk: bool = True, **options: Any) -> Any:

@@ -11,6 +11,7 @@ from scipy.sparse import csr_array, issparse
 from sklearn.cluster import KMeans, MiniBatchKMeans
 from sklearn.exceptions import ConvergenceWarning
 
+from marginmf._utils.concurrency import after_fork
 from marginmf._utils.types import Float64Array, IntArray
 from marginmf.backends.threads import one_openmp_thread
 from marginmf.labels.algebra.matrices import row_blocks, with_small_indices
@@ -21,8 +22,18 @@ MOST_ROWS = 20_000
 ITERATIONS = 100
 #: Rows of which more than this share is not zero are faster in an array.
 DENSE = 0.25
+#: Whose turn it is to change the filters of warnings, which all threads share, and the change.
+_turn = threading.Lock()
+_changed: list[Any] = []
 
-_quiet = threading.Lock()
+
+@after_fork
+def _start_again() -> None:
+    """Give a forked child a lock that nobody holds, and filters that nobody has changed."""
+    global _turn
+    _turn = threading.Lock()
+    while _changed:
+        _changed.pop().__exit__(None, None, None)
 
 
 def choose_form(X: Any) -> Any:
@@ -71,8 +82,12 @@ def _cluster(X: Any, n_clusters: int, seed: int) -> Any:
 @contextmanager
 def quietly() -> Iterator[None]:
     """Without warnings of clusters that are fewer than asked for, or not connected."""
-    # The filters of warnings are shared by all threads: one after the other.
-    with _quiet, warnings.catch_warnings():
+    filters = warnings.catch_warnings()
+    with _turn, filters:
+        _changed.append(filters)
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.filterwarnings("ignore", "Graph is not fully connected")
-        yield
+        try:
+            yield
+        finally:
+            _changed.clear()

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from copy import copy
-from threading import Lock, RLock
+from threading import RLock
 from typing import Any, Self
 from weakref import WeakKeyDictionary
 
@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from marginmf._utils.concurrency import Snapshot, after_fork, hold_at_fork
 from marginmf._utils.parameters import n_threads
 from marginmf.ratings.data import Ratings
 from marginmf.ratings.fitting.calibration import Calibrator
@@ -19,10 +20,13 @@ from marginmf.ratings.lists.relevance import Exposure
 
 #: A lock for each model that is being calibrated; not in the model, which is copied and saved.
 _locks: "WeakKeyDictionary[LearnedOnDemand, Any]" = WeakKeyDictionary()
-_locks_lock = Lock()
+_locks_lock = RLock()
+hold_at_fork(_locks_lock)
+# The thread that calibrates a model does not go on in a forked child, which learns by itself.
+after_fork(_locks.clear)
 
 
-class LearnedOnDemand(BaseEstimator):
+class LearnedOnDemand(Snapshot, BaseEstimator):
     """The part of a ratings estimator that learns something once, whoever asks first."""
 
     n_jobs: int | None
@@ -32,6 +36,10 @@ class LearnedOnDemand(BaseEstimator):
     _calibrator: Calibrator | None
     _exposure: Exposure | None
     _origin: Any
+
+    def __sklearn_is_fitted__(self) -> bool:
+        # scikit-learn would look through all attributes, while other threads add some.
+        return hasattr(self, "ratings_")
 
     def fit_calibrator(self) -> Self:
         """Learn how margins become probabilities, unless that is known.

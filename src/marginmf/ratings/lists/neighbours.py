@@ -16,6 +16,7 @@ import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotri
 from scipy.sparse import csr_array
 
+from marginmf._utils.concurrency import Snapshot
 from marginmf._utils.saved import Stored, saved
 from marginmf._utils.types import Float64Array, FloatArray, IntArray
 from marginmf.backends.ranking import Best, top_n
@@ -47,7 +48,7 @@ HELD_OUT = 0.2
 
 @saved
 @dataclass(frozen=True, eq=False)
-class ItemWeights:
+class ItemWeights(Snapshot):
     """Weights of items (columns) in the scores of items (rows), sparse or dense."""
 
     _saved: ClassVar[dict[str, Any]] = {"matrix": Stored(("items", "items"))}
