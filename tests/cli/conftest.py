@@ -59,7 +59,7 @@ def model_file(ratings_file: Path, tmp_path_factory: pytest.TempPathFactory) -> 
     """A model of those ratings: its users are text, its items whole numbers."""
     table = read_ratings(ratings_file)
     path = tmp_path_factory.mktemp("model") / "m.marginmf"
-    MMMF(3, 1.0, random_state=0).fit(table.pairs, table.ratings).save(path)
+    MMMF(3, 1.0, random_state=0).fit(table.pairs, table.ratings).fit_exposure().save(path)
     return path
 
 

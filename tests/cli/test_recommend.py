@@ -131,3 +131,30 @@ def test_the_file_of_users_is_not_written_over(run, model_file: Path, tmp_path: 
     outcome = run("recommend", model_file, "--users", users, "--out", users)
     assert outcome.code == 2
     assert users.read_text() == "u1\n"
+
+
+def test_what_the_model_file_lacks_is_learned_and_said_where_it_is_needed(
+    run, model_file: Path
+) -> None:
+    model = marginmf.load(model_file)
+    bare = model.set_params(calibrate=False).fit(model.ratings_)
+    bare.save("bare.marginmf")
+    Path("pairs.csv").write_text("user,item\nu1,3\n")
+    probabilities, lists = "does not hold calibrated probabilities", "does not hold who takes what"
+    of_user = ("bare.marginmf", "--user", "u1")
+    needed = {
+        ("recommend", *of_user): (True, True),
+        ("recommend", *of_user, "--by", "expected"): (True, False),
+        ("explain", *of_user, "--item", "3"): (True, True),
+        ("similar", *of_user): (False, False),
+        ("predict", "bare.marginmf", "pairs.csv"): (True, False),
+        ("predict", "bare.marginmf", "pairs.csv", "--answer", "rule"): (False, False),
+        ("fold-in", "bare.marginmf", "new.csv"): (True, True),
+    }
+    Path("new.csv").write_text("user,item,rating\nann,3,1\nann,4,2\n")
+    for words, expected in needed.items():
+        outcome = run(*words)
+        assert outcome.code == 0, outcome.err
+        assert (probabilities in outcome.err, lists in outcome.err) == expected, words
+    assert "--no-lists saves it" in run("recommend", *of_user).err
+    assert run("recommend", *of_user, "--quiet").err == ""

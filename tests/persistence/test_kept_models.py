@@ -64,7 +64,7 @@ def test_kept_models_can_be_saved_and_used_further(path, tmp_path):
     model.save(tmp_path / "again.marginmf")
     pairs = [("new", item) for item in model.items_.ids[:3]]
     folded = marginmf.load(tmp_path / "again.marginmf").fold_in(pairs, model.levels_[[0, 1, 1]])
-    assert set(folded.predict(pairs)) <= set(model.levels_)
+    assert set(folded.fit_calibrator().predict(pairs)) <= set(model.levels_)
 
 
 @pytest.mark.parametrize("path", POSITIVE_FILES, ids=lambda path: path.stem)

@@ -255,6 +255,7 @@ def test_loaded_models_make_the_same_lists(data, tmp_path, learned):
     model.save(tmp_path / "model.marginmf")
     loaded = marginmf.load(tmp_path / "model.marginmf")
     assert (loaded._exposure is not None) == learned
+    loaded.fit_exposure()
     pd.testing.assert_frame_equal(loaded.recommend(), model.recommend())
 
 

@@ -140,6 +140,26 @@ def load_model(path: Path, wanted: Literal["ratings", "lists", "labels"]) -> Any
     raise ValueError(f"{path} holds a {about.class_name}, which {answers[kind]}.")
 
 
+def learn_missing(
+    model: Any, path: Path, console: Any, *, calibrator: bool = True, exposure: bool = True
+) -> None:
+    """Learn what answers need and a model file lacks, and say so: it may take long."""
+    if learns_from_pairs(model):
+        return
+    if calibrator and model._lacks("_calibrator"):
+        console.note(
+            f"{path} does not hold calibrated probabilities: they are learned now, which takes "
+            "about as long as the fit, and not saved. A fit without --no-calibrate saves them."
+        )
+        model.fit_calibrator()
+    if exposure and model._lacks("_exposure"):
+        console.note(
+            f"{path} does not hold who takes what: it is learned now, which takes seconds (minutes "
+            "for millions of ratings), and not saved. marginmf fit without --no-lists saves it."
+        )
+        model.fit_exposure()
+
+
 def parse_number(text: str) -> float | None:
     """Read a finite number; None if it is none."""
     try:

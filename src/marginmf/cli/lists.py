@@ -142,6 +142,8 @@ def recommend(
             "--by and --level out."
         )
     found = titles.read(estimator, console.progress)
+    by_relevance = settings.get("by") == "relevance"
+    estimators.learn_missing(estimator, model, console, exposure=by_relevance)
     batches = make_lists(estimator, chosen, n, found, settings)
     if out is None and not console.as_json:
         output.show_lists(console.out, batches, len(chosen))
@@ -216,6 +218,7 @@ def explain(
     users = inputs.find_ids(estimator.users_, [user])
     items = inputs.find_ids(estimator.items_, [item])
     found = titles.read(estimator, console.progress)
+    estimators.learn_missing(estimator, model, console)
     parts = contributions(estimator, users, items)
     columns = found.add(output.as_columns(reasons(parts, n)))
     about = {"user": users.tolist()[0], "item": items.tolist()[0]}

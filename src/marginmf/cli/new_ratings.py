@@ -107,6 +107,7 @@ def fold_in(
     features = data.features(estimator, "user", data.users_file)
     found = titles.read(estimator, console.progress)
     folded = estimator.fold_in(ratings, **features)
+    estimators.learn_missing(folded, model, console)
     users, n_used = folded.users_.ids, len(folded.ratings_)
     n_known = int((estimator.users_.encode(users, quiet=True) >= 0).sum())
     if n_known:

@@ -48,7 +48,7 @@ def predict(
 
     The pairs keep their order. Probabilities are columns p_1, p_2 and so on, by level.
     """
-    from marginmf.cli.estimators import load_model
+    from marginmf.cli.estimators import learn_missing, load_model
     from marginmf.cli.inputs import describe_columns
     from marginmf.cli.output import check_columns, write_batches
     from marginmf.datasets.files.source import Source
@@ -61,6 +61,7 @@ def predict(
     found = _PairPredictions(estimator, source, columns, answer, proba, unknown)
     if unknown == "raise":
         found.refuse_unknown()
+    learn_missing(estimator, model, console, calibrator=proba or answer != "rule", exposure=False)
     written = write_batches(found.batches(), out, console.as_json, "predictions")
     counts = {"n_pairs": found.n_pairs, "n_unknown": found.n_unknown}
     named = found.source.columns

@@ -128,6 +128,9 @@ class Savable:
         """Return what stands in the file: this model, or one that is the same there."""
         return self
 
+    def _after_load(self) -> None:
+        """Take note that this model was read from a file."""
+
     def _learned_from(self) -> AnyCounts:
         """Count what this fitted model was learned from."""
         raise NotImplementedError
@@ -142,6 +145,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
         raise ValueError(f"A {type(model).__name__} is not a model of marginmf.")
     check_is_fitted(model)
     model = copy(model)  # other threads may ask it meanwhile, and so make it learn
+    vars(model).pop("_from_file", None)
     destination = Path(path)
     check_destination(destination)
     encoder = ModelEncoder()
@@ -177,7 +181,8 @@ def load(path: str | os.PathLike[str]) -> Any:
     Returns
     -------
     estimator
-        A fitted estimator that predicts as the saved one did, to the last bit.
+        A fitted estimator that predicts as the saved one did, to the last bit.  It learns nothing
+        by itself: what its file lacks, such as `fit_exposure` learns, must be asked for.
 
     Raises
     ------
@@ -204,6 +209,7 @@ def load(path: str | os.PathLike[str]) -> Any:
         check_model(model)
         if model._learned_from() != about.counts:
             raise InvalidFileError("its counts are not those of its model")
+    model._after_load()
     return model
 
 

@@ -46,7 +46,9 @@ method = METHODS.register
 Unknown = Literal["fallback", "raise", "nan"]
 Output = Literal["median", "mode", "mean", "rule"]
 #: What is learned and private, beside the attributes that end in an underscore.
-LEARNED_IN_PRIVATE = ("_calibration_seed", "_calibrator", "_exposure", "_frequencies", "_origin")
+LEARNED_IN_PRIVATE = (
+    *("_calibration_seed", "_calibrator", "_exposure", "_frequencies", "_from_file", "_origin"),
+)
 
 
 class RatingsPredictor(LearnedOnDemand, Savable, BaseEstimator, ABC):
@@ -60,7 +62,8 @@ class RatingsPredictor(LearnedOnDemand, Savable, BaseEstimator, ABC):
     ----------
     calibrate : bool
         Whether `fit` learns how margins become probabilities, which `predict` needs, on held-out
-        ratings.  With False, the first call that needs them takes about as long as another fit.
+        ratings.  With False, the first call that needs them takes about as long as another fit;
+        but a model that was loaded from a file then needs `fit_calibrator`.
     n_jobs : int or None
         Threads, as in scikit-learn; the result does not depend on it, to the last bit.
     verbose : int
@@ -238,7 +241,7 @@ class RatingsPredictor(LearnedOnDemand, Savable, BaseEstimator, ABC):
 
     def _above(self, users: IntArray, items: IntArray) -> Float64Array:
         """Return the probability of a rating above each level, for known users and items."""
-        calibrator = self.fit_calibrator()._calibrator
+        calibrator = self._with_calibrator()._calibrator
         assert calibrator is not None
         margins = self._member_margins(users, items)
         threads = self._n_threads(calibration.PAIR_WORK * len(users))
@@ -293,11 +296,14 @@ class RatingsPredictor(LearnedOnDemand, Savable, BaseEstimator, ABC):
         """Return this model without the one that its items come from, once that has been asked."""
         if self._origin is None:
             return self
-        alone = copy(self.fit_calibrator())
+        alone = copy(self._with_calibrator())
         if alone._frequencies.placed == "user":
-            alone.fit_exposure()
+            alone._with_exposure()
         del alone._origin
         return alone
+
+    def _after_load(self) -> None:
+        self._from_file = True
 
     def _learned_from(self) -> Counts:
         data = self.ratings_
@@ -352,7 +358,7 @@ class RatingsPredictor(LearnedOnDemand, Savable, BaseEstimator, ABC):
         joined._set_data(data, frequencies or self._frequencies.changed(self.ratings_, data))
         join_arrays(joined, self, folded, side)
         if side == "item" and self._origin is not None and self._frequencies.placed == "user":
-            self.fit_exposure()  # the original model does not know the items that come now
+            self._with_exposure()  # the original model does not know the items that come now
         if side == "item" and self._exposure is not None:
             joined._exposure = self._exposure.updated(data, self.items_, folded.items_)
         return joined

@@ -111,7 +111,8 @@ class RatingsEstimator(SimilarByFactors, RatingsPredictor):
 
         Relevance is the chance that the user would take an item times the chance that they would
         like it then.  The first comes from who rated what (see `fit_exposure`), the second from the
-        probabilities of the levels.
+        probabilities of the levels.  The first call learns who takes what, unless the model was
+        loaded from a file: call `fit_exposure` before it is saved.
 
         Parameters
         ----------
@@ -169,7 +170,7 @@ class RatingsEstimator(SimilarByFactors, RatingsPredictor):
         {'expected': 1.68, 'rating': 2.0, 'chance_of_top': 0.0}
         """
         check_is_fitted(self)
-        self.fit_calibrator()
+        self._with_calibrator()
         request = Request(self, users, n, exclude_seen, candidates, filter, unknown)
         return recommend(self, request, by, level, users)
 
@@ -246,6 +247,9 @@ class Distributional(RatingsEstimator):
         """Do nothing: the probabilities are the method's own."""
         check_is_fitted(self)
         return self
+
+    def _lacks(self, name: str) -> bool:
+        return name != "_calibrator" and super()._lacks(name)
 
     def _above(self, users: IntArray, items: IntArray) -> Float64Array:
         distribution = make_possible(self._distribution(users, items))

@@ -1,4 +1,8 @@
-"""What a fitted model learns when it is first asked: probabilities, and who takes what."""
+"""What a fitted model learns when it is first asked: probabilities, and who takes what.
+
+One that was loaded from a file learns nothing unless it is told to: who answers questions must not
+find that an answer takes as long as a fit, with parameters that a file from elsewhere says.
+"""
 
 from collections.abc import Callable
 from copy import copy
@@ -25,6 +29,20 @@ hold_at_fork(_locks_lock)
 # The thread that calibrates a model does not go on in a forked child, which learns by itself.
 after_fork(_locks.clear)
 
+#: What a file may lack: the attribute, and what it is, needed for, learned by, and done without by.
+MISSING = {
+    "_calibrator": (
+        "how margins become probabilities, which predictions are made of",
+        "fit_calibrator(), which takes about as long as fit",
+        "predict with output='rule'",
+    ),
+    "_exposure": (
+        "who takes what, which lists by relevance and explanations need",
+        "fit_exposure()",
+        "rank by='expected' or by='chance'",
+    ),
+}
+
 
 class LearnedOnDemand(Snapshot, BaseEstimator):
     """The part of a ratings estimator that learns something once, whoever asks first."""
@@ -36,6 +54,8 @@ class LearnedOnDemand(Snapshot, BaseEstimator):
     _calibrator: Calibrator | None
     _exposure: Exposure | None
     _origin: Any
+    #: Whether this model, or the one that it was made from, was loaded from a file.
+    _from_file: bool = False
 
     def __sklearn_is_fitted__(self) -> bool:
         # scikit-learn would look through all attributes, while other threads add some.
@@ -44,9 +64,10 @@ class LearnedOnDemand(Snapshot, BaseEstimator):
     def fit_calibrator(self) -> Self:
         """Learn how margins become probabilities, unless that is known.
 
-        `fit` does it unless ``calibrate=False``; else the first call that needs probabilities.  A
-        copy of the model is fitted without a tenth of the ratings, which takes about as long as
-        `fit`; with fewer than 200,000 ratings, other tenths follow until 20,000 were held out.
+        `fit` does it unless ``calibrate=False``; else the first call that needs probabilities, but
+        not of a model that was loaded from a file.  A copy of the model is fitted without a tenth
+        of the ratings, which takes about as long as `fit`; with fewer than 200,000 ratings, other
+        tenths follow until 20,000 were held out.
         """
         return self._learn_once("_calibrator", LearnedOnDemand._learn_calibrator)
 
@@ -54,8 +75,8 @@ class LearnedOnDemand(Snapshot, BaseEstimator):
         """Learn who takes what, which lists by relevance need, unless that is known.
 
         The first call of `recommend` by relevance, or of `explain`, does it: a ridge regression
-        for each item, whose strength is chosen on held-out lists.  Call this to have it done
-        earlier, such as before the model is saved.
+        for each item, whose strength is chosen on held-out lists.  Call this before the model is
+        saved: one that was loaded from a file does not learn it by itself.
         """
         check_is_fitted(self)
         if self._exposure is None and self._frequencies.placed == "item":
@@ -70,6 +91,30 @@ class LearnedOnDemand(Snapshot, BaseEstimator):
             return Exposure.fit(model.ratings_, rng, n_threads(model.n_jobs))
 
         return self._learn_once("_exposure", learn)
+
+    def _with_calibrator(self) -> Self:
+        """Return this model, which learns what probabilities need unless it is from a file."""
+        self._refuse_if_missing("_calibrator")
+        return self.fit_calibrator()
+
+    def _with_exposure(self) -> Self:
+        """Return this model, which learns who takes what unless it is from a file."""
+        if self._frequencies.placed != "item":  # which cannot learn it at all
+            self._refuse_if_missing("_exposure")
+        return self.fit_exposure()
+
+    def _lacks(self, name: str) -> bool:
+        """Whether something is not learned yet."""
+        return getattr(self, name) is None
+
+    def _refuse_if_missing(self, name: str) -> None:
+        if self._from_file and self._lacks(name):
+            what, how, instead = MISSING[name]
+            raise ValueError(
+                f"This {type(self).__name__} was loaded from a file that does not hold {what}, and "
+                f"a loaded model learns nothing unless it is told to: call {how}, and save it "
+                f"again; or {instead}."
+            )
 
     def _learn_once(self, name: str, learn: Callable[["LearnedOnDemand"], Any]) -> Self:
         """Set an attribute to what is learned, unless that is known."""

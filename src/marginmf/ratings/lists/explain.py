@@ -95,7 +95,7 @@ def contributions(model: Any, user: Any, item: Any) -> Contributions:
             "with that."
         )
     parts = _to_score(model, user, item, {})
-    scores = item_scores(model.fit_calibrator(), "relevance", None, None)
+    scores = item_scores(model._with_calibrator(), "relevance", None, None)
     assert isinstance(scores, Relevance)
     pair = np.array([_code(user, model.users_)]), np.array([_code(item, model.items_)])
     chances = scores.factors(*pair, model._code_distribution(*pair))

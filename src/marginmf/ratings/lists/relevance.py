@@ -235,7 +235,7 @@ def item_scores(
     liked = levels >= level
     if by == "chance":
         return ExpectedValues(model, liked.astype(np.float64), items)
-    exposure = model.fit_exposure()._exposure
+    exposure = model._with_exposure()._exposure
     assert exposure is not None
     return Relevance(model, exposure, liked, items)
 
