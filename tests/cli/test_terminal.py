@@ -42,6 +42,12 @@ def test_parameters_of_the_library_become_options(message: str, said: str) -> No
     assert in_options(message, FIT) == said
 
 
+def test_a_quoted_name_like_a_call_does_not_keep_the_command_busy() -> None:
+    # For each letter more, the search for calls took twice the time.
+    name = f"'f({'a=' * 400}' is not known."
+    assert in_options(name, FIT).endswith("is not known.")
+
+
 def test_words_of_the_command_line_itself_stay(monkeypatch: pytest.MonkeyPatch) -> None:
     from marginmf.cli.estimators import parse_setting
 

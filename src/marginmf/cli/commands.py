@@ -56,7 +56,7 @@ PARAMETER = re.compile(rf"""(?<![\w.=<'"-])([a-z]\w*)=({VALUE})?(?=[\s,.;:)]|$)"
 #: What stands for a value, such as n or -n.
 STAND_IN = re.compile("-?[a-z]+")
 #: A call whose arguments are what matters, such as ``Ratings.of(..., duplicates='last')``.
-CALL = re.compile(r"(?<![=\w.])[\w.]+\((?:(?:\.\.\.|frame), )?((?:\w+=[^()]*)+)\)")
+CALL = re.compile(r"(?<![=\w.])[\w.]+\((?:(?:\.\.\.|frame), )?(\w+=[^()]*)\)")
 #: A method whose command has another form.
 UPDATE = re.compile(r"\bupdate_(users|items)\b")
 #: Advice that is the second of two, up to the end of its sentence.

@@ -4,6 +4,7 @@ import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -231,6 +232,7 @@ def parameters_of(models: Iterable[Any]) -> list[str]:
     return sorted({key for model in models for key in model.get_params(deep=False)} - HIDDEN)
 
 
+@cache
 def all_parameters() -> frozenset[str]:
     """Return every parameter that ``--set`` can set in some method."""
     from marginmf.labels import METHODS as LABEL_METHODS
