@@ -81,6 +81,15 @@ def test_no_module_is_too_long(package: str) -> None:
     assert {name: n for name, n in lines.items() if n > MOST_LINES} == {}
 
 
+def test_text_for_a_terminal_is_made_at_one_place() -> None:
+    makers = {
+        name
+        for name, path in modules("marginmf").items()
+        if re.search(r"import Text\b|rich\.text|\bConsole\(\w", path.read_text())
+    }
+    assert makers == {"marginmf.cli.terminal", "marginmf.progress"}
+
+
 def test_public_class_names_occur_once() -> None:
     names = Counter(
         node.name

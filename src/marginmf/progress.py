@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal
 
+from marginmf._utils.printable import LONGEST_QUOTE, printable
+
 if TYPE_CHECKING:  # the doctor shows a bar even where SciPy is broken
     from marginmf.solvers import Callback, Progress
 
@@ -85,10 +87,11 @@ def show_bar(
     columns.append(rich.TextColumn("{task.description}", markup=False))
     settings: dict[str, Any] = {"transient": transient, "speed_estimate_period": LONG}
     with rich.Progress(*columns, console=console, **settings) as bar:
-        task = bar.add_task(label, total=total, **fields)
+        task = bar.add_task(printable(label, LONGEST_QUOTE), total=total, **fields)
 
         def update(label: str | None = None, done: float | None = None, **fields: Any) -> None:
-            bar.update(task, description=label, completed=done, **fields)
+            description = None if label is None else printable(label, LONGEST_QUOTE)
+            bar.update(task, description=description, completed=done, **fields)
 
         yield update
 

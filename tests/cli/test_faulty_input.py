@@ -184,7 +184,7 @@ QUESTIONS = [
     case("no-pairs-file", "predict m.marginmf absent.csv", "There is no file absent.csv"),
     case("no-pairs", "predict m.marginmf no-pairs.csv", "no-pairs.csv"),
     case("half-pairs", "predict m.marginmf half-pairs.csv", "half-pairs.csv, line 3"),
-    case("strangers", "predict m.marginmf strangers.csv --unknown raise", "user u99 of pair 2"),
+    case("strangers", "predict m.marginmf strangers.csv --unknown raise", "user 'u99' of pair 2"),
     case("unknown-answer", "predict m.marginmf pairs.csv --answer best", "marginmf: --answer"),
     case("renamed", "predict m.marginmf pairs.csv --output mean", "--output is now --answer"),
     case("nobody", "recommend m.marginmf", "Name the users: --user ID"),

@@ -37,7 +37,7 @@ def read(file: object, **options: object) -> RatingsInput:
 
 def test_a_line_says_what_was_taken(ratings_file: Path, items_file: Path, users_file: Path) -> None:
     source = read(ratings_file, items_file=items_file, users_file=users_file)
-    assert source.lines().splitlines() == [
+    assert source.lines() == [
         "small.csv: 375 ratings (1 to 5) of 25 items by 30 users; columns user, item, rating.",
         "users.jsonl: gender (2 categories).",
         "items.csv: genres (3 categories, several a cell), year (number), title left out: every "
@@ -51,7 +51,7 @@ def test_a_line_says_what_was_taken(ratings_file: Path, items_file: Path, users_
 def test_without_options_there_are_none(ratings_file: Path) -> None:
     source = read(ratings_file)
     assert source.features == {}
-    assert "\n" not in source.lines()
+    assert len(source.lines()) == 1
     assert "item_features" not in source.summary()
 
 
@@ -68,7 +68,7 @@ def test_the_ids_may_have_the_name_that_they_have_among_the_ratings(tmp_path: Pa
 def test_a_dataset_comes_with_features(data_root: Path, monkeypatch, items_file: Path) -> None:
     monkeypatch.setenv("MARGINMF_DATA", str(data_root))
     assert read("ml-100k").features == {}
-    assert read("ml-100k", features=True).lines().splitlines()[1:] == [
+    assert read("ml-100k", features=True).lines()[1:] == [
         "Features of users: age (number), gender (2 categories), occupation (21 categories).",
         "Features of items: genres (19 categories, several a cell), year (number).",
     ]

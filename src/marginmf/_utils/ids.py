@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from marginmf._utils.printable import LONGEST_QUOTE, printable
 from marginmf._utils.types import Array
 
 
@@ -51,9 +52,13 @@ def as_objects(values: Iterable[Any]) -> Array:
     return column
 
 
-def shown(value: Any) -> str:
-    """Return how an id is written in messages: as the user would write it, not as NumPy does."""
-    return repr(value.item() if isinstance(value, np.generic) else value)
+def shown(value: Any, most: int = LONGEST_QUOTE) -> str:
+    """Return how an id is written in messages: as the user would write it, not as NumPy does.
+
+    >>> shown(np.int64(7)), shown("ann"), len(shown("x" * 1000))
+    ('7', "'ann'", 80)
+    """
+    return printable(repr(value.item() if isinstance(value, np.generic) else value), most)
 
 
 def is_missing(value: Any) -> bool:

@@ -11,6 +11,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from marginmf._utils.printable import LONGEST_MESSAGE, printable
+
 Estimator = TypeVar("Estimator")
 
 #: The largest number that is not infinite.
@@ -156,7 +158,7 @@ def warn(message: str) -> None:
     level, frame = 1, sys._getframe()
     while frame is not None and frame.f_globals.get("__name__", "").split(".")[0] == "marginmf":
         level, frame = level + 1, frame.f_back  # type: ignore[assignment]
-    warnings.warn(message, UserWarning, stacklevel=level)
+    warnings.warn(printable(message, LONGEST_MESSAGE), UserWarning, stacklevel=level)
 
 
 def n_threads(n_jobs: int | None) -> int:

@@ -16,6 +16,7 @@ import shlex
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Set
+from contextlib import suppress
 from copy import copy
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import wraps
@@ -25,6 +26,8 @@ from typing import Annotated, Any, get_args
 import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.models import ArgumentInfo, OptionInfo
+
+from marginmf._utils.printable import LONGEST_MESSAGE, printable
 
 Function = Callable[..., None]
 SETTINGS: dict[str, Any] = {
@@ -231,8 +234,9 @@ class CommandGroup(_PlainHelp, TyperGroup):
 
 
 def print_error(text: str) -> None:
-    """Print one line to standard error."""
-    typer.echo(f"marginmf: {text}", err=True)
+    """Print one line to standard error, if that can be written to."""
+    with suppress(OSError):
+        typer.echo(f"marginmf: {printable(text, LONGEST_MESSAGE)}", err=True)
 
 
 def describe_usage(error: Any) -> str:
@@ -346,4 +350,4 @@ def _raised_here(error: BaseException) -> bool:
 
 
 def _one_line(text: object) -> str:
-    return " ".join(str(text).split())
+    return printable(" ".join(str(text).split()), LONGEST_MESSAGE)

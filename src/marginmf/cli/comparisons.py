@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from marginmf.datasets import LabelsTable
     from marginmf.protocols import Comparison, ListRule, SplitProtocol
 
-    #: A comparison, its data and settings for programs, and the same for people.
-    Outcome = tuple[Comparison, dict[str, Any], str]
+    #: A comparison, its data and settings for programs, and the same in lines for people.
+    Outcome = tuple[Comparison, dict[str, Any], list[str]]
 
 #: The class of each protocol in `marginmf.protocols`, and the options that belong to it.
 PROTOCOLS: dict[str | None, tuple[str, ...]] = {
@@ -283,11 +283,11 @@ def compare_ratings(
     about |= {"unknown_share": found.unknown_share, "seed": model.seed}
     about |= {} if lists.lists else {"answer": answer}
     measured = f"; answer {answer}" if answer != "median" else ""
-    heading = f"Protocol {protocol.describe()}{lists.describe()}{measured}."
+    heading = [*source.lines(), f"Protocol {protocol.describe()}{lists.describe()}{measured}."]
     if protocol.timed and found.unknown_share:
         new = f"{found.unknown_share:.1%} of the test ratings"
-        heading += f"\n{new} are of users or items without earlier ratings."
-    return found, about, f"{source.lines()}\n{heading}"
+        heading.append(f"{new} are of users or items without earlier ratings.")
+    return found, about, heading
 
 
 def compare_label_sets(
@@ -319,12 +319,13 @@ def compare_label_sets(
     }
     all_labelled = bool((table.Y.sum(axis=1) > 0).all())
     held_out = f"Held out: {folds.describe()}. Decision: {decision.describe(all_labelled)}."
-    return found, about, f"{inputs.describe_labels(table)}\n{held_out}"
+    return found, about, [inputs.describe_labels(table), held_out]
 
 
 def show_method(console: "Console", found: "Comparison", name: str) -> None:
     """Print a row for every metric of one method, with each split where there is room for them."""
-    from marginmf.cli.output import mark_best, new_table
+    from marginmf.cli.output import new_table
+    from marginmf.cli.terminal import mark_best
     from marginmf.metrics import metric
 
     listed = [f"split {number}" for number in range(1, found.n_splits + 1)]
@@ -356,9 +357,8 @@ def show_comparison(
 
     Columns that there is no room for are left out, and so are descriptions of the methods.
     """
-    from rich.text import Text
-
-    from marginmf.cli.output import mark_best, new_table
+    from marginmf.cli.output import new_table
+    from marginmf.cli.terminal import mark_best, styled
 
     shown = list(found.metrics)
     # Recall says more of lists than precision; of other metrics, the first matter most.
@@ -370,7 +370,7 @@ def show_comparison(
     table = new_table(*first, *headings[1:], numbers=len(headings) - 1)
     for name, *cells in rows:
         marked = (mark_best(console, cell.removeprefix(MARK), MARK in cell) for cell in cells)
-        words = [Text(described[name], "dim")] if described else []
+        words = [styled(described[name], "dim")] if described else []
         table.add_row(name, *words, *marked)
     console.print(table)
     if "p" in headings:

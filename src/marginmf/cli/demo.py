@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
+from marginmf._utils.printable import LONGEST_CELL, LONGEST_MESSAGE, printable
 from marginmf.cli.commands import command
 from marginmf.cli.options import ConsoleOptions, Threads
 
@@ -52,9 +53,8 @@ def demo(
     """
     started = time.perf_counter()
     # The numerical libraries are imported here, so that --help does not wait for them.
-    from rich.text import Text
-
     from marginmf.cli import comparisons, inputs, output
+    from marginmf.cli.terminal import styled
     from marginmf.progress import show_bar
     from marginmf.protocols import Comparison, HoldOut, split_ratings
     from marginmf.ratings import Ratings
@@ -83,7 +83,8 @@ def demo(
     best = str(found.best("mae"))
     example = pick_example(source.table, split, trials["HMF"].predicted)
     held_out = f"{len(split.test_ratings):,} of them are held out."
-    console.out.print(Text.assemble((source.title, "bold"), f": {source.counts()}; {held_out}"))
+    title, counted = styled(source.title, "bold", LONGEST_CELL), source.counts()
+    console.out.print(title + styled(f": {counted}; {held_out}", most=LONGEST_MESSAGE))
     comparisons.show_comparison(console.out, found, DESCRIPTIONS)
     _show_example(console, example, split.train.levels)
     drawn: str | None = str(picture)
@@ -120,23 +121,22 @@ def demo_methods(train: "Ratings", seed: int, n_jobs: int, progress: bool) -> di
 
 def _show_example(console: ConsoleOptions, example: dict[str, Any], levels: "Float64Array") -> None:
     """Print one user's held-out ratings beside those that HMF predicted."""
-    from rich.text import Text
-
     from marginmf.cli.output import new_table
+    from marginmf.cli.terminal import styled
 
     out = console.out
     plain = out.options.ascii_only
-    user = (f"user {example['user']}", "bold")
-    out.print(Text.assemble("Held-out ratings of ", user, ", and what HMF predicts:"))
+    user = styled(f"user {example['user']}", "bold", LONGEST_CELL)
+    out.print(styled("Held-out ratings of ") + user + styled(", and what HMF predicts:"))
     grid = new_table("item", "true", "predicted")
     grid.columns[0].max_width = 48
     grid.columns[0].no_wrap = True
     for one in example["ratings"]:
-        predicted = Text(format_stars(one["predicted"], levels, plain), "yellow")
+        predicted = styled(format_stars(one["predicted"], levels, plain), "yellow")
         if one["predicted"] == one["true"]:
             predicted.append("" if plain else "  ✓", "green")
-        title = Text(one["title"] or f"item {one['item']}")
-        grid.add_row(title, Text(format_stars(one["true"], levels, plain), "yellow"), predicted)
+        title = printable(one["title"] or f"item {one['item']}", LONGEST_CELL)
+        grid.add_row(title, styled(format_stars(one["true"], levels, plain), "yellow"), predicted)
     out.print(grid)
 
 

@@ -38,9 +38,8 @@ def doctor(console: ConsoleOptions) -> None:
 
     Ends with exit code 1 if something must be fixed, and says how.
     """
-    from rich.text import Text
-
     from marginmf.cli.output import new_table
+    from marginmf.cli.terminal import styled
     from marginmf.progress import show_bar
 
     label = "Checking, and compiling the kernels if that is the first time"
@@ -51,7 +50,7 @@ def doctor(console: ConsoleOptions) -> None:
     table = new_table("check", "", "found")
     for one in found:
         text = f"{one.found}. To fix it: {one.advice}." if one.advice else one.found
-        table.add_row(one.name, Text(one.verdict, STYLES[one.verdict]), Text(text))
+        table.add_row(one.name, styled(one.verdict, STYLES[one.verdict]), text)
     console.out.print(table)
     if wrong:
         console.print(f"Something is wrong with: {', '.join(wrong)}.")

@@ -134,7 +134,7 @@ def _report_method(
     name: str,
     found: "Comparison",
     about: dict[str, Any],
-    heading: str,
+    heading: list[str],
     console: options.ConsoleOptions,
 ) -> None:
     """Print the metrics of one method."""
@@ -142,7 +142,7 @@ def _report_method(
     if found.rule is not None:
         result |= {"lists": asdict(found.rule), "n_users": len(found.user_values(name))}
     console.print_json(result)
-    console.print(heading)
+    console.print(*heading)
     comparisons.show_method(console.out, found, name)
 
 
@@ -150,7 +150,7 @@ def _report_comparison(
     out: Path | None,
     found: "Comparison",
     about: dict[str, Any],
-    heading: str,
+    heading: list[str],
     console: options.ConsoleOptions,
 ) -> None:
     """Print a comparison, and write it to a file if one was named."""
@@ -162,7 +162,7 @@ def _report_comparison(
     if out is not None:
         comparisons.write_table(found, result, out)
     console.print_json(result)
-    console.print(heading)
+    console.print(*heading)
     comparisons.show_comparison(console.out, found)
     if out is not None:
         console.print(f"The table is in {out}.")

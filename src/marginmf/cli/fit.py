@@ -93,7 +93,7 @@ def fit(
     seconds = time.perf_counter() - started
     if hasattr(estimator, "verbose"):
         estimator.set_params(verbose=0)  # whoever loads the model did not ask for progress bars
-    console.print(source.lines())
+    console.print(*source.lines())
     _save(estimator, out, source.summary(), *_describe(estimator), seconds, console)
 
 
@@ -304,7 +304,7 @@ def tune(
         tuned.set_params(reg="auto", holdouts=holdouts)
     source, ratings = inputs.read_ratings_checked(data, console.progress)
     tuned.fit(ratings)
-    console.print(source.lines())
+    console.print(*source.lines())
     if tries:
         found, model = _report_search(tuned, model, console)
     else:
@@ -318,7 +318,7 @@ def tune(
     drawn = None if picture is None else str(picture)
     result = {"data": source.summary(), "model": name, **found, "picture": drawn}
     console.print_json({**result, "command": then})
-    console.print(f"Fit with the chosen: {then}")
+    console.print(f"Fit with the chosen: {then}", most=None)
 
 
 def _make_search(
@@ -388,9 +388,8 @@ def _report_paths(
     tuned: Any, console: options.ConsoleOptions
 ) -> tuple[dict[str, Any], list[float]]:
     """Print a row for each candidate, or for each stage; return all of it, and the choice."""
-    from rich.text import Text
-
-    from marginmf.cli.output import mark_best, new_table
+    from marginmf.cli.output import new_table
+    from marginmf.cli.terminal import mark_best, styled
 
     path, out = tuned.reg_path_, console.out
     paths: list[RegularisationPath] = path if isinstance(path, list) else [path]
@@ -401,7 +400,7 @@ def _report_paths(
             best = bool(reg == path.smallest)
             table.add_row(f"{reg:.4g}", mark_best(out, f"{error:.4f}", best))
         table.add_section()
-        table.add_row("chosen", Text(f"{chosen[0]:.4g}", "bold"))
+        table.add_row("chosen", styled(f"{chosen[0]:.4g}", "bold"))
     else:  # a column for each stage would not fit with ten levels
         headings = "stage", "rating above", "chosen", metric, "at", "tried", "from", "to"
         table = new_table(*headings, numbers=len(headings))
@@ -409,7 +408,7 @@ def _report_paths(
             regs = (f"{reg:.4g}" for reg in (one.smallest, one.regs[0], one.regs[-1]))
             at, first, last = regs
             error, n_tried = f"{one.mean.min():.4f}", str(len(one.regs))
-            strength = Text(f"{one.best:.4g}", "bold")
+            strength = styled(f"{one.best:.4g}", "bold")
             table.add_row(str(stage), f"{level:g}", strength, error, at, n_tried, first, last)
     out.print(table)
     if len(paths) > 1:

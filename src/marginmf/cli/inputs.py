@@ -12,7 +12,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from marginmf import datasets
-from marginmf._utils.ids import as_objects
+from marginmf._utils.ids import as_objects, shown
 from marginmf._utils.types import Array
 from marginmf.cli.options import DataOptions, LabelColumns, LabelDataOptions
 from marginmf.datasets import DatasetUnavailable, RatingsTable
@@ -54,10 +54,10 @@ class RatingsInput:
     features: dict[str, Any] = field(default_factory=dict)
     feature_titles: dict[str, str] = field(default_factory=dict)
 
-    def lines(self) -> str:
+    def lines(self) -> list[str]:
         """Return a line on the ratings, and one on each table of features."""
         features = (f"{self.feature_titles[part]}: {used}." for part, used in self._used().items())
-        return "\n".join([f"{self.title}: {self.counts()}.", *features])
+        return [f"{self.title}: {self.counts()}.", *features]
 
     def counts(self) -> str:
         """Return how many ratings these are, by whom, of what, and which column is what."""
@@ -303,16 +303,16 @@ def _order_features(table: "LabelsTable", wanted: Sequence[str] | None, n_featur
     again = [name for name, count in Counter(wanted).items() if count > 1]
     if again:
         raise ValueError(
-            f"The model has learned from several features called {again[0]!r}: give a file like "
-            f"{table.name} without names, its columns in the order of the fit."
+            f"The model has learned from several features called {shown(again[0])}: give a file "
+            f"like {table.name} without names, its columns in the order of the fit."
         )
     positions = {name: position for position, name in enumerate(table.feature_names)}
     missing = [name for name in wanted if name not in positions]
     if missing:
         more = f" and {len(missing) - 1:,} more" if len(missing) > 1 else ""
         raise ValueError(
-            f"{table.name} has no feature {missing[0]!r}{more}, which the model has learned from; "
-            "give the same columns as for the fit."
+            f"{table.name} has no feature {shown(missing[0])}{more}, which the model has learned "
+            "from; give the same columns as for the fit."
         )
     order = [positions[name] for name in wanted]
     return table.X if order == list(range(table.n_features)) else table.X[:, order]
@@ -366,7 +366,7 @@ def find_ids(index: IdIndex, texts: Sequence[str]) -> Array:
     written = written_ids(index, texts)
     for text in texts:
         if text not in written:
-            unknown = f"The model does not know the {index.what} {text!r}."
+            unknown = f"The model does not know the {index.what} {shown(text)}."
             raise ValueError(f"{unknown} {index.hint(text)}")
     found = [written[text] for text in texts]
     return np.array(found, np.int64) if index.ids.dtype == np.int64 else as_objects(found)

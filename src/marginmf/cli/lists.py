@@ -38,6 +38,8 @@ class TitleOptions:
 
     def read(self, model: Any, progress: bool) -> "Titles":
         """Return the titles of a model's items; none where no file is named."""
+        from marginmf._utils.ids import shown
+
         if self.items is None:
             if self.title is not None:
                 raise ValueError("--title names a column of a file: name that with --items FILE.")
@@ -48,7 +50,7 @@ class TitleOptions:
             there = next(iter(titles), None)
             raise ValueError(
                 f"{self.items} has no title of an item that the model knows: its items are like "
-                f"{there!r}, the model's like {str(ids[0])!r}."
+                f"{shown(there)}, the model's like {shown(str(ids[0]))}."
             )
         return Titles(titles)
 
@@ -109,6 +111,7 @@ def recommend(
     ] = None,
     titles: TitleOptions,
     out: options.ColumnsOut = None,
+    raw: options.Raw = False,
     console: options.ConsoleOptions,
 ) -> None:
     """Rank the items that users have not rated by how relevant they are.
@@ -146,9 +149,9 @@ def recommend(
     estimators.learn_missing(estimator, model, console, exposure=by_relevance)
     batches = make_lists(estimator, chosen, n, found, settings)
     if out is None and not console.as_json:
-        output.show_lists(console.out, batches, len(chosen))
+        output.show_lists(console.out, batches, len(chosen), raw)
         return
-    written = output.write_batches(batches, out, console.as_json, "recommendations")
+    written = output.write_batches(batches, out, console.as_json, "recommendations", raw)
     console.print_json({"model": str(model), "n_users": len(chosen), "n": n, **written})
     console.print(f"Lists for {len(chosen):,} users are in {out}.")
 
@@ -167,6 +170,7 @@ def similar(
     ] = None,
     n: options.ListLength = 10,
     titles: TitleOptions,
+    raw: options.Raw = False,
     console: options.ConsoleOptions,
 ) -> None:
     """Rank items by their similarity to an item, or users by their similarity to a user.
@@ -191,7 +195,7 @@ def similar(
     columns = found.add(output.as_columns(find(ids, n)), "similar")
     console.print_json({"model": str(model), "n": n, "similar": output.records([columns])})
     if not console.as_json:
-        output.show_lists(console.out, [columns], len(ids), found.of)
+        output.show_lists(console.out, [columns], len(ids), raw, found.of)
 
 
 @command("marginmf explain m.marginmf --user 42 --item 50")
@@ -235,8 +239,8 @@ def explain(
     }
     result = {"model": str(model), **about, **estimates, "n_ratings": len(parts.items)}
     console.print_json({**result, "reasons": output.records([columns])})
-    named = f"{item}: {found.of(item)}" if found.of(item) else item
-    console.out.print(f"user {user}, item {named}", style="bold", markup=False)
+    named = output.heading("user", user, ""), output.heading("item", item, found.of(item))
+    console.out.print(", ".join(named), style="bold")
     console.print(
         f"Chance to take it {parts.take:.4f}, to like it then {parts.like:.4f}; expected rating "
         f"{estimates['expected']:.2f}, median {estimates['rating']:g}."

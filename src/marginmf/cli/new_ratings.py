@@ -84,6 +84,7 @@ def fold_in(
         Option("-n", min=1, help="Show a list of this length for each of them.", show_default="10"),
     ] = None,
     titles: TitleOptions,
+    raw: options.Raw = False,
     console: options.ConsoleOptions,
 ) -> None:
     """Learn new users from their ratings, with the items as they are, and recommend to them.
@@ -120,7 +121,7 @@ def fold_in(
     if out is not None:
         saved, sentence = output.save_model(folded, out)
         result |= saved
-        console.print(f"New users: {len(users):,}, from {n_used:,} ratings.\n{sentence}")
+        console.print(f"New users: {len(users):,}, from {n_used:,} ratings.", sentence)
     if listed is None:
         console.print_json(result)
         return
@@ -128,7 +129,7 @@ def fold_in(
     if console.as_json:
         console.print_json({**result, "n": listed, "recommendations": output.records(batches)})
     else:
-        output.show_lists(console.out, batches, len(users))
+        output.show_lists(console.out, batches, len(users), raw)
 
 
 @command("marginmf update m.marginmf new.csv --out m2.marginmf")
@@ -188,7 +189,7 @@ def update(
     result |= {"n_new_items": n_items, "n_new_ratings": n_ratings}
     saved, sentence = output.save_model(estimator, out)
     console.print_json({**result, **saved})
-    console.print(f"New: {n_users:,} users, {n_items:,} items, {n_ratings:,} ratings.\n{sentence}")
+    console.print(f"New: {n_users:,} users, {n_items:,} items, {n_ratings:,} ratings.", sentence)
 
 
 def _convert(index: "IdIndex", ids: "Array") -> "Array":

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 import typer
 from typer import Argument, Option
 
+from marginmf._utils.printable import LONGEST_MESSAGE, printable
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -87,6 +89,7 @@ TableOut = Annotated[
 ColumnsOut = Annotated[
     Path | None, Option(help="A .csv, .tsv, .jsonl (or .gz of these), .parquet or .arrow file.")
 ]
+Raw = Annotated[bool, Option("--raw", help="Keep formulas and control characters in CSV and TSV.")]
 UserColumn = Annotated[str | None, Option("--user", metavar="COLUMN", help="The column of users.")]
 ItemColumn = Annotated[str | None, Option("--item", metavar="COLUMN", help="The column of items.")]
 Header = Annotated[
@@ -133,22 +136,23 @@ class ConsoleOptions:
     @property
     def out(self) -> "Console":
         """Where tables go: nowhere when JSON is wanted."""
-        from rich.console import Console
+        from marginmf.cli.terminal import PlainConsole
 
         # Files and pipes have no edge at which lines would have to end.
         wide = None if sys.stdout.isatty() or "COLUMNS" in os.environ else NO_EDGE
-        return Console(quiet=self.as_json, highlight=False, width=wide)
+        return PlainConsole(quiet=self.as_json, width=wide)
 
-    def print(self, text: str) -> None:
-        """Print text as it is, unless JSON is wanted."""
-        self.out.print(text, markup=False, soft_wrap=True)
+    def print(self, *lines: str, most: int | None = LONGEST_MESSAGE) -> None:
+        """Print lines, unless JSON is wanted; of longer ones the beginning and the end."""
+        for line in lines:
+            self.out.print(printable(line, most), soft_wrap=True)
 
     def note(self, text: str, style: str | None = "yellow") -> None:
         """Print text on standard error, unless notes are not wanted."""
-        from rich.console import Console
+        from marginmf.cli.terminal import PlainConsole
 
-        notes = Console(stderr=True, quiet=self.quiet, highlight=False)
-        notes.print(text, style=style, markup=False, soft_wrap=True)
+        notes = PlainConsole(stderr=True, quiet=self.quiet)
+        notes.print(printable(text, LONGEST_MESSAGE), style=style, soft_wrap=True)
 
     def print_json(self, result: dict[str, Any]) -> None:
         """Print a result as JSON where that is wanted."""

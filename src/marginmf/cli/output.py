@@ -4,6 +4,7 @@ import codecs
 import json
 import math
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
@@ -15,12 +16,21 @@ import numpy as np
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
 from marginmf._utils.files import atomic_write, check_path
-from marginmf._utils.ids import as_id_column
+from marginmf._utils.ids import as_id_column, as_objects, shown
+from marginmf._utils.printable import (
+    HIDDEN,
+    LONGEST_CELL,
+    LONGEST_MESSAGE,
+    LONGEST_QUOTE,
+    printable,
+    spreadsheet_cell,
+)
+from marginmf._utils.types import Array
 from marginmf.datasets.table import Columns
 
+DELIMITED = (".csv", ".tsv")
 PICTURES = (".png", ".svg", ".pdf")
 #: Lists of more owners than this are printed as CSV: nobody reads that many tables.
 MOST_TABLES = 20
@@ -128,7 +138,7 @@ def save_figure(figure: Any, path: Path) -> None:
 
 
 def write_batches(
-    batches: Iterable[Columns], out: Path | None, as_json: bool, key: str
+    batches: Iterable[Columns], out: Path | None, as_json: bool, key: str, raw: bool
 ) -> dict[str, Any]:
     """Write columns to a file or standard output, and return the end of the JSON result.
 
@@ -136,10 +146,67 @@ def write_batches(
     """
     if as_json and out is None:
         return {"out": None, key: records(batches)}
-    from marginmf.datasets import write_columns
+    n_escaped = write_cells(batches, out, raw)
+    return {"out": None if out is None else str(out), "n_escaped": n_escaped}
 
+
+def write_cells(batches: Iterable[Columns], out: Path | None, raw: bool) -> int:
+    """Write columns to a file or, as CSV, to standard output; return how many cells are escaped.
+
+    In CSV and TSV, unless they are wanted raw, those are that a spreadsheet or a terminal would
+    obey. The other formats have types, and text is nothing but text there.
+    """
+    from marginmf._utils.parameters import warn
+    from marginmf.datasets import write_columns
+    from marginmf.datasets.files.formats import ending
+
+    cells = _Cells()
+    if not raw and (out is None or ending(out.name) in DELIMITED):
+        batches = map(cells.escape, batches)
     write_columns("-" if out is None else out, batches)
-    return {"out": None if out is None else str(out)}
+    if cells.n_escaped:  # also with --quiet: an id that changes silently would be missed by a join
+        warn(
+            f"Cells that a spreadsheet or a terminal would obey are escaped ({cells.n_escaped:,}; "
+            f"the first is {cells.example}): they differ from the data. Add --raw to keep them."
+        )
+    return cells.n_escaped
+
+
+class _Cells:
+    """Escapes the cells and the names of columns, and counts those that it changed."""
+
+    def __init__(self) -> None:
+        self.n_escaped, self.example, self._names = 0, "", dict[str, str]()
+
+    def escape(self, batch: Columns) -> Columns:
+        """Return columns of which no text is a formula, or has a control character."""
+        if not self._names:  # those of all batches
+            self._names = self._escaped(batch)
+            self.n_escaped += len(self._names)
+        return {self._names.get(name, name): self._column(own) for name, own in batch.items()}
+
+    def _column(self, column: Array) -> Array:
+        if column.dtype.kind not in "OU":
+            return column
+        values = column.tolist()
+        texts = dict.fromkeys(value for value in values if isinstance(value, str))
+        changed = self._escaped(texts)
+        if not changed:
+            return column
+        self.n_escaped += sum(isinstance(value, str) and value in changed for value in values)
+        # A tuple may be an id, and of what it holds not all need be hashable.
+        return as_objects(
+            changed.get(value, value) if isinstance(value, str) else value for value in values
+        )
+
+    def _escaped(self, texts: Iterable[str]) -> dict[str, str]:
+        """Return what becomes of those texts that are changed."""
+        written = ((text, spreadsheet_cell(text)) for text in texts)
+        changed = {text: cell for text, cell in written if cell != text}
+        if changed and not self.example:
+            text, cell = next(iter(changed.items()))
+            self.example = f"{shown(text)}, written {printable(cell, LONGEST_QUOTE)}"
+        return changed
 
 
 def as_columns(frame: Any) -> Columns:
@@ -171,6 +238,7 @@ def show_lists(
     console: Console,
     batches: Iterable[Columns],
     n_owners: int,
+    raw: bool,
     title_of: Callable[[Any], str] = lambda owner: "",
 ) -> None:
     """Print a table for each owner of a list, the first column; or CSV where there are many.
@@ -178,9 +246,7 @@ def show_lists(
     Owners may have titles.
     """
     if n_owners > MOST_TABLES:
-        from marginmf.datasets import write_columns
-
-        write_columns("-", batches)
+        write_cells(batches, None, raw)
         return
     for batch in batches:
         what, *others = batch
@@ -189,9 +255,7 @@ def show_lists(
             order.remove(next(name for name in LEFT_OUT if name in order))
         for owner in dict.fromkeys(batch[what].tolist()):
             own = np.array([one == owner for one in batch[what].tolist()])
-            title = title_of(owner)
-            heading = f"{what} {owner}: {title}" if title else f"{what} {owner}"
-            console.print(heading, style="bold", markup=False)
+            console.print(heading(what, owner, title_of(owner)), style="bold")
             show_columns(console, {name: batch[name][own] for name in order})
 
 
@@ -202,12 +266,18 @@ def show_columns(console: Console, columns: Columns) -> None:
         column.justify = "left" if values.dtype == object else "right"
     cells = ([_cell(name, one) for one in columns[name].tolist()] for name in columns)
     for row in zip(*cells, strict=True):
-        table.add_row(*map(Text, row))
+        table.add_row(*row)
     console.print(table)
 
 
+def heading(what: str, owner: Any, title: str) -> str:
+    """Write an id, and what it is, with its title if it has one."""
+    words = [f"{what} {printable(str(owner), LONGEST_CELL)}", printable(title, LONGEST_CELL)]
+    return ": ".join(filter(None, words))
+
+
 def _cell(name: str, value: Any) -> str:
-    return NUMBERS.get(name, "{}").format(value)
+    return printable(NUMBERS.get(name, "{}").format(value), LONGEST_CELL)
 
 
 def _width(columns: Columns, names: Iterable[str]) -> int:
@@ -229,39 +299,37 @@ def new_table(*columns: str, numbers: int = 0) -> Table:
 
 def show_facts(console: Console, title: str, facts: Mapping[str, str]) -> None:
     """Print a title, and under it a line for every fact."""
-    console.print(title, style="bold", markup=False, soft_wrap=True)
+    console.print(printable(title, LONGEST_CELL), style="bold", soft_wrap=True)
     table = Table.grid(padding=(0, 2))
     for name, text in facts.items():
-        table.add_row(f"  {name}", Text(text))
+        table.add_row(f"  {printable(name, LONGEST_CELL)}", printable(text, LONGEST_MESSAGE))
     console.print(table)
-
-
-def mark_best(console: Console, text: str, best: bool) -> Text:
-    """Write the best of a column in bold where there are colours, else with a star before it."""
-    mark = "*" if best and not console.color_system else ""
-    if console.options.ascii_only:
-        text = text.replace("±", "+-")
-    return Text(mark + text, "bold green" if best else "")
 
 
 def to_json(value: Any, encoding: str | None = None) -> str:
     """Return a value as JSON; numbers that it does not have are null, and objects are text.
 
     Letters are written as they are if the encoding, by default that of standard output, is UTF-8;
-    otherwise all of it is ASCII, so that none is lost.
+    otherwise all of it is ASCII, so that none is lost. What a terminal would obey is escaped.
 
     >>> print(to_json({"a": [1, float("nan")]}).replace(chr(10), ""))
     {  "a": [    1,    null  ]}
     """
     encoding = encoding or getattr(sys.stdout, "encoding", None) or "utf-8"
     plain = partial(json.dumps, _finite(value), indent=2, allow_nan=False, default=str)
-    text = plain(ensure_ascii=False)
+    text = HIDDEN.sub(_escape, plain(ensure_ascii=False))
     try:
         text.encode(encoding)
         kept = codecs.lookup(encoding).name.startswith("utf-8")
     except (UnicodeEncodeError, LookupError):
         kept = False
     return text if kept else plain(ensure_ascii=True)
+
+
+def _escape(match: re.Match[str]) -> str:
+    # The newlines are those between the parts of the object.
+    kept = match["flag"] or match[0] == "\n"
+    return match[0] if kept else json.dumps(match[0])[1:-1]
 
 
 def format_size(n_bytes: int) -> str:

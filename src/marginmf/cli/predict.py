@@ -42,6 +42,7 @@ def predict(
     user: options.UserColumn = None,
     item: options.ItemColumn = None,
     header: options.Header = None,
+    raw: options.Raw = False,
     console: options.ConsoleOptions,
 ) -> None:
     """Predict a rating for every pair of a file; print CSV or write a file.
@@ -62,7 +63,7 @@ def predict(
     if unknown == "raise":
         found.refuse_unknown()
     learn_missing(estimator, model, console, calibrator=proba or answer != "rule", exposure=False)
-    written = write_batches(found.batches(), out, console.as_json, "predictions")
+    written = write_batches(found.batches(), out, console.as_json, "predictions", raw)
     counts = {"n_pairs": found.n_pairs, "n_unknown": found.n_unknown}
     named = found.source.columns
     console.print_json({"model": str(model), **counts, "columns": named or None, **written})
@@ -103,6 +104,7 @@ def predict_labels(
         Option(min=1, metavar="K", help="The K best labels of each row instead, with scores."),
     ] = None,
     columns: options.LabelColumns,
+    raw: options.Raw = False,
     console: options.ConsoleOptions,
 ) -> None:
     """Predict the labels of every row of a file; print CSV or write a file.
@@ -130,7 +132,7 @@ def predict_labels(
     elif console.as_json and out is None and top is None:
         written = {"out": None, "predictions": list(found.records())}
     else:
-        written = output.write_batches(found.batches(), out, console.as_json, "predictions")
+        written = output.write_batches(found.batches(), out, console.as_json, "predictions", raw)
     console.print_json({"model": str(model), "n_rows": len(found), **written})
     if out is not None:
         console.print(f"The labels of {len(found):,} rows are in {out}.")
@@ -175,6 +177,8 @@ class _PairPredictions:
 
     def refuse_unknown(self) -> None:
         """Raise an error, before anything is written, if the model does not know some pair."""
+        from marginmf._utils.ids import shown
+
         before = 0
         for written, pairs, known in self._pairs():
             if not known.all():
@@ -184,8 +188,8 @@ class _PairPredictions:
                 user_known = users.encode(pairs[row : row + 1, 0], quiet=True)[0] >= 0
                 index, unseen = (items, item) if user_known else (users, user)
                 raise ValueError(
-                    f"{self.source.where}: the {index.what} {unseen} of pair {before + row + 1:,} "
-                    f"was not seen in training. {index.hint(unseen)}"
+                    f"{self.source.where}: the {index.what} {shown(unseen)} of pair "
+                    f"{before + row + 1:,} was not seen in training. {index.hint(unseen)}"
                 )
             before += len(pairs)
 

@@ -88,7 +88,7 @@ def tune_labels(
         }
     )
     console.print(f"{len(candidates)} candidates on {cv} folds took {seconds:.1f} seconds.")
-    console.print(f"Fit with the chosen: {then}")
+    console.print(f"Fit with the chosen: {then}", most=None)
 
 
 #: Parameters that are not tried: options set them, and they decide rather than learn.
@@ -134,7 +134,8 @@ def _show(
     measured: list[dict[str, Any]], names: list[str], metric: str, console: options.ConsoleOptions
 ) -> None:
     """Print a row for each candidate, the best first."""
-    from marginmf.cli.output import mark_best, new_table
+    from marginmf.cli.output import new_table
+    from marginmf.cli.terminal import mark_best
 
     table = new_table(*names, metric, numbers=len(names) + 1)
     for one in measured:

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from marginmf import __version__
 from marginmf._utils.files import check_destination
+from marginmf._utils.printable import LONGEST_MESSAGE, printable
 from marginmf._utils.tensor_files import (
     InvalidFileError,
     TensorHeader,
@@ -318,5 +319,5 @@ def _opened(path: Path) -> Iterator[BufferedReader]:
         try:
             yield file
         except InvalidFileError as error:
-            reason = " ".join(str(error).split())
+            reason = printable(" ".join(str(error).split()), LONGEST_MESSAGE)
             raise ModelFileError(f"{path} cannot be loaded: {reason}.") from None
