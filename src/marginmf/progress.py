@@ -98,7 +98,8 @@ def show_bar(
 
 def is_watched() -> bool:
     """Whether standard error is a terminal or a notebook, where somebody may look at it."""
-    return sys.stderr.isatty() or "ipykernel" in sys.modules
+    # Programs without a window have no standard error at all.
+    return (sys.stderr is not None and sys.stderr.isatty()) or "ipykernel" in sys.modules
 
 
 @contextmanager

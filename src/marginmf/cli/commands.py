@@ -187,6 +187,9 @@ class CommandGroup(_PlainHelp, TyperGroup):
         try:
             code = super().main(*args, standalone_mode=False, **extra)  # type: ignore[misc]
         except Exception as error:
+            if standalone_mode and isinstance(error, OSError):  # of printing the help
+                print_error(describe_error(error))
+                sys.exit(BAD_INPUT)
             # Typer has changed where its errors of usage come from, but not what they can do.
             if not standalone_mode or not hasattr(error, "format_message"):
                 raise
@@ -261,8 +264,8 @@ def describe_error(error: BaseException, options: Set[str] = frozenset()) -> str
     >>> describe_error(PermissionError(13, "Permission denied", "a.csv"))
     'a.csv: Permission denied.'
     """
-    if isinstance(error, OSError) and error.strerror and error.filename:
-        return f"{error.filename}: {error.strerror}."
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename or 'Reading or writing failed'}: {error.strerror}."
     if isinstance(error, MemoryError):
         return f"There is not enough memory. {_one_line(error)}".strip()
     message = _one_line(error) or type(error).__name__
