@@ -82,6 +82,12 @@ def test_the_path_is_drawn(run, ratings_file: Path) -> None:
     assert "<svg" in Path("path.svg").read_text()
 
 
+def test_a_name_between_dollars_is_no_mathematics(run, ratings_file: Path) -> None:
+    Path("$a_{$.csv").write_bytes(ratings_file.read_bytes())
+    outcome = run("tune", "$a_{$.csv", *QUICK, "--picture", "path.svg")
+    assert (outcome.code, outcome.err) == (0, "")
+
+
 def test_the_command_repeats_the_options() -> None:
     data = DataOptions(file="my films.csv", user_column="who", duplicates="last")
     settings = ["loss=logistic"]

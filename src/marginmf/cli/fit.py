@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
 
+from marginmf._utils.printable import LONGEST_QUOTE, printable
 from marginmf.cli import options
 from marginmf.cli.commands import as_arguments, command
 
@@ -311,7 +312,9 @@ def tune(
         found, regs = _report_paths(tuned, console)
         model = replace(model, reg=",".join(f"{reg:.4g}" for reg in regs))
     if picture is not None:
-        axes = plots.regularisation_path(tuned, title=f"{name} on {source.title}")
+        # What stands between two dollars would be a formula.
+        title = printable(f"{name} on {source.title}", LONGEST_QUOTE).replace("$", r"\$")
+        axes = plots.regularisation_path(tuned, title=title)
         output.save_figure(axes.get_figure(), picture)
         console.print(f"The path is drawn in {picture}.")
     then = fit_command(data, model, name)
