@@ -1,10 +1,16 @@
 """Whatever stands in files, what is printed is text: nothing in it is obeyed, hidden or markup."""
 
 import json
+import os
+import re
+import subprocess
+import sys
+from contextlib import suppress
 from pathlib import Path
 from shutil import copytree
 
 import pytest
+from faults import SOURCES
 
 from hostile import (
     FOLDER,
@@ -112,6 +118,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def hostile_files(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     copytree(made, tmp_path / FOLDER)
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MARGINMF_DATA", f"{tmp_path / FOLDER}")
     monkeypatch.setenv("MARGINMF_OFFLINE", "1")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
@@ -148,6 +155,35 @@ def test_json_escapes_it_too_and_loses_nothing(run, name: str) -> None:
     for text in filter(None, printed):
         assert obeyed(text) == []
         json.loads(text)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs a terminal of its own")
+@pytest.mark.parametrize("size", [(24, 80), (1, 1), (0, 0)], ids=str)
+def test_nothing_is_obeyed_by_a_terminal_of_any_size(size: tuple[int, int]) -> None:
+    import fcntl
+    import pty
+    import struct
+    import termios
+
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", *size, 0, 0))
+    command = [sys.executable, "-m", "marginmf", "fit", RATINGS, *QUICK, "--out", f"{FOLDER}/n.mmf"]
+    environment = {key: one for key, one in os.environ.items() if key not in ("COLUMNS", "LINES")}
+    environment |= {"PYTHONPATH": str(SOURCES), "TERM": "xterm-256color"}
+    streams = {"stdin": theirs, "stdout": theirs, "stderr": theirs}
+    process = subprocess.Popen(command, env=environment, **streams)
+    os.close(theirs)
+    printed = b""
+    with suppress(OSError):  # the terminal is gone when the process is
+        while data := os.read(ours, 1 << 16):
+            printed += data
+    os.close(ours)
+    text = printed.decode()
+    assert process.wait() == 0, text
+    # Bars move the cursor up and back, and hide it.
+    plain = re.sub(r"\x1b\[(\?25[lh]|[0-9;]*m|[12]?[AK])|\r", "", text)
+    assert obeyed(plain) == []
+    assert "52;c;" in plain
 
 
 def test_every_id_comes_back_from_json(run) -> None:
