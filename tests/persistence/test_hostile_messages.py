@@ -4,7 +4,6 @@ import warnings
 from pathlib import Path
 
 import pytest
-from tampering import every_node
 from typer.testing import CliRunner
 
 import marginmf
@@ -12,6 +11,7 @@ from hostile import HOSTILE, obeyed
 from marginmf._utils.printable import LONGEST_MESSAGE
 from marginmf.cli.app import app
 from marginmf.persistence import describe
+from tampering import every_node
 
 TEXTS = ["".join(HOSTILE[:20]) + "\n\r\0", "half \ud800 a pair", "x" * 10**5]
 
