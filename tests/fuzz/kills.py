@@ -97,7 +97,7 @@ def attack(seed: int, number: int, folder: Path) -> str:
 
 def _after_a_save(ground: Path, path: Path, done: Path, name: str) -> str:
     if path.exists():
-        marginmf.load(path).predict(corpus.PAIRS)
+        marginmf.load(path).decision_function(corpus.PAIRS)
     corpus.fitted("mmmf bare").save(path)
     if sorted(one.name for one in ground.iterdir()) != [path.name]:
         raise FailedAttackError(f"after the next save there are {os.listdir(ground)}")

@@ -240,11 +240,7 @@ def verify(table: Any, info: DatasetInfo, exact: bool, verify: Verify = True) ->
     if wrong is None and info.fingerprint not in (None, storage.fingerprint(table)):
         note = DIFFERS
         if exact:
-            wrong = f"It has the size of {info.title}, but some of its values differ"
-            if not info.exact:
-                wrong += "; other copies and editions may be as good, and are taken with a warning "
-                wrong += f"by: marginmf datasets get {info.name} --no-verify"
-            wrong += "."
+            wrong = f"It has the size of {info.title}, but some of its values differ."
     if wrong is not None and verify is True:
         raise ValueError(wrong)
     if note is None:

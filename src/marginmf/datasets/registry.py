@@ -170,8 +170,8 @@ class DatasetInfo:
         Bytes and checksum of the file at the address, and SHA-256 of the values, where known.
     exact : bool
         Whether every copy must have that fingerprint. Copies of label sets differ in the order of
-        their rows and in digits; those of your own must have the facts, and a warning and `source`
-        tell if values differ. A download must have it in any case.
+        their rows and in digits, and editions in content; they must have the facts, and a warning
+        and `source` tell if values differ. A wheel must have it in any case.
     mirrors : tuple
         Copies elsewhere, in the order in which they are tried.
     words_of : str, optional
