@@ -10,6 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from marginmf._utils.ids import shown
+from marginmf._utils.sparse import check_sparse
 from marginmf._utils.types import Array, BoolArray, IntArray
 
 HINT = "scikit-learn's MultiLabelBinarizer makes one from lists of labels."
@@ -28,6 +29,7 @@ def as_indicator(labels: Any, what: str = "Y", hint: str = HINT) -> Any:
         values = labels if sparse.issparse(labels) else np.asarray(labels)
     except ValueError:
         raise _not_a_table("has rows of different lengths", what, hint) from None
+    check_sparse(values, what)
     if values.ndim != 2:
         raise _not_a_table(f"has {values.ndim} dimension{'s' * (values.ndim != 1)}", what, hint)
     for length, name in zip(values.shape, ("rows", "labels"), strict=True):

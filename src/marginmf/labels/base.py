@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from marginmf._utils.indicators import counts
 from marginmf._utils.parameters import n_threads, unfitted
 from marginmf._utils.saved import Length, Methods, Names, Optional, Sized, floats
+from marginmf._utils.sparse import check_sparse
 from marginmf._utils.types import Float64Array, FloatArray, IntArray
 from marginmf.checkpoints import CheckpointLike, open_checkpoint
 from marginmf.labels.calibration import LabelCalibrator, Tuner, Tuning
@@ -256,6 +257,11 @@ class LabelsEstimator(OrderedFit, Savable, ClassifierMixin, BaseEstimator):
         ]
         return self.targets_.probabilities(np.concatenate(found))
 
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the share of rows whose labels, or whose class, are all predicted right."""
+        check_sparse(y, "y")
+        return float(super().score(X, y, sample_weight))
+
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "targets_")
 
@@ -411,6 +417,7 @@ class LabelsEstimator(OrderedFit, Savable, ClassifierMixin, BaseEstimator):
 
     def _features(self, X: Any) -> Any:
         check_is_fitted(self)
+        check_sparse(X, "X")
         return as_features(validate_data(self, X, reset=False, **ACCEPTED), self)
 
     def _batches(self, X: Any) -> Iterator[tuple[slice, Any]]:

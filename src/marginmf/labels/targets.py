@@ -15,6 +15,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from marginmf._utils.ids import is_missing
 from marginmf._utils.indicators import as_indicator, column_names
 from marginmf._utils.saved import Names, saved
+from marginmf._utils.sparse import check_sparse
 from marginmf._utils.types import Array, BoolArray, Float64Array, FloatArray, IntArray
 from marginmf.labels.algebra.matrices import with_small_indices
 
@@ -139,8 +140,9 @@ def as_features(X: Any, estimator: Any) -> Any:
 
 
 def check_forms(X: Any, y: Any) -> None:
-    """Refuse forms of features and labels that a line of Python turns into what is needed."""
+    """Refuse damaged matrices, and forms that a line of Python turns into what is needed."""
     for name, given in (("X", X), ("y", y)):
+        check_sparse(given, name)
         if type(given).__name__ == "LazyFrame":
             raise ValueError(f"{name} is a lazy frame without rows yet: give {name}.collect().")
     check_none_missing(y)

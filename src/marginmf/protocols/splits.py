@@ -15,6 +15,7 @@ from sklearn.base import clone
 from marginmf._utils.ids import as_id_column
 from marginmf._utils.indicators import as_indicator
 from marginmf._utils.parameters import check_option
+from marginmf._utils.sparse import check_sparse
 from marginmf._utils.types import Array, Float64Array, IntArray
 from marginmf.backends.rows import SIDES
 from marginmf.datasets import LabelsTable, RatingsTable
@@ -29,7 +30,7 @@ from marginmf.ratings.features import FeatureTable
 from marginmf.ratings.ids import IdIndex, id_column
 from marginmf.ratings.positive import PositiveOnly
 from marginmf.ratings.scales import as_values, read_values
-from marginmf.ratings.tables import given_ratings, is_table, split_pairs, take_rows
+from marginmf.ratings.tables import check_pairs, given_ratings, is_table, split_pairs, take_rows
 
 #: With fewer ratings there is nothing to hold out; as many rows are enough to compile kernels.
 FEWEST = 20
@@ -318,6 +319,7 @@ def _pairs_and_ratings(data: Any, lists: bool) -> tuple[str, Any, Any]:
         pairs = as_pairs(as_id_column(given.users, "user"), as_id_column(given.items, "item"))
         return "The data", pairs, read_values(given)[0]
     if isinstance(data, tuple) and len(data) == 2:
+        check_pairs(data[0])
         return "The data", *data
     raise ValueError(
         "The data must be a RatingsTable, Ratings, a frame with the columns user, item and rating, "
@@ -337,6 +339,8 @@ class AllSamples:
             raise ValueError(
                 f"The data must be a LabelsTable or a pair (X, Y), not {type(data).__name__}."
             )
+        for name, part in zip("XY", data, strict=True):
+            check_sparse(part, name)
         X, Y = (part.tocsr() if sparse.issparse(part) else np.asarray(part) for part in data)
         n_samples, n_labels = as_indicator(Y, "Y").shape
         if X.ndim != 2 or X.shape[0] != n_samples:

@@ -14,6 +14,7 @@ from scipy import sparse
 from marginmf._utils.ids import as_id_column, as_objects, is_missing, shown
 from marginmf._utils.parameters import warn
 from marginmf._utils.saved import Stored, saved
+from marginmf._utils.sparse import check_sparse
 from marginmf._utils.types import Array, IntArray
 from marginmf.datasets.files.columns import listed
 from marginmf.ratings import feature_columns
@@ -290,6 +291,7 @@ def _weights(matrix: Any, ids: Array, what: str) -> sparse.csr_array:
             f"The matrix of features has the shape {given.shape}, but {len(ids)} {what}s need "
             f"{len(ids)} rows and some columns."
         )
+    check_sparse(given, f"The matrix of features of {what}s")
     rows = sparse.csr_array(given, copy=True)  # what was given is not put in order
     rows.sum_duplicates()
     faulty = np.flatnonzero(~np.isfinite(rows.data))

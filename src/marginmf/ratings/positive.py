@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from marginmf._utils.concurrency import Snapshot
 from marginmf._utils.parameters import MOST, check_n_jobs, check_number, unfitted
 from marginmf._utils.saved import Methods, Sized, counts
+from marginmf._utils.sparse import check_sparse
 from marginmf._utils.types import Float64Array, FloatArray, IntArray
 from marginmf.persistence import PairCounts, Savable
 from marginmf.ratings import scales, tables
@@ -237,6 +238,7 @@ class PositiveOnly(Snapshot, Savable, BaseEstimator, ABC):
         duplicates: Any = "raise"
         values: Any
         if sparse.issparse(pairs):
+            check_sparse(pairs, "The matrix of ratings")
             if pairs.format != "bsr" and pairs.ndim == 2:
                 # Where an entry stands again, SciPy means the sum: one user's plays of one item.
                 pairs = pairs.tocsr(copy=True)

@@ -16,6 +16,7 @@ from scipy import sparse
 
 from marginmf._utils.ids import as_objects
 from marginmf._utils.saved import Optional, saved
+from marginmf._utils.sparse import check_sparse
 from marginmf._utils.types import Array, IntArray
 from marginmf.datasets.files.columns import FOR_PAIRS, Wanted, find_layout, listed, recognise_names
 from marginmf.datasets.files.convert import words_of
@@ -77,6 +78,8 @@ def is_frame(data: Any) -> bool:
 
 def is_table(data: Any) -> bool:
     """Whether ``data`` has columns with names: a data frame, or a dictionary of columns."""
+    if sparse.issparse(data):  # of which one kind is a dictionary too, by index
+        return False
     return isinstance(data, Mapping) or is_frame(data)
 
 
@@ -120,6 +123,16 @@ def column_of(values: Any, name: str) -> Array | None:
     return np.asarray(values) if library_name(values) in LIBRARIES else None
 
 
+def check_pairs(pairs: Any) -> None:
+    """Refuse what holds no pairs at all: a name, a number, or a matrix, which may be sparse."""
+    no_pairs = isinstance(pairs, str | PathLike) or sparse.issparse(pairs)
+    if no_pairs or not (isinstance(pairs, Iterable) or is_table(pairs)):
+        given = " ".join(repr(pairs).split())  # that of a matrix has two lines
+        raise ValueError(
+            f"Pairs must be an array, a list or a frame of (user, item), not {given:.90}."
+        )
+
+
 def split_pairs(pairs: Any, names: Mapping[str, str] | None = None) -> Any:
     """Return the users and the items of (user, item) pairs.
 
@@ -131,10 +144,7 @@ def split_pairs(pairs: Any, names: Mapping[str, str] | None = None) -> Any:
     if is_table(pairs):
         return tuple(table_columns(pairs, *_pair_labels(column_labels(pairs), names or {})))
     if not isinstance(pairs, np.ndarray):
-        if not isinstance(pairs, Iterable) or isinstance(pairs, str | PathLike):
-            raise ValueError(
-                f"Pairs must be an array, a list or a frame of (user, item), not {pairs!r}."
-            )
+        check_pairs(pairs)
         rows = list(pairs)
         for k, row in enumerate(rows):
             if not isinstance(row, list | tuple | np.ndarray) or len(row) != 2:
@@ -292,6 +302,7 @@ def ordered_words(values: Any) -> tuple[str, ...] | None:
 
 def stored_entries(matrix: Any) -> tuple[Array, Array, Array]:
     """Return the rows, the columns and the values that a sparse matrix stores."""
+    check_sparse(matrix, "The matrix of ratings")
     if matrix.format == "bsr":
         raise ValueError(
             "A block sparse matrix stores zeros that are not ratings: convert it to another format "

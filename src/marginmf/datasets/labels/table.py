@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from marginmf._utils.sparse import check_sparse
 from marginmf._utils.types import Array
 from marginmf.datasets.labels.columns import NO_FEATURES, find_columns
 from marginmf.datasets.table import SPLITS, check_rows
@@ -61,6 +62,8 @@ class LabelsTable:
     source: str = ""
 
     def __post_init__(self) -> None:
+        check_sparse(self.X, "X")
+        check_sparse(self.Y, "Y")
         X, Y = _features(self.X), _indicators(self.Y)
         if X.ndim != 2 or Y.ndim != 2 or X.shape[0] != Y.shape[0]:
             raise ValueError(
