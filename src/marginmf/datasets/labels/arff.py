@@ -203,7 +203,11 @@ def read_arff(
     beside: XmlFiles = {}
     with suppress(OSError):  # what comes through a pipe has no folder of its own
         paths = sorted(source.path.parent.iterdir()) if labels is None else []
-        beside = {str(path): path.read_bytes for path in paths if path.suffix.lower() == ".xml"}
+        beside = {
+            str(path): path.read_bytes
+            for path in paths
+            if path.suffix.lower() == ".xml" and path.is_file()  # a pipe would be waited for
+        }
     find = partial(find_labels, labels=labels, xml=xml, beside=beside)
     return source.read_decoded(partial(read_relation, source, find, ignore, source.where))
 

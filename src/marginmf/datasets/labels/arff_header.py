@@ -23,12 +23,29 @@ ESCAPED = {"n": "\n", "t": "\t", "r": "\r"}
 NUMERIC = ("numeric", "real", "integer")
 OTHER_KINDS = ("string", "date")
 # Where MEKA says how many attributes are labels: the first n, or the last where it is negative.
-MEKA_COUNT = re.compile(r"(?:^|\s)-[Cc]\s+(-?\d+)\b")
+MEKA_COUNT = re.compile(r"(?:^|\s)-[Cc]\s+(-?\d{1,9})\b")
 # Filters that take attributes out or move them, after which the count says nothing any more.
 MOVED = re.compile(r"weka\.filters\.\w+\.attribute\.(?:Remove|Reorder|Add|Copy)")
 #: What a file may have at the end of its stem that its XML has not.
 SUFFIXES = ("-sparse", "-train", "-test", "_train", "_test")
 SHOWN = 60
+#: How XML files begin that are not in an encoding with ASCII in it; the longest marks first.
+XML_MARKS = {
+    b"\xff\xfe\0\0": "utf-32",
+    b"\0\0\xfe\xff": "utf-32",
+    b"<\0\0\0": "utf-32-le",
+    b"\0\0\0<": "utf-32-be",
+    b"\xff\xfe": "utf-16",
+    b"\xfe\xff": "utf-16",
+    b"<\0": "utf-16-le",
+    b"\0<": "utf-16-be",
+    b"\xef\xbb\xbf": "utf-8-sig",
+}
+XML_ENCODING = re.compile(rb"""\s*<\?xml[^>]{0,200}?\sencoding\s*=\s*["']([\w.-]{1,40})["']""")
+#: Python has others too, some of them no encodings of text, and some slow.
+TEXT_ENCODINGS = re.compile(
+    r"(utf|us-ascii|ascii|iso|latin|windows|cp|mac|koi8|gb|big5|shift|sjis|euc)", re.IGNORECASE
+).match
 
 
 @dataclass(frozen=True)
@@ -212,26 +229,53 @@ def find_labels(
     return find_columns(header.names, names, where)
 
 
+class _LabelNames:
+    """Takes names of labels from a parser, so that no tree of elements is made."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+
+    def start(self, tag: str, attributes: Mapping[str, str]) -> None:
+        """Note the name of an element if it is a label."""
+        if tag.rpartition("}")[2] == "label":
+            self.names.append(attributes.get("name", ""))
+
+
+def _decode_xml(content: bytes) -> str:
+    """Return the text of an XML file, in the encoding that its first bytes tell."""
+    for mark, encoding in XML_MARKS.items():
+        if content.startswith(mark):
+            return content.decode(encoding)
+    declared = XML_ENCODING.match(content)
+    encoding = "utf-8" if declared is None else declared[1].decode()
+    if not TEXT_ENCODINGS(encoding):
+        raise LookupError(f"unknown encoding {encoding:.40}")
+    return content.decode(encoding)
+
+
 def read_label_names(content: bytes, where: str) -> list[str]:
     """Return the names of all labels, also of those below others in a hierarchy."""
     if not content.strip():
         raise ValueError(f"{where} is empty; it needs <labels> with a <label name=...> for each.")
-    if b"<!DOCTYPE" in content or b"<!ENTITY" in content:
-        # Entities can refer to other files, or swell without bound.
-        raise ValueError(f"{where} has a document type, which label files do not need; remove it.")
+    found = _LabelNames()
+    parser = ElementTree.XMLParser(target=found)
     try:
-        root = ElementTree.fromstring(content)
-    except (ElementTree.ParseError, LookupError, ValueError) as error:
+        text = _decode_xml(content)
+        if "\0" in text:  # which the parser would take for UTF-16, and find another text in it
+            raise UnicodeError("null characters")
+        if "<!DOCTYPE" in text or "<!ENTITY" in text:
+            # Entities can refer to other files, or swell without bound.
+            problem = "has a document type, which label files do not need; remove it"
+            raise ValueError(f"{where} {problem}.")
+        parser.feed(text)  # as text, whatever encoding it says it has: this is what was looked at
+        parser.close()
+    except (ElementTree.ParseError, LookupError, UnicodeError) as error:
         raise ValueError(
             f"{where} is not XML, or is cut short ({error}); fetch or write it again."
         ) from error
-    names: list[str] = []
-    for element in root.iter():
-        if element.tag.rpartition("}")[2] == "label":
-            name = element.get("name")
-            if not name:
-                raise ValueError(f"{where}: label {len(names) + 1} has no name; give it one.")
-            names.append(name)
+    names = found.names
+    if "" in names:
+        raise ValueError(f"{where}: label {names.index('') + 1} has no name; give it one.")
     if not names:
         raise ValueError(
             f"{where} names no labels; it needs <labels> with a <label name=...> for each."
