@@ -90,7 +90,7 @@ def test_names_of_svmlight_features_may_be_given_in_any_order_of_numbers(tmp_pat
 
 
 def test_a_far_number_takes_no_memory_for_names(tmp_path: Path) -> None:
-    table = read(tmp_path, "1 999999999:1\n", "made.svm")
+    table = read(tmp_path, "1 999999999:1\n", "made.svm", n_features=999_999_999)
     assert (table.n_features, table.feature_names) == (999_999_999, None)
     few = read(tmp_path, "1 1:1 999999999:1\n", "made.svm", n_features=["1"], ignore=["999999999"])
     assert few.X.toarray().tolist() == [[1]]
@@ -208,3 +208,31 @@ def test_any_text_called_svmlight_is_read_or_refused(text: str) -> None:
         path = write(Path(folder), f"1 1:1 {text}\n2 3:1\n".encode(), "made.svm")
         with suppress(ValueError):
             assert read_labels(path).n_samples >= 1
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "message"),
+    [
+        (
+            "1 1:1 999999999:1\n",
+            {},
+            "999,999,999 features and 2 entries, .*n_features=999999999 if",
+        ),
+        ("1 999999999 2\n0 1:1\n", {}, "there are 999,999,999 features and 1 entries"),
+        ("1 2 999999999\n0 1:1\n", {}, "999,999,999 labels and 1 entries, .*labels=999999999 if"),
+        ("1 2 999999999\n0 1:1\n", {"labels": []}, "999,999,999 labels and 1 entries"),
+        ("1 999999999:1\n", {"n_features": 5}, "the feature 999999999 is beyond the 5 features"),
+        ("1 999999999 2\n0 1:1\n", {"n_features": 5}, "999,999,999 features and 1 entries"),
+    ],
+)
+def test_a_few_bytes_claim_no_billion_of_columns(
+    tmp_path: Path, text: str, options: dict[str, Any], message: str
+) -> None:
+    check(write(tmp_path, text.encode(), "made.svm"), message, **options)
+
+
+def test_whoever_knows_of_more_columns_says_so(tmp_path: Path) -> None:
+    many = read(tmp_path, "1 50000000 2\n0 1:1\n", "made.svm", n_features=50_000_000)
+    assert many.n_features == 50_000_000
+    few = read(tmp_path, "2 135909 2812281\n0,2812280 1:1\n7 2:1\n", "made.svm")
+    assert (few.n_features, few.n_labels) == (135_909, 2_812_281)

@@ -14,10 +14,18 @@ import numpy as np
 from scipy import io, sparse
 
 from marginmf._utils.files import atomic_write
+from marginmf._utils.npz import load_arrays
+from marginmf._utils.sparse import check_sparse
 from marginmf._utils.types import Array
 from marginmf.datasets.files.source import Source, first_reason
 from marginmf.datasets.labels.columns import quote_names, refuse_duplicates
-from marginmf.datasets.labels.table import LabelsTable, all_finite, compress_features, stack_parts
+from marginmf.datasets.labels.table import (
+    LabelsTable,
+    all_finite,
+    check_width,
+    compress_features,
+    stack_parts,
+)
 from marginmf.datasets.table import SPLITS
 
 PARTS = ("data", "indices", "indptr", "shape")
@@ -52,8 +60,7 @@ def read_labels_npz(source: Source, name: str, needs_labels: bool = True) -> Lab
     where = source.where
     with source.open() as file:
         try:
-            with np.load(file, allow_pickle=False) as archive:
-                arrays = {key: archive[key] for key in archive.files}
+            arrays = load_arrays(file)
         except Exception as error:  # a damaged file can fail anywhere in zipfile, zlib or NumPy
             raise ValueError(
                 f"{where} is not an npz file of arrays, or is damaged ({first_reason(error)}); "
@@ -75,7 +82,7 @@ def _make_table(
     if not all_finite(X):
         raise ValueError("the features are not all finite numbers; correct them")
     features, labels = (
-        tuple(map(str, arrays.get(f"{what}_names", ()))) for what in ("feature", "label")
+        _read_names(arrays, what, matrix) for what, matrix in (("feature", X), ("label", Y))
     )
     refuse_duplicates(enumerate(features, 1), "its names", "features")
     refuse_duplicates(enumerate(labels, 1), "its names", "labels")
@@ -83,6 +90,16 @@ def _make_table(
     named = features if "feature_names" in arrays else None
     about = str(arrays.get("source", f"read from {where}"))
     return LabelsTable(name, X, Y, named, labels, source=about, **splits)
+
+
+def _read_names(arrays: Mapping[str, Array], what: str, matrix: Any) -> tuple[str, ...]:
+    """Return the names of columns; none where the file has none."""
+    names = arrays.get(f"{what}_names", np.empty(0, np.str_))
+    # Compared before any of them is made a text, because names may be far more than columns.
+    if names.size and names.shape != matrix.shape[1:]:
+        n = " by ".join(f"{n:,}" for n in names.shape) or "1"
+        raise ValueError(f"There are {n} {what} names for {matrix.shape[1]:,} {what}s")
+    return tuple(map(str, names))
 
 
 def taken_apart(letter: str, matrix: Any) -> dict[str, Array]:
@@ -97,11 +114,12 @@ def _read_matrix(arrays: Mapping[str, Array], letter: str) -> Any:
     keys = [f"{letter}_{part}" for part in PARTS]
     missing = [key for key in keys if key not in arrays]
     if missing:
-        there = ", ".join(sorted(arrays)) or "nothing"
+        there = ", ".join(sorted(arrays))[:200] or "nothing"
         raise ValueError(f"it has neither {letter} nor {missing[0]}, but {there}")
     data, indices, indptr, shape = (arrays[key] for key in keys)
     matrix = sparse.csr_array((data, indices, indptr), shape=tuple(shape.tolist()))
-    matrix.check_format(full_check=True)  # an index outside the matrix would be read all the same
+    check_sparse(matrix, letter)
+    check_width(matrix.shape[1], matrix.nnz, f"columns of {letter}")
     return matrix
 
 

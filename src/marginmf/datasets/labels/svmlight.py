@@ -19,7 +19,7 @@ from marginmf._utils.types import IntArray
 from marginmf.datasets.files.formats import SIZES
 from marginmf.datasets.files.source import Source
 from marginmf.datasets.labels.columns import LabelsChoice, no_labels, refuse_duplicates
-from marginmf.datasets.labels.table import LabelsTable, all_finite, drop_features
+from marginmf.datasets.labels.table import LabelsTable, all_finite, check_width, drop_features
 
 # Blanks and digits are those of ASCII, which are the ones that numbers are read with.
 BLANKS = " \t\n\r\f\v"
@@ -46,8 +46,6 @@ def read_svmlight(
     """Read a file; see `read_labels` for the parameters."""
     rows = source.read_decoded(partial(_read_rows, source))
     if rows.sizes is not None:  # such files count from 0, also where no row names a 0
-        if n_features is None or isinstance(n_features, int):
-            n_features = rows.sizes[1]
         zero_based = zero_based is not False
     X, feature_names = _make_features(rows, n_features, zero_based, ignored)
     Y, label_names = _make_labels(rows, labels)
@@ -74,6 +72,17 @@ class SvmlightRows(NamedTuple):
         line = self.lines[np.searchsorted(matrix.indptr, int(entry), side="right") - 1]
         number = matrix.indices[entry]
         return ValueError(f"{self.where}, line {line}: the {what} {number} {problem}.")
+
+    def check_width(self, what: str, width: int) -> None:
+        """Refuse more features or labels than their entries speak for, unless the caller does."""
+        matrix, option = self.features, f"n_features={width}"
+        if what == "label":
+            matrix, option = self.labels, f"labels={width}"
+        remedy = f"correct it, or give {option} if there are so many"
+        try:
+            check_width(width, matrix.nnz, f"{what}s", remedy)
+        except ValueError as error:
+            raise ValueError(f"{self.where}: {error}") from None
 
 
 def _read_rows(source: Source) -> SvmlightRows:
@@ -178,7 +187,9 @@ def _make_features(
 ) -> tuple[Any, tuple[str, ...] | None]:
     """Return the features, and their names, which are their numbers unless they are given."""
     numbers, names, known = rows.features.indices, None, n_features
-    if not (n_features is None or isinstance(n_features, int)):
+    if n_features is None or isinstance(n_features, int):
+        known = n_features if rows.sizes is None else rows.sizes[1]
+    else:
         names, known = tuple(n_features), len(n_features)
         if all(map(IS_INDEX, names)):
             return _select_features(rows, names, ignored), names
@@ -195,6 +206,8 @@ def _make_features(
             remedy = "correct it, or give the right n_features="
             raise rows.refuse("feature", np.argmax(numbers - base >= known), f"{problem}; {remedy}")
         width = known
+    if names is None and width > (n_features if isinstance(n_features, int) else 0):
+        rows.check_width("feature", width)
     if names is None and width <= MOST_NAMED:
         names = tuple(map(str, range(base, base + width)))
     return _make_matrix(rows.features, numbers - base, width), names
@@ -239,6 +252,7 @@ def _make_labels(rows: SvmlightRows, choice: LabelsChoice | None) -> tuple[Any, 
         if all(map(IS_INDEX, names)):
             columns = _find_numbers(ids, names)
     elif sizes is not None:
+        rows.check_width("label", sizes[2])
         names = tuple(map(str, range(sizes[2])))
     else:  # those that occur
         known = np.unique(ids)

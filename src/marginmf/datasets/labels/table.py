@@ -16,6 +16,9 @@ from marginmf.datasets.table import SPLITS, check_rows
 Indexes = npt.NDArray[np.int64]
 #: Below this share of values that are not zero, features are kept as a sparse matrix.
 SPARSE_BELOW = 0.1
+#: A file may have as many rows or columns as this, whatever is in them, and more if it has an entry
+#: for so many of them.
+MOST_EMPTY_COLUMNS, COLUMNS_PER_ENTRY = 1 << 22, 64
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -180,6 +183,21 @@ def drop_features(table: LabelsTable, ignored: Sequence[str], where: str) -> Lab
     if not kept:
         raise ValueError(f"{where} {NO_FEATURES}")
     return replace(table, X=table.X[:, kept], feature_names=tuple(names[k] for k in kept))
+
+
+def check_width(
+    n: int, n_entries: int, what: str, remedy: str = "leave out those that are empty"
+) -> None:
+    """Raise ValueError if a file counts rows or columns that its entries say nothing of.
+
+    What follows takes memory for every column: a few bytes must not claim a billion of them.  Data
+    sets of extreme classification have some millions, few of which occur in an excerpt.
+    """
+    if n > max(MOST_EMPTY_COLUMNS, COLUMNS_PER_ENTRY * n_entries):
+        raise ValueError(
+            f"there are {n:,} {what} and {n_entries:,} entries, which is out of proportion; "
+            f"{remedy}."
+        )
 
 
 def all_finite(X: Any) -> bool:
