@@ -1,15 +1,20 @@
-"""MATLAB files, in the forms in which label sets circulate."""
+"""MATLAB files, in the forms in which label sets circulate, and in forms that do harm."""
 
+import io
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from label_files import dense
+from label_files import check, dense
+from made_files import write
 from scipy import sparse
 from scipy.io import savemat
 
 from marginmf.datasets import read_labels
+from marginmf.datasets.labels import mat_process, matlab
 
 X = np.array([[0.5, 1, 2], [3, 4, 5], [6, 7, 8], [9, 1, 2], [1, 2, 3]])
 
@@ -110,3 +115,113 @@ def test_arguments_of_other_kinds_are_refused(tmp_path: Path) -> None:
     for arguments in ({"labels": 2}, {"xml": path}, {"zero_based": True}, {"ignore": ["a"]}):
         with pytest.raises(ValueError, match=r"leave .*= out"):
             read_labels(path, **arguments)
+
+
+SPARSE = {"X": sparse.csc_matrix(X), "Y": sparse.csc_matrix(Y.astype(float))}
+
+
+def as_mat(variables: dict[str, Any], compressed: bool = False) -> bytes:
+    buffer = io.BytesIO()
+    savemat(buffer, variables, do_compression=compressed)
+    return buffer.getvalue()
+
+
+def replaced(numbers: list[int], position: int, number: int) -> bytes:
+    """Return a file with sparse features in which one of those indices is another."""
+    others = numbers.copy()
+    others[position] = number
+    old, new = (np.array(one, np.int32).tobytes() for one in (numbers, others))
+    whole = as_mat(SPARSE)
+    assert whole.count(old) == 1
+    return whole.replace(old, new)
+
+
+ROWS, COLUMN_ENDS = [0, 1, 2, 3, 4] * 3, [0, 5, 10, 15]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (replaced(ROWS, 2, 10**8), "X is a damaged csc matrix: its index 100000000 is outside"),
+        (replaced(ROWS, 2, 5), "its index 5 is outside its 5 rows"),
+        (replaced(ROWS, 2, -1), "its index -1 is outside its 5 rows"),
+        (replaced(COLUMN_ENDS, 1, 10**8), "does not rise from 0 to its 15 entries"),
+        (replaced(COLUMN_ENDS, 1, -3), "does not rise from 0 to its 15 entries"),
+        (replaced(COLUMN_ENDS, 3, 10**8), r"is not a MATLAB file, or is damaged|crashes on it"),
+    ],
+)
+def test_sparse_matrices_with_entries_outside_are_refused(
+    tmp_path: Path, content: bytes, message: str
+) -> None:
+    check(write(tmp_path, content, "songs.mat"), message)
+
+
+def test_shapes_are_in_proportion_to_the_entries(tmp_path: Path) -> None:
+    far = sparse.csc_matrix(([1.0], ([0], [0])), shape=(10**9, 3))
+    content = as_mat({"X": far, "Y": Y})
+    assert len(content) < 1000
+    check(write(tmp_path, content, "songs.mat"), "there are 1,000,000,000 rows of X and 1 entries")
+
+
+def test_one_changed_byte_never_harms_the_process_that_reads(tmp_path: Path) -> None:
+    rng, said = np.random.default_rng(0), []
+    files = [as_mat(SPARSE | {"c": np.array([["a", 1]], object)}, pack) for pack in (False, True)]
+    for _ in range(3):
+        changed = bytearray(files[rng.integers(2)])
+        changed[rng.integers(128, len(changed))] = rng.integers(256)
+        try:
+            read_labels(write(tmp_path, bytes(changed), "again.mat"))
+        except ValueError as error:
+            said.append(str(error))
+    assert all("\n" not in one and one.startswith(str(tmp_path)) for one in said)
+
+
+SCRIPTS = {
+    "crash": ("import os; os.kill(os.getpid(), 9)", r"is damaged: SciPy crashes on it \(exit"),
+    "words": ("raise SystemExit('free(): invalid')", r"crashes on it \(free\(\): invalid\)"),
+    "hang": ("import time; time.sleep(60)", "takes longer than 1 s to load"),
+    "memory": (f"raise SystemExit({mat_process.TOO_LARGE})", "takes more memory than 1,024 MiB"),
+}
+
+
+@pytest.mark.parametrize("harm", SCRIPTS)
+def test_whatever_becomes_of_the_process_is_a_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, harm: str
+) -> None:
+    script, message = SCRIPTS[harm]
+    path = write(tmp_path, script.encode(), "script.py")
+    monkeypatch.setattr(mat_process, "__file__", str(path))
+    monkeypatch.setattr(matlab, "SECONDS", 1 if harm == "hang" else 60)
+    before = time.monotonic()
+    check(written(tmp_path, X=X, Y=Y), f"{message}.*numpy.savez")
+    assert time.monotonic() - before < 30
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux limits memory")
+def test_what_unpacks_out_of_proportion_stops_at_a_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(matlab, "MOST_BYTES", 2**24)
+    content = as_mat({"X": np.zeros((1000, 3000), np.int8), "Y": np.zeros((1000, 2))}, True)
+    assert read_labels(write(tmp_path, content, "songs.mat")).n_samples == 1000
+    bomb = as_mat({"X": np.zeros((1 << 12, 1 << 13), np.int8)}, True)
+    assert len(bomb) < 2**16
+    check(write(tmp_path, bomb, "bomb.mat"), "takes more memory than 16 MiB")
+
+
+@pytest.mark.parametrize("executable", ["", "/no/such/python"])
+def test_without_a_python_to_start_the_remedy_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, executable: str
+) -> None:
+    monkeypatch.setattr(sys, "executable", executable)
+    check(written(tmp_path, X=X, Y=Y), "a Python process of their own, which cannot start")
+
+
+def test_the_file_runs_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A module beside the file, or in the folder of the caller, is not imported by the process."""
+    write(tmp_path, b"open('ran', 'w')", "scipy.py")
+    write(tmp_path, b"open('ran', 'w')", "sitecustomize.py")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    assert read_labels(written(tmp_path, X=X, Y=Y)).n_samples == 5
+    assert not (tmp_path / "ran").exists()

@@ -9,8 +9,9 @@ from marginmf.datasets.files.formats import ARFF, JSON_LINES, ending, looks_like
 from marginmf.datasets.files.source import Source
 from marginmf.datasets.labels.archives import open_archive, read_archive
 from marginmf.datasets.labels.arff import read_arff
-from marginmf.datasets.labels.arrays import looks_like_mat, read_labels_npz, read_mat
+from marginmf.datasets.labels.arrays import read_labels_npz
 from marginmf.datasets.labels.columns import Ignored, IgnoredChoice, LabelsChoice, no_labels
+from marginmf.datasets.labels.matlab import looks_like_mat, read_mat
 from marginmf.datasets.labels.svmlight import read_svmlight
 from marginmf.datasets.labels.table import LabelsTable, drop_features
 from marginmf.datasets.labels.tabular import read_columnar, read_delimited
