@@ -42,6 +42,10 @@ from marginmf.datasets.labels.table import LabelsTable, compress_features, stack
 
 #: Bytes of rows to parse at once, which may need a text for each value.
 CHUNK_BYTES = 1 << 21
+#: Values to hold at once as columns of nominal attributes, each of which may become many.
+BLOCK_VALUES = 1 << 22
+#: How many values of nominal attributes sparse rows may leave out that do not stand for 0.
+MOST_LEFT_OUT = 1 << 26
 #: A nominal attribute of more values than this names the rows and is no feature of them.
 MOST_VALUES = 100
 YES_AND_NO = (("yes", "no"), ("y", "n"), ("true", "false"), ("t", "f"), ("on", "off"))
@@ -97,7 +101,7 @@ class ArffColumn:
         """Return the number, or the index in the declaration, that a text stands for."""
         name, values = self.attribute.name, self.attribute.values
         if value == "?":
-            raise ValueError(f"the value of {name!r} is missing (?); fill it in")
+            raise ValueError(f"the value of {name!r:.60} is missing (?); fill it in")
         if self.is_coded and value in values:
             return values.index(value)
         problem = self.refuse(repr(value[:SHOWN]))
@@ -109,17 +113,17 @@ class ArffColumn:
         except ValueError as error:
             if not self.is_coded:
                 what = "label" if self.is_label else "value"
-                problem = f"the {what} {value[:SHOWN]!r} of {name!r} {error}; correct it"
+                problem = f"the {what} {value[:SHOWN]!r} of {name!r:.60} {error}; correct it"
         raise ValueError(problem)
 
     def refuse(self, value: float | str) -> str:
         """Return what is wrong with a value that is not declared."""
-        name, declared = self.attribute.name, ",".join(self.attribute.values[:6])
+        name, declared = self.attribute.name, ",".join(self.attribute.values[:6])[:SHOWN]
         if not isinstance(value, str):
             if self.is_label:
-                return f"the label {name!r} is {value:g}; labels are 0 or 1"
+                return f"the label {name!r:.60} is {value:g}; labels are 0 or 1"
             value = f"{value:g}"
-        return f"{value} is none of the values {{{declared}}} of {name!r}; correct it"
+        return f"{value} is none of the values {{{declared}}} of {name!r:.60}; correct it"
 
 
 class ArffColumns:
@@ -181,17 +185,15 @@ def _make_codes(attribute: Attribute, is_label: bool, where: str) -> Float64Arra
     for yes, no in YES_AND_NO:
         if words in ((yes, no), (no, yes)):
             return np.array([[float(word == yes)] for word in words])
-    here = f"{where}, line {attribute.line}"
+    here, name = f"{where}, line {attribute.line}", f"{attribute.name!r:.60}"
     if is_label:
-        declared = ", ".join(attribute.values[:4]) or attribute.kind
-        raise ValueError(
-            f"{here}: {attribute.name!r} is a label but takes the values {declared}; labels take 0 "
-            f"and 1."
-        )
+        declared = ", ".join(attribute.values[:4])[:SHOWN] or attribute.kind
+        problem = f"is a label but takes the values {declared}; labels take 0 and 1"
+        raise ValueError(f"{here}: {name} {problem}.")
     if attribute.kind != "nominal":
         raise ValueError(
-            f"{here}: the attribute {attribute.name!r} is of type {attribute.kind}, which is no "
-            f"number; turn it into numbers, or leave it out with ignore=[{attribute.name!r}]."
+            f"{here}: the attribute {name} is of type {attribute.kind}, which is no number; turn "
+            f"it into numbers, or leave it out with ignore=[{name}]."
         )
     return np.eye(len(attribute.values))
 
@@ -236,12 +238,13 @@ def read_relation(source: Source, find: FindLabels, ignore: Ignored, origin: str
 
 def _read_blocks(chunks: Iterator[Chunk], columns: ArffColumns, where: str) -> Iterator[Any]:
     is_sparse: bool | None = None
+    left_out = 0
     for chunk in chunks:
         split = enumerate(map(str.strip, chunk.text.split("\n")), chunk.lines_before + 1)
-        rows = {number: line for number, line in split if line and not line.startswith("%")}
-        if not rows:
+        numbered = {number: line for number, line in split if line and not line.startswith("%")}
+        if not numbered:
             continue
-        lines = list(rows.values())
+        lines = list(numbered.values())
         is_sparse = lines[0].startswith("{") if is_sparse is None else is_sparse
         try:
             other = [k for k, line in enumerate(lines) if line.startswith("{") != is_sparse]
@@ -250,9 +253,23 @@ def _read_blocks(chunks: Iterator[Chunk], columns: ArffColumns, where: str) -> I
                 raise RowError(other[0], f"a {kinds} ones; write all alike")
             raw = (_read_sparse if is_sparse else _read_dense)(lines, columns)
         except RowError as error:
-            raise ValueError(f"{where}, line {list(rows)[error.row]}: {error}.") from None
-        X, Y = (_expand(raw, chosen) for chosen in (columns.features, columns.labels))
-        yield X if is_sparse else compress_features(X), sparse.csr_array(Y).astype(np.int8)
+            raise ValueError(f"{where}, line {list(numbered)[error.row]}: {error}.") from None
+        if is_sparse:
+            left_out += len(lines) * sum(column.codes[0].any() for column in columns.coded)
+            if left_out > MOST_LEFT_OUT:
+                raise ValueError(
+                    f"{where}: its sparse rows leave out {left_out:,} values of nominal attributes "
+                    f"that stand for the first declared; write it dense, or with numbers."
+                )
+        # The rows of a chunk can be short, and become long.
+        width = sum(
+            one.width for one in (columns.coded if is_sparse else columns.by_index.values())
+        )
+        step = max(1, BLOCK_VALUES // max(1, width))
+        for start in range(0, len(lines), step):
+            rows = raw[start : start + step]
+            X, Y = (_expand(rows, chosen) for chosen in (columns.features, columns.labels))
+            yield X if is_sparse else compress_features(X), sparse.csr_array(Y).astype(np.int8)
 
 
 class RowError(ValueError):
@@ -308,7 +325,9 @@ def _dense_numbers(lines: list[str], columns: ArffColumns) -> Float64Array | Non
 
 def _parse_dense(lines: list[str], columns: ArffColumns) -> Float64Array:
     width = len(columns.attributes)
-    raw = np.zeros((len(lines), width))
+    # Rows that are complete have a letter and a comma for each value, so a row beyond is refused.
+    n_complete = sum(map(len, lines)) // max(1, 2 * width - 1) + 1
+    raw = np.zeros((min(len(lines), n_complete), width))
     known = [_ParsedValues(columns.by_index.get(index)) for index in range(width)]
     for row, line in enumerate(lines):
         simple = "'" not in line and '"' not in line and "{" not in line

@@ -121,18 +121,18 @@ def _parse_attribute(text: str, line: int) -> Attribute:
     name, kind = unquote(match[1]), match[2].strip()
     if kind.startswith("{"):
         if not kind.endswith("}"):
-            raise ValueError(f"the values of {name!r} have no closing brace; complete the line")
+            raise ValueError(f"the values of {name!r:.60} have no closing brace; complete the line")
         try:
             values = tuple(split_values(kind[1:-1]))
         except ValueError as error:
-            raise ValueError(f"in the values of {name!r}, {error}") from None
+            raise ValueError(f"in the values of {name!r:.60}, {error}") from None
         if not values:
-            raise ValueError(f"the attribute {name!r} has no values; name some")
+            raise ValueError(f"the attribute {name!r:.60} has no values; name some")
         return Attribute(name, "nominal", values, line)
     word = kind.split()[0].lower()
     if word not in NUMERIC + OTHER_KINDS:
         raise ValueError(
-            f"the attribute {name!r} has the type {kind[:SHOWN]!r}, which is none that can be "
+            f"the attribute {name!r:.60} has the type {kind[:SHOWN]!r}, which is none that can be "
             f"read; make it numeric or {{0,1}}"
         )
     return Attribute(name, "numeric" if word in NUMERIC else word, (), line)
@@ -223,7 +223,7 @@ def find_labels(
     missing = sorted(set(names).difference(header.names))
     if missing:
         raise ValueError(
-            f"{xml_file} names the label {missing[0]!r}, which is no attribute of {where}; its "
+            f"{xml_file} names the label {missing[0]!r:.60}, which is no attribute of {where}; its "
             f"attributes end with {quote_names(header.names[-3:])}."
         )
     return find_columns(header.names, names, where)
@@ -282,5 +282,5 @@ def read_label_names(content: bytes, where: str) -> list[str]:
         )
     twice, times = Counter(names).most_common(1)[0]
     if times > 1:
-        raise ValueError(f"{where} names the label {twice!r} {times} times; leave one of them.")
+        raise ValueError(f"{where} names the label {twice!r:.60} {times} times; leave one of them.")
     return names

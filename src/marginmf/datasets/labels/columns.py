@@ -62,14 +62,17 @@ def find_columns(names: Sequence[str], choice: LabelsChoice, where: str) -> list
     for pattern in _patterns(choice):
         found = by_name.get(pattern, [])
         if len(found) > 1:
-            problem = f"{len(found)} columns are called {pattern!r}; give each a name of its own"
+            problem = (
+                f"{len(found)} columns are called {pattern!r:.60}; give each a name of its own"
+            )
             raise ValueError(f"{where}: {problem}.")
         # A name that has a star or a bracket in it is first of all a name.
         if not found and any(sign in pattern for sign in "*?["):
             found = [index for index, name in enumerate(names) if fnmatchcase(name, pattern)]
         if not found:
             known = quote_names(names)
-            raise ValueError(f"{where}: there is no column {pattern!r}; the columns are {known}.")
+            problem = f"there is no column {pattern!r:.60}; the columns are {known}"
+            raise ValueError(f"{where}: {problem}.")
         chosen.update(found)
     return sorted(chosen)
 
@@ -89,14 +92,14 @@ def _patterns(choice: Any) -> Sequence[str]:
     if not isinstance(patterns, Sequence) or not all(isinstance(one, str) for one in patterns):
         raise ValueError(
             f"Columns are given as a count, as names, or as a pattern such as 'tag_*'; "
-            f"got {choice!r}."
+            f"got {choice!r:.60}."
         )
     return patterns
 
 
 def quote_names(names: Sequence[Any]) -> str:
     """Return names as messages show them: the first few, and how many more there are."""
-    shown = ", ".join(repr(name) for name in names[:SHOWN])
+    shown = ", ".join(f"{name!r:.60}" for name in names[:SHOWN])
     return f"{shown} and {len(names) - SHOWN:,} more" if len(names) > SHOWN else shown or "none"
 
 
@@ -106,8 +109,8 @@ def refuse_duplicates(numbered: Iterable[tuple[int, str]], where: str, what: str
     for number, name in numbered:
         if name in first:
             raise ValueError(
-                f"{where}: the {what} {first[name]} and {number} are both called {name!r}; give "
-                f"each a name of its own."
+                f"{where}: the {what} {first[name]} and {number} are both called {name!r:.60}; "
+                f"give each a name of its own."
             )
         first[name] = number
 

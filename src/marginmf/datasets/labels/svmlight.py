@@ -31,6 +31,10 @@ NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII).full
 IS_INDEX = re.compile(r"0|[1-9]\d{0,8}", re.ASCII).fullmatch
 #: Labels and features are below this: they have at most nine digits.
 MOST = 10**9
+#: Bytes of rows to parse at once: short ones become a lot of objects.
+CHUNK_BYTES = 1 << 21
+#: More blank lines in a row than this are no samples.
+MOST_BLANK = 1 << 20
 TWICE = "is named twice; remove one of them"
 #: Names of more features than this would take more memory than they are worth.
 MOST_NAMED = 1 << 21
@@ -90,13 +94,18 @@ def _read_rows(source: Source) -> SvmlightRows:
     lines: list[int] = []
     parsed: list[tuple[Any, Any]] = []
     blank: list[int] = []  # lines that are samples without labels and features if others follow
-    for chunk in source.read_chunks():
+    for chunk in source.read_chunks(CHUNK_BYTES):
         texts: dict[int, str] = {}
         split = chunk.text.removesuffix("\n").split("\n")
         for number, line in enumerate(split, chunk.lines_before + 1):
             text = line.partition("#")[0].strip(BLANKS)
             if not text:
                 blank += [number] if "#" not in line else []
+                if len(blank) > MOST_BLANK:
+                    raise ValueError(
+                        f"{where}, line {number}: more than {MOST_BLANK:,} blank lines follow one "
+                        f"another, each of them a sample; remove them."
+                    )
             elif sizes is None and not lines and not texts and (match := SIZES(text)):
                 sizes = tuple(map(int, match.groups()))
                 blank.clear()
@@ -240,7 +249,7 @@ def _make_labels(rows: SvmlightRows, choice: LabelsChoice | None) -> tuple[Any, 
     if (isinstance(choice, str) and choice) or (isinstance(choice, int) and choice < 1):
         raise ValueError(
             f"{rows.where}: the labels of an svmlight file are numbers; give labels= as how many "
-            f"there are, or as a list of their names, not {choice!r}."
+            f"there are, or as a list of their names, not {choice!r:.60}."
         )
     base = 0 if sizes is not None or ids.min(initial=1) == 0 else 1
     columns: IntArray = ids - base

@@ -92,10 +92,10 @@ class TableColumns:
     def refuse(self, here: str, column: int, value: object, problem: str) -> ValueError:
         """Return the error for a value that cannot be read."""
         name = self.names[column]
-        remedy = f"correct it, or leave the column out with ignore=[{name!r}]"
+        remedy = f"correct it, or leave the column out with ignore=[{name!r:.60}]"
         if column in self.labels:
             remedy = "labels are 0 or 1"
-        return ValueError(f"{here}: {value} in the column {name!r} {problem}; {remedy}.")
+        return ValueError(f"{here}: {value!s:.60} in the column {name!r:.60} {problem}; {remedy}.")
 
     def make_table(self, source: Source, rows: Iterable[NumberedRows], unit: str) -> LabelsTable:
         """Return the table of all rows; `unit` is what their numbers count, in messages."""
