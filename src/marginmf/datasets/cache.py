@@ -112,7 +112,7 @@ def cache_folder(cache_dir: AnyPath | None = None) -> Path:
     if not found.is_absolute():
         raise OSError(
             "There is no folder to keep datasets in, because this user has no home: set HOME or "
-            "XDG_CACHE_HOME to a folder, or pass cache_dir=..."
+            "XDG_CACHE_HOME to a folder."
         )
     return found
 
