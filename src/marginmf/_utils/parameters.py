@@ -17,6 +17,8 @@ Estimator = TypeVar("Estimator")
 
 #: The largest number that is not infinite.
 MOST = float(np.finfo(np.float64).max)
+#: More threads than any machine has cores; a model file or an error in typing may ask for more.
+MOST_THREADS = 1024
 
 
 def check_number(
@@ -76,9 +78,9 @@ def resolve_size(size: float, n: int) -> int:
 
 
 def check_n_jobs(estimator: Any) -> None:
-    """Raise ValueError unless ``n_jobs`` is None or a whole number but 0."""
+    """Raise ValueError unless ``n_jobs`` is None or a whole number but 0, and not enormous."""
     if estimator.n_jobs is not None:
-        check_number(estimator, "n_jobs", int, -np.inf)
+        check_number(estimator, "n_jobs", int, -np.inf, MOST_THREADS)
         if estimator.n_jobs == 0:
             raise ValueError(
                 "n_jobs=0 must be a number of threads, -1 for all cores, or None for one."
@@ -122,13 +124,29 @@ def check_whole(name: str, value: Any, least: int = 1) -> int:
 def unfitted(estimator: Estimator, private: Collection[str] = ()) -> Estimator:
     """Return a copy with the same parameters, and without what was learned.
 
-    That is what ends in an underscore, and the private attributes that are named.
+    That is what ends in an underscore, and the private attributes that are named.  Parameters are
+    numbers of Python in it.
     """
     bare: Any = copy(estimator)
     for name in set(vars(bare)) - set(bare.get_params(deep=False)):
         if name.endswith("_") or name in private:
             delattr(bare, name)
+    use_plain_numbers(bare)
     return bare
+
+
+def use_plain_numbers(estimator: Any) -> None:
+    """Make numbers of Python of parameters that are NumPy's: those of few bits overflow.
+
+    >>> from sklearn.linear_model import Ridge
+    >>> ridge = Ridge(alpha=np.float32(1), max_iter=np.uint8(200), positive=np.True_)
+    >>> use_plain_numbers(ridge)
+    >>> ridge
+    Ridge(alpha=1.0, max_iter=200, positive=True)
+    """
+    for name, value in estimator.get_params(deep=False).items():
+        if isinstance(value, np.generic | np.ndarray) and value.ndim == 0:
+            setattr(estimator, name, value.item())
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
@@ -175,4 +193,4 @@ def n_threads(n_jobs: int | None) -> int:
     wanted = int(effective_n_jobs(n_jobs))
     if wanted == 1:  # no need to count cores, which takes longer than to predict a rating
         return 1
-    return min(wanted, n_jobs if n_jobs is not None and n_jobs > 0 else cpu_count())
+    return min(wanted, MOST_THREADS, n_jobs if n_jobs and n_jobs > 0 else cpu_count())

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from marginmf._utils.indicators import counts
-from marginmf._utils.parameters import n_threads, unfitted
+from marginmf._utils.parameters import n_threads, unfitted, use_plain_numbers
 from marginmf._utils.saved import Length, Methods, Names, Optional, Sized, floats
 from marginmf._utils.sparse import check_sparse
 from marginmf._utils.types import Float64Array, FloatArray, IntArray
@@ -330,6 +330,7 @@ class LabelsEstimator(OrderedFit, Savable, ClassifierMixin, BaseEstimator):
     def _prepare_inside(self, inside: "LabelsEstimator", X: Any, Y: csr_array) -> None:
         """Tell an estimator that is a part of this one what it learns, as `fit` would."""
         inside.set_params(**self._rule)
+        use_plain_numbers(inside)
         inside._check()
         inside.targets_ = Targets(np.arange(Y.shape[1]), False, True, Y.dtype)
         inside.classes_ = inside.targets_.classes

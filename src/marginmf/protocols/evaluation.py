@@ -5,12 +5,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Literal, get_args
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 
-from marginmf._utils.parameters import check_option, suggestion, warn
+from marginmf._utils.parameters import check_n_jobs, check_option, suggestion, warn
 from marginmf._utils.types import IntArray
 from marginmf.metrics import LABEL_METRICS
 from marginmf.metrics.table import MetricKind
@@ -271,6 +272,7 @@ def _fill(
 ) -> Comparison:
     """Evaluate every model on every split, unless the checkpoint has it, and add the results."""
     check_option("unsuitable", unsuitable, get_args(Unsuitable))
+    check_n_jobs(SimpleNamespace(n_jobs=n_jobs))
     file = None if checkpoint is None else ResultFile(Path(checkpoint), data, models)
     listed = protocol if isinstance(protocol, Sized) else ()
     n_splits = getattr(protocol, "n_splits", len(listed) or None)
