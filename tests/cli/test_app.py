@@ -76,7 +76,8 @@ def test_a_warning_is_one_line(run, monkeypatch: pytest.MonkeyPatch) -> None:
     def warn(*arguments: object, **named: object) -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("always")
-            warnings.warn("The cache\nis damaged.", stacklevel=2)
+            for _ in range(3):  # as several fits would
+                warnings.warn("The cache\nis damaged.", stacklevel=2)
         raise ValueError("The end.")
 
     monkeypatch.setattr("marginmf.cli.inputs.read_demo_ratings", warn)

@@ -205,9 +205,13 @@ class CommandGroup(_PlainHelp, TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command that was asked for."""
+        said: set[str] = set()
 
         def show(message: Warning | str, *rest: Any) -> None:
-            print_error(in_options(_one_line(message), self._options(ctx)))
+            text = in_options(_one_line(message), self._options(ctx))
+            if text not in said:  # each of many fits may say the same
+                said.add(text)
+                print_error(text)
 
         with warnings.catch_warnings():
             warnings.showwarning = show  # type: ignore[assignment]

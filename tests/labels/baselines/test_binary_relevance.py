@@ -5,6 +5,7 @@ import pytest
 from joblib import parallel_config
 from scipy.sparse import csr_array
 from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression, Perceptron, RidgeClassifier
 from sklearn.naive_bayes import BernoulliNB, GaussianNB
 from sklearn.svm import SVC, LinearSVC
@@ -114,3 +115,11 @@ def test_bad_parameters_are_refused(params, said) -> None:
 def test_whether_sparse_features_are_taken_depends_on_the_classifier() -> None:
     assert BinaryRelevance().__sklearn_tags__().input_tags.sparse
     assert not BinaryRelevance(GaussianNB()).__sklearn_tags__().input_tags.sparse
+
+
+def test_processes_do_not_repeat_what_each_of_them_warns_of(capfd) -> None:
+    model = BinaryRelevance(LogisticRegression(max_iter=1), decision="sign", n_jobs=2)
+    with pytest.warns(ConvergenceWarning, match="failed to converge") as said:
+        model.fit(X, Y)
+    assert len(said) == 1
+    assert capfd.readouterr().err == ""

@@ -1,5 +1,6 @@
 """A binary classifier for every label: binary relevance, and classifier chains."""
 
+import os
 import warnings
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -81,7 +82,25 @@ def fit_each(
 ) -> list[Any]:
     """Fit a copy of the estimator to each problem: features, and which rows have the label."""
     # In processes, because liblinear's random numbers are the same ones for all threads.
-    return Parallel(n_jobs)(delayed(fit_one)(estimator, X, rows) for X, rows in problems)
+    work, here = delayed(_fit_and_listen), os.getpid()
+    found = Parallel(n_jobs)(work(here, estimator, X, rows) for X, rows in problems)
+    for category, text in dict.fromkeys(warning for _, said in found for warning in said):
+        warnings.warn(text, category, stacklevel=2)
+    return [fitted for fitted, _ in found]
+
+
+def _fit_and_listen(
+    caller: int, estimator: Any, X: Any, rows: IntArray
+) -> tuple[Any, list[tuple[type[Warning], str]]]:
+    """Fit a copy of the estimator; in another process, return its warnings instead of them.
+
+    Many processes would write the same to standard error, where no filter of the caller is.
+    """
+    if os.getpid() == caller:
+        return fit_one(estimator, X, rows), []
+    with warnings.catch_warnings(record=True) as said:
+        fitted = fit_one(estimator, X, rows)
+    return fitted, [(each.category, str(each.message)) for each in said]
 
 
 def rows_of_each(Y: csr_array) -> list[IntArray]:
