@@ -255,6 +255,7 @@ def make_lists(
     model: Any, users: "Array", n: int, titles: Titles, settings: Mapping[str, Any]
 ) -> Iterator["Columns"]:
     """Yield the lists of known users in batches, with titles."""
+    from marginmf._utils.ids import shown
     from marginmf._utils.parameters import warn
     from marginmf.cli.output import as_columns
 
@@ -264,7 +265,7 @@ def make_lists(
         batch.pop("known")  # all of them are: the command refuses others
         served = set(batch["user"].tolist())
         if empty := [user for user in asked.tolist() if user not in served]:
-            warn(f"No item is left for {len(empty):,} of the users, such as {empty[0]!r}.")
+            warn(f"No item is left for {len(empty):,} of the users, such as {shown(empty[0])}.")
         yield titles.add(batch)
 
 
@@ -277,7 +278,7 @@ def _read_titles(
     """
     from marginmf.cli.inputs import is_file, read_source
     from marginmf.datasets import read_features
-    from marginmf.datasets.files.columns import find_id_column
+    from marginmf.datasets.files.columns import find_id_column, listed
     from marginmf.datasets.known_formats import read_film_titles
 
     if not is_file(name):
@@ -290,15 +291,15 @@ def _read_titles(
         return films
     columns = read_features(name)
     ids = own if own in columns else find_id_column(columns, "item")
-    listed = ", ".join(map(repr, columns))
+    known = listed(columns)
     if ids is None:
         raise ValueError(
-            f"{name}: none of the columns {listed} is known as the item's id; call it 'item'."
+            f"{name}: none of the columns {known} is known as the item's id; call it 'item'."
         )
     found = _find_title_column([one for one in columns if one != ids]) if column is None else column
     if found is None or found not in columns:
         wanted = "is known as the title" if column is None else f"is {column!r}"
-        raise ValueError(f"{name}: none of the columns {listed} {wanted}; name it with --title.")
+        raise ValueError(f"{name}: none of the columns {known} {wanted}; name it with --title.")
     cells = zip(columns[ids].tolist(), columns[found].tolist(), strict=True)
     return {_as_text(item): str(title) for item, title in cells if title is not None}
 

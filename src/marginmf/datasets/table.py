@@ -16,6 +16,8 @@ import numpy.typing as npt
 
 from marginmf._utils.files import atomic_write
 from marginmf._utils.ids import as_id_column
+from marginmf._utils.parameters import LARGEST
+from marginmf.datasets.files.convert import are_ratings
 from marginmf.datasets.files.source import first_reason
 
 IdArray = npt.NDArray[Any]
@@ -93,6 +95,13 @@ class RatingsTable:
             raise ValueError(
                 f"The columns of a RatingsTable are one-dimensional and of one length, "
                 f"but their shapes are: {found}."
+            )
+        if not are_ratings(columns["ratings"]):
+            with np.errstate(invalid="ignore"):
+                row = int(np.argmin(np.abs(columns["ratings"]) <= LARGEST))
+            raise ValueError(
+                f"The rating in row {row} of a RatingsTable is {columns['ratings'][row]:g}; "
+                f"ratings are finite numbers, up to {LARGEST:g}."
             )
         for part in SPLITS:
             if getattr(self, part) is not None:

@@ -14,6 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from marginmf._utils.ids import is_missing
 from marginmf._utils.indicators import as_indicator, column_names
+from marginmf._utils.parameters import LARGEST
 from marginmf._utils.saved import Names, saved
 from marginmf._utils.sparse import check_sparse
 from marginmf._utils.types import Array, BoolArray, Float64Array, FloatArray, IntArray
@@ -120,10 +121,6 @@ def read_targets(y: Any, names: Any = None) -> tuple[csr_array, Targets]:
 
 def _is_binary(y: Array) -> bool:
     return y.dtype.kind in "biufO" and bool(((y == 0) | (y == 1)).all())
-
-
-#: Larger values are refused: their squares, summed over rows and features, would overflow.
-LARGEST = 1e100
 
 
 def as_features(X: Any, estimator: Any) -> Any:

@@ -11,8 +11,8 @@ import narwhals as nw
 import numpy as np
 from scipy import sparse
 
-from marginmf._utils.ids import as_id_column, as_objects, is_missing, shown
-from marginmf._utils.parameters import warn
+from marginmf._utils.ids import as_id_column, as_objects, check_names, is_missing, shown
+from marginmf._utils.parameters import LARGEST, warn
 from marginmf._utils.saved import Stored, saved
 from marginmf._utils.sparse import check_sparse
 from marginmf._utils.types import Array, IntArray
@@ -86,6 +86,7 @@ class FeatureTable:
                 f"The column {uneven[0]!r} has {len(columns[uneven[0]])} cells where the column "
                 f"{name!r} has {len(ids)}: all columns need the same length."
             )
+        check_names(columns, "column")
         table = cls(what, ids, {key: _plain(key, cells) for key, cells in columns.items()})
         counts = {key: feature_columns.n_missing(cells) for key, cells in table.columns.items()}
         some = [f"{key!r} ({n})" for key, n in counts.items() if 0 < n < len(table)]
@@ -257,11 +258,12 @@ def _plain(name: str, cells: Array) -> Array:
         if not there or not all(map(_is_number, there)):
             return cells
     numbers = feature_columns.as_numbers(cells, name)
-    if np.isinf(numbers).any():
-        row = int(np.argmax(np.isinf(numbers)))
+    beyond = np.abs(numbers) > LARGEST
+    if beyond.any():
+        row = int(np.argmax(beyond))
         raise ValueError(
-            f"The column {name!r} has {numbers[row]} in row {row}: numbers must be finite, and "
-            "cells that are not known empty."
+            f"The column {name!r} has {numbers[row]:g} in row {row}: numbers must be finite, up to "
+            f"{LARGEST:g}, and cells that are not known empty."
         )
     return numbers
 
@@ -294,12 +296,13 @@ def _weights(matrix: Any, ids: Array, what: str) -> sparse.csr_array:
     check_sparse(given, f"The matrix of features of {what}s")
     rows = sparse.csr_array(given, copy=True)  # what was given is not put in order
     rows.sum_duplicates()
-    faulty = np.flatnonzero(~np.isfinite(rows.data))
+    faulty = np.flatnonzero(~(np.abs(rows.data) <= LARGEST))
     if len(faulty):
         row = int(np.searchsorted(rows.indptr, faulty[0], side="right")) - 1
         raise ValueError(
             f"The matrix of features has {rows.data[faulty[0]]} in row {row} ({what} "
-            f"{shown(ids[row])}), column {rows.indices[faulty[0]]}: give finite numbers, or 0."
+            f"{shown(ids[row])}), column {rows.indices[faulty[0]]}: give finite "
+            f"numbers up to {LARGEST:g}, or 0."
         )
     return rows
 

@@ -6,12 +6,18 @@ from typing import Any, NamedTuple
 import narwhals as nw
 import numpy as np
 
-from marginmf._utils.ids import as_objects
-from marginmf._utils.parameters import check_whole
+from marginmf._utils.ids import as_objects, shown
+from marginmf._utils.parameters import LARGEST, check_whole
 from marginmf._utils.types import Array, Float64Array, FloatArray, IntArray
 from marginmf.backends.rows import BLOCK
 from marginmf.datasets.files.columns import FOR_PAIRS, listed
-from marginmf.datasets.files.convert import WORDS, RatingReader, number_words, words_of
+from marginmf.datasets.files.convert import (
+    WORDS,
+    RatingReader,
+    are_ratings,
+    number_words,
+    words_of,
+)
 from marginmf.ratings.tables import Given, column_labels, is_table, table_columns
 
 #: What to do with ratings of very many values.
@@ -96,12 +102,14 @@ def _parse_each(values: Array, words: Mapping[str, float]) -> Float64Array:
                 numbers[row] = texts[value]
         except (TypeError, ValueError, OverflowError) as error:
             reason = str(error) if isinstance(value, str) else "is not a number"
-            raise ValueError(f"The rating in row {row}, {value!r}, {reason}.") from None
+            raise ValueError(f"The rating in row {row}, {shown(value)}, {reason}.") from None
     return numbers
 
 
 def _check_finite(numbers: FloatArray) -> FloatArray:
-    """Return numbers as they are if all are finite, or say which one is not."""
+    """Return numbers as they are if all can be ratings, or say which one cannot."""
+    if are_ratings(numbers):
+        return numbers
     faulty = ~np.isfinite(numbers)
     if faulty.any():
         row = int(np.argmax(faulty))
@@ -109,7 +117,11 @@ def _check_finite(numbers: FloatArray) -> FloatArray:
             f"The rating in row {row} is {numbers[row]}; {faulty.sum()} of {len(numbers)} ratings "
             "are not finite. Leave unobserved pairs out instead of marking them."
         )
-    return numbers
+    row = int(np.abs(numbers).argmax())
+    raise ValueError(
+        f"The rating in row {row} is {numbers[row]:g}, and the largest allowed is {LARGEST:g}: "
+        "correct it."
+    )
 
 
 class Coded(NamedTuple):
@@ -184,8 +196,10 @@ def _code_values(values: FloatArray) -> tuple[Float64Array | None, IntArray]:
 
 def _check_levels(levels: Any) -> Float64Array:
     scale: Float64Array = np.unique(np.asarray(levels, np.float64))
-    if len(scale) < 2 or not np.isfinite(scale).all():
-        raise ValueError(f"levels={levels!r} must hold at least two finite numbers.")
+    if len(scale) < 2 or not are_ratings(scale):
+        raise ValueError(
+            f"levels={levels!r:.100} must hold at least two finite numbers, up to {LARGEST:g}."
+        )
     return scale
 
 

@@ -14,7 +14,7 @@ import narwhals as nw
 import numpy as np
 from scipy import sparse
 
-from marginmf._utils.ids import as_objects
+from marginmf._utils.ids import as_objects, shown
 from marginmf._utils.saved import Optional, saved
 from marginmf._utils.sparse import check_sparse
 from marginmf._utils.types import Array, IntArray
@@ -149,7 +149,7 @@ def split_pairs(pairs: Any, names: Mapping[str, str] | None = None) -> Any:
         for k, row in enumerate(rows):
             if not isinstance(row, list | tuple | np.ndarray) or len(row) != 2:
                 raise ValueError(
-                    f"Row {k} of the pairs is {row!r}, which is not a (user, item) pair."
+                    f"Row {k} of the pairs is {shown(row)}, which is not a (user, item) pair."
                 )
         return [row[0] for row in rows], [row[1] for row in rows]
     if pairs.ndim == 1 and len(pairs) == 0:

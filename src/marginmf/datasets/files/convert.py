@@ -6,7 +6,7 @@ have them. Both follow the same rules otherwise.
 
 import math
 import re
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from marginmf._utils.ids import is_missing
+from marginmf._utils.ids import are_plain, collide, find_flaw, is_missing, shown
+from marginmf._utils.parameters import LARGEST
 from marginmf._utils.types import Array, Float64Array, IntArray
 
 Int64Array = npt.NDArray[np.int64]
@@ -27,7 +28,6 @@ Int64Array = npt.NDArray[np.int64]
 is_whole_number = re.compile(r"0|-?[1-9][0-9]{0,17}|[1-8][0-9]{18}").fullmatch
 TIME_DIGITS = 18
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-LONGEST_SHOWN = 60
 #: Words for the upper, and for the lower, of two levels.
 WORDS: dict[str, float] = {
     **dict.fromkeys(("true", "yes", "like", "liked", "up", "thumbs up", "positive", "+"), 1.0),
@@ -46,6 +46,9 @@ def words_of(levels: Iterable[Any]) -> tuple[str, ...] | None:
     >>> words_of(["bad", "good"]), words_of(["1", 2.5])
     (('bad', 'good'), None)
     """
+    levels = list(levels)
+    if all(isinstance(one, int | float) and not isinstance(one, bool) for one in levels):
+        return None  # also where one is not finite, which is refused as a number
     texts = tuple(map(str, levels))
     with suppress(ValueError):
         list(map(parse_number, texts))
@@ -155,7 +158,7 @@ class RatingReader:
             return self.words[word]
         if self.words is WORDS or not self.words:
             try:
-                return parse_number(text)
+                return _check_size(parse_number(text))
             except ValueError as error:
                 named = word not in ("nan", "inf", "infinity") and any(map(str.isalpha, word))
                 hint = ", or a word that levels= puts in order"
@@ -163,6 +166,12 @@ class RatingReader:
         close = get_close_matches(word, self.words, 1)
         meant = f" (did you mean {close[0]!r}?)" if close else ""
         raise ValueError(f"is none of the levels {', '.join(self.words)}{meant}")
+
+
+def _check_size(rating: float) -> float:
+    if abs(rating) > LARGEST:
+        raise ValueError(f"is beyond {LARGEST:g}, the largest rating")
+    return rating
 
 
 class TextCells:
@@ -180,6 +189,10 @@ class TextCells:
         if not all(names.values()):
             empty = {cell for cell, name in names.items() if not name}
             raise CellError(_first(cells, empty), f"the {what} id is empty", "fill it in")
+        if not are_plain(names.values()):
+            flaws = {cell: flaw for cell, name in names.items() if (flaw := find_flaw(name))}
+            row = _first(cells, flaws)
+            raise _flawed(row, what, cells[row].strip(), flaws[cells[row]])
         if all(map(is_whole_number, names.values())):
             return _look_up(cells, {cell: int(name) for cell, name in names.items()}, np.int64)
         index = {name: k for k, name in enumerate(dict.fromkeys(names.values()))}
@@ -215,7 +228,8 @@ def _parse_each(
             faults[cell] = str(error)
     if faults:
         row = _first(cells, faults)
-        raise CellError(row, f"the {what} {cells[row].strip()!r} {faults[cells[row]]}", "correct")
+        cell = shown(cells[row].strip())
+        raise CellError(row, f"the {what} {cell} {faults[cells[row]]}", "correct")
     return _look_up(cells, numbers, dtype)
 
 
@@ -240,7 +254,11 @@ class TypedValues:
         if not any(isinstance(value, str) for value in values):
             with suppress(OverflowError):
                 return np.array(values, dtype=np.int64)
+        if collide(values):
+            problem = f"the {what} ids are numbers made to be slow to look up"
+            raise CellError(0, problem, "write them as text")
         index = {value: k for k, value in enumerate(dict.fromkeys(values))}
+        check_distinct(index, values, what)
         return Encoded(list(index), _look_up(values, index, np.int32))
 
     def ratings(self, values: Any) -> Float64Array:
@@ -248,7 +266,7 @@ class TypedValues:
         if set(map(type, values)) <= {int, float} and self.ratings_read.words is WORDS:
             with suppress(OverflowError):  # a whole number that no float holds
                 numbers: Float64Array = np.array(values, dtype=np.float64)
-                if np.isfinite(numbers).all():
+                if are_ratings(numbers):
                     return numbers
         return np.array(_convert_each(self._rating, values, "rating"), dtype=np.float64)
 
@@ -268,6 +286,32 @@ class TypedValues:
         return np.array(values, dtype=np.int64)
 
 
+def check_distinct(ids: Collection[Any], values: Iterable[Any], what: str) -> None:
+    """Raise `CellError` at the first of the values if one of the distinct ids is flawed."""
+    texts = [one for one in ids if isinstance(one, str)]
+    others = (one for one in ids if not isinstance(one, str))
+    if not are_plain(texts) or any(map(find_flaw, others)):
+        flawed = next(
+            (row, one, flaw) for row, one in enumerate(values) if (flaw := find_flaw(one))
+        )
+        raise _flawed(flawed[0], what, *flawed[1:])
+
+
+def _flawed(row: int, what: str, value: Any, flaw: str) -> CellError:
+    problem, _, remedy = flaw.partition("; ")
+    return CellError(row, f"the {what} id {shown(value)} {problem}", remedy)
+
+
+def are_ratings(numbers: Array) -> bool:
+    """Whether all numbers can be ratings: finite, and not so large that squares are not.
+
+    >>> are_ratings(np.array([1.0, 5.0])), are_ratings(np.array([1e200])), are_ratings(np.array([]))
+    (True, False, True)
+    """
+    # Without a copy, because there may be many; no comparison with NaN is true.
+    return not numbers.size or max(-float(numbers.min()), float(numbers.max())) <= LARGEST
+
+
 def _convert_each(convert: Callable[[Any], Any], values: Any, what: str) -> list[Any]:
     converted = []
     for row, value in enumerate(values):
@@ -278,10 +322,7 @@ def _convert_each(convert: Callable[[Any], Any], values: Any, what: str) -> list
                 raise ValueError("is more than one value")
             converted.append(convert(value))
         except (ValueError, OverflowError) as error:
-            shown = repr(value)
-            if len(shown) > LONGEST_SHOWN:
-                shown = f"{shown[:LONGEST_SHOWN]}..."
-            raise CellError(row, f"the {what} {shown} {error}", "correct") from None
+            raise CellError(row, f"the {what} {shown(value)} {error}", "correct") from None
     return converted
 
 

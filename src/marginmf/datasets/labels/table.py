@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from marginmf._utils.ids import check_names
 from marginmf._utils.sparse import check_sparse
 from marginmf._utils.types import Array
 from marginmf.datasets.labels.columns import NO_FEATURES, find_columns
@@ -238,7 +239,9 @@ def _check_names(names: Sequence[str], matrix: Any, what: str) -> tuple[str, ...
     if len(names) != matrix.shape[1]:
         n_columns = _count(matrix.shape[1], what)
         raise ValueError(f"There are {len(names)} {what} names for {n_columns}.")
-    return tuple(map(str, names))
+    texts = tuple(map(str, names))
+    check_names(texts, what)
+    return texts
 
 
 def _count(number: int, what: str) -> str:
