@@ -1,6 +1,7 @@
 """Whatever is wrong with the input: one line that says it, exit code 2, and nothing left behind."""
 
 import gzip
+import os
 from pathlib import Path
 
 import pytest
@@ -37,6 +38,9 @@ FILES: dict[str, bytes] = {
     "thin.csv": lines(*(f"u{k},{k},{1 + k % 5}" for k in range(40))),
     "missing-column.csv": lines("rating,who,when", "4,a,x", "5,b,y"),
     "junk.csv": bytes(range(256)) * 20,
+    "bomb.csv.gz": gzip.compress(GOOD * 100),
+    "long-id.csv": lines("user,item,rating", f"{'a' * 1001},x,4", "b,y,5"),
+    "huge.csv": lines("a,x,4", "a,y,1e200"),
     "cut.csv.gz": gzip.compress(GOOD)[:-40],
     "fake.csv.gz": b"\x1f\x8b" + b"not gzip at all",
     "damaged.parquet": b"PAR1" + bytes(500) + b"PAR1",
@@ -56,6 +60,17 @@ FILES: dict[str, bytes] = {
 
 RATINGS = [
     case("no-such-file", f"fit absent.csv {FIT}", "There is no file absent.csv; check the name"),
+    case("bomb", f"fit bomb.csv.gz --max-bytes 10kB {FIT}", "allow more with --max-bytes."),
+    case("bomb-pairs", "predict m.marginmf bomb.csv.gz --max-bytes 10kB", "more with --max-bytes."),
+    case(
+        "bomb-features", f"fit ratings.csv --items bomb.csv.gz --max-bytes 1kB {FIT}", "unpacks to"
+    ),
+    case("bomb-labels", "labels info bomb.csv.gz --labels 1 --max-bytes 10kB", "unpacks to more"),
+    case("no-size", f"fit bomb.csv.gz --max-bytes big {FIT}", "--max-bytes big must be a number"),
+    case("device", f"fit /dev/zero {FIT}", "is a device" if os.name == "posix" else "no file"),
+    case("long-name", f"fit {'x' * 3000} {FIT}", "There is no file xxx"),
+    case("long-id", f"fit long-id.csv {FIT}", "line 2: the user id 'aaaaa"),
+    case("huge-rating", f"fit huge.csv {FIT}", "line 2: the rating '1e200' is beyond 1e+100"),
     case("a-folder", f"fit folder {FIT}", "folder is a folder"),
     case("empty", f"fit empty.csv {FIT}", "empty.csv is empty"),
     case("blank-lines", f"fit blank.csv {FIT}", "blank.csv is empty"),

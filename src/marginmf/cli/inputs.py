@@ -1,6 +1,7 @@
 """What commands read: ratings, pairs, label sets and ids, from files or datasets known by name."""
 
 import csv
+import os
 import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -159,7 +160,8 @@ def read_source(
         return RatingsInput(table, "file", table.name)
     known = name in datasets.dataset_names("ratings")
     if columns and known:
-        raise ValueError(f"{name} is a dataset; --user, --item and --rating are for files.")
+        options = "--user, --item, --rating and --max-bytes"
+        raise ValueError(f"{name} is a dataset; {options} are for files.")
     if columns:
         raise missing_file(Path(name))
     table = _load_named(name, datasets.load_ratings, progress)
@@ -183,7 +185,7 @@ def describe_columns(columns: Mapping[str, str]) -> str:
 
 def is_file(name: str) -> bool:
     """Whether a name is that of a file, or stands for standard input, and not for a dataset."""
-    return name == STANDARD_INPUT or Path(name).exists()
+    return name == STANDARD_INPUT or os.path.lexists(name)
 
 
 def read_demo_ratings(file: str | None, seed: int, progress: bool) -> RatingsInput:
@@ -216,7 +218,8 @@ def add_features(source: RatingsInput, options: DataOptions) -> RatingsInput:
     for side in ("user", "item"):
         part, path = f"{side}_features", options.feature_files.get(side)
         if path is not None:
-            features[part] = read_feature_table(path, side, options.columns.get(side))
+            column = options.columns.get(side)
+            features[part] = read_feature_table(path, side, column, options.max_bytes)
             titles[part] = path.name
         elif options.features and getattr(table, part) is not None:
             features[part] = FeatureTable.of(getattr(table, part), side)
@@ -229,9 +232,11 @@ def add_features(source: RatingsInput, options: DataOptions) -> RatingsInput:
     return replace(source, features=features, feature_titles=titles)
 
 
-def read_feature_table(path: Path, side: str, column: str | None) -> FeatureTable:
+def read_feature_table(
+    path: Path, side: str, column: str | None, max_bytes: str | None
+) -> FeatureTable:
     """Read features of users or items; the ids may have the name that they have elsewhere."""
-    columns = datasets.read_features(path)
+    columns = datasets.read_features(path, max_bytes=max_bytes)
     try:
         return FeatureTable.of(columns, side, id=column if column in columns else None)
     except ValueError as error:

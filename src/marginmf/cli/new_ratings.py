@@ -67,7 +67,7 @@ class NewRatings(options.ColumnOptions):
             raise ValueError(
                 f"{type(model).__name__} learns from who has what alone: leave --{side}s out."
             )
-        table = inputs.read_feature_table(path, side, self.columns.get(side))
+        table = inputs.read_feature_table(path, side, self.columns.get(side), self.max_bytes)
         index = model.users_ if side == "user" else model.items_
         return {f"{side}_features": replace(table, ids=_convert(index, table.ids))}
 

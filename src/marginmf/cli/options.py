@@ -100,6 +100,9 @@ Header = Annotated[
         show_default=False,
     ),
 ]
+MaxBytes = Annotated[
+    str | None, Option(metavar="SIZE", help="What a packed file may unpack to, such as 4GB.")
+]
 Answer = Annotated[
     Literal["median", "mode", "mean", "rule"],
     Option(help="A point of the distribution over levels, or the method's own rule."),
@@ -173,6 +176,7 @@ class ColumnOptions:
         str | None, Option("--rating", metavar="COLUMN", help="The column of ratings.")
     ] = None
     header: Header = None
+    max_bytes: MaxBytes = None
 
     @property
     def columns(self) -> dict[str, str]:
@@ -181,7 +185,7 @@ class ColumnOptions:
 
     def reading(self) -> dict[str, Any]:
         """Return the arguments of `marginmf.datasets.read_ratings` that were given."""
-        return {**self.columns, **given(header=self.header)}
+        return {**self.columns, **given(header=self.header, max_bytes=self.max_bytes)}
 
 
 @dataclass(frozen=True)
@@ -293,6 +297,7 @@ class LabelColumns:
         str | None,
         Option(metavar="NAME,NAME,...", help="Columns to leave out; quote names with commas."),
     ] = None
+    max_bytes: MaxBytes = None
 
     def reading(self) -> dict[str, Any]:
         """Return the arguments of `marginmf.datasets.read_labels` that were given."""
@@ -300,6 +305,7 @@ class LabelColumns:
             labels=None if self.labels is None else parse_columns(self.labels),
             xml=self.xml,
             ignore=None if self.ignore is None else parse_names(self.ignore),
+            max_bytes=self.max_bytes,
         )
 
 

@@ -43,6 +43,7 @@ def predict(
     item: options.ItemColumn = None,
     header: options.Header = None,
     raw: options.Raw = False,
+    max_bytes: options.MaxBytes = None,
     console: options.ConsoleOptions,
 ) -> None:
     """Predict a rating for every pair of a file; print CSV or write a file.
@@ -58,7 +59,8 @@ def predict(
         raise ValueError("--output is now --answer; --out names the file to write.")
     check_columns(out, model, pairs)
     columns = options.given(user=user, item=item, header=header)
-    estimator, source = load_model(model, "ratings"), Source(pairs, "pairs")
+    estimator = load_model(model, "ratings")
+    source = Source(pairs, "pairs", max_bytes=max_bytes)
     found = _PairPredictions(estimator, source, columns, answer, proba, unknown)
     if unknown == "raise":
         found.refuse_unknown()

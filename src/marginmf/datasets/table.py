@@ -18,7 +18,7 @@ from marginmf._utils.files import atomic_write
 from marginmf._utils.ids import as_id_column
 from marginmf._utils.parameters import LARGEST
 from marginmf.datasets.files.convert import are_ratings
-from marginmf.datasets.files.source import first_reason
+from marginmf.datasets.files.packed import first_reason, most_bytes, read_arrays
 
 IdArray = npt.NDArray[Any]
 #: Columns of one length by their names.
@@ -192,10 +192,9 @@ def write_npz(table: RatingsTable, path: Path) -> None:
 
 def read_npz(path: Path, name: str) -> RatingsTable:
     """Read a table; if the file does not say its source, that is the file."""
+    with open(path, "rb") as file:
+        arrays = read_arrays(file, path, most_bytes(path.stat().st_size, None))
     try:
-        # Opened here, because NumPy does not close a file that it fails to read.
-        with open(path, "rb") as handle, np.load(handle, allow_pickle=False) as file:
-            arrays = {key: file[key] for key in file.files}
         others: dict[str, Any] = {part: arrays.get(part) for part in SPLITS}
         for part in FEATURES:
             named = {key: key.removeprefix(f"{part}.") for key in arrays}
@@ -206,16 +205,14 @@ def read_npz(path: Path, name: str) -> RatingsTable:
             others["titles"] = dict(titles)
         return RatingsTable(
             name,
-            _as_text(arrays["users"])[arrays["user"]],
-            _as_text(arrays["items"])[arrays["item"]],
+            as_id_column(_as_text(arrays["users"]), "user")[arrays["user"]],
+            as_id_column(_as_text(arrays["items"]), "item")[arrays["item"]],
             arrays["rating"],
             timestamps=arrays.get("timestamp"),
             source=str(arrays.get("source", f"read from {path}")),
             **others,
         )
-    except (FileNotFoundError, NotADirectoryError):
-        raise
-    except Exception as error:  # a damaged file can fail anywhere in zipfile, zlib or NumPy
+    except Exception as error:  # arrays of any type and shape can fail anywhere in NumPy
         reason = first_reason(error)
         raise ValueError(f"{path} is not a ratings file, or is damaged ({reason}).") from error
 

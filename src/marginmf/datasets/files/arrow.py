@@ -1,22 +1,29 @@
-"""Parquet, Arrow and Feather files, read and written: the only module that needs pyarrow."""
+"""Parquet, Arrow and Feather files, read and written. This and `arrow_sizes` alone need pyarrow."""
 
+import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import IO, Any
 
 import numpy as np
 
-from marginmf._utils.ids import as_objects
+from marginmf._utils.ids import are_plain, as_objects, shown
 from marginmf._utils.types import Float64Array
 from marginmf.datasets.files import convert
+from marginmf.datasets.files.arrow_sizes import claimed_bytes, decoded_bytes
 from marginmf.datasets.files.columns import Wanted, find_named, name_columns
 from marginmf.datasets.files.convert import CellError, Encoded, IdBatch, Int64Array
-from marginmf.datasets.files.source import Source, first_reason
+from marginmf.datasets.files.packed import beyond_limit, first_reason
+from marginmf.datasets.files.source import Source
 from marginmf.datasets.table import Columns
 
 PARQUET_MARK, ARROW_MARK, STREAM_MARK = b"PAR1", b"ARROW1\0\0", b"\xff\xff\xff\xff"
 NAMES = {PARQUET_MARK: "Parquet", ARROW_MARK: "Arrow", STREAM_MARK: "Arrow stream"}
+#: How an Arrow file ends.
+ARROW_END = b"ARROW1"
 BATCH_ROWS = 1 << 18
+#: Bytes of the values of a column whose type says how many each has, such as decimal numbers.
+MOST_FIXED = 1 << 10
 DAY = 86_400
 TICKS_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
@@ -33,37 +40,71 @@ def require_pyarrow(what: str) -> Any:
 
 
 class ColumnarFile:
-    """An open file: the names and types of its columns (`schema`), and blocks of their rows."""
+    """An open file: the names and types of its columns (`schema`), and blocks of their rows.
 
-    def __init__(self, file: Any, mark: bytes) -> None:
-        self._file, self._mark = file, mark
+    All that is read of it takes at most so many bytes of memory: `most`.
+    """
+
+    def __init__(self, file: Any, mark: bytes, where: str, most: int) -> None:
+        self._file, self._mark, self._where, self._most = file, mark, where, most
         if mark == PARQUET_MARK:
             from pyarrow import parquet
 
             self.schema = parquet.read_schema(file)
         else:
+            if mark == ARROW_MARK and not _ends_with(file, ARROW_END):
+                raise OSError("it is cut short")
+            if claimed_bytes(file, self._start) > most:
+                raise beyond_limit(where, most)
             self.schema = self._ipc_reader(()).schema
+
+    @property
+    def _start(self) -> int:
+        """Where the stream begins, which an Arrow file has inside."""
+        return len(ARROW_MARK) if self._mark == ARROW_MARK else 0
 
     def blocks(
         self, positions: Sequence[int], most_rows: int | None = None
     ) -> Iterator[dict[int, Any]]:
         """Yield some columns, by their positions, at most `most_rows` rows at a time."""
         most_rows = BATCH_ROWS if most_rows is None else most_rows
-        if self._mark == PARQUET_MARK:
-            from pyarrow import parquet
+        read = self._parquet_blocks if self._mark == PARQUET_MARK else self._ipc_blocks
+        taken = 0
+        for block in read(positions, most_rows):
+            for k, column in block.items():
+                try:
+                    taken += decoded_bytes(column)
+                except ValueError as error:
+                    name = shown(self.schema.names[k])
+                    raise ValueError(f"{self._where}: the column {name} {error}.") from None
+            if taken > self._most:
+                raise beyond_limit(self._where, self._most)
+            yield block
 
-            # Columns are chosen by name, so with a name that occurs twice all of them are read.
-            names = self.schema.names
-            unique = len(set(names)) == len(names)
-            chosen = [names[k] for k in positions] if unique else None
-            self._file.seek(0)
-            for batch in parquet.ParquetFile(self._file).iter_batches(most_rows, columns=chosen):
-                yield {k: batch.column(names[k] if unique else k) for k in positions}
-            return
-        reader = self._ipc_reader(positions)
-        stream = self._mark == STREAM_MARK
-        count = () if stream else range(reader.num_record_batches)
-        for batch in reader if stream else map(reader.get_batch, count):
+    def _parquet_blocks(self, positions: Sequence[int], most_rows: int) -> Iterator[dict[int, Any]]:
+        from pyarrow import parquet
+
+        # Columns are chosen by name, so with a name that occurs twice all of them are read.
+        names = self.schema.names
+        unique = len(set(names)) == len(names)
+        chosen = [names[k] for k in positions] if unique else None
+        self._file.seek(0)
+        columns = parquet.read_metadata(self._file).schema
+        leaves = [columns.column(k) for k in range(len(columns))]
+        widest = max((leaf.length for leaf in leaves), default=0)
+        if widest > MOST_FIXED:
+            raise ValueError(
+                f"{self._where} has values of {widest:,} bytes each; store them as text."
+            )
+        # A text that occurs often is kept once, until it is known how much all of them take.
+        texts = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
+        self._file.seek(0)
+        file = parquet.ParquetFile(self._file, read_dictionary=texts)
+        for batch in file.iter_batches(most_rows, columns=chosen):
+            yield {k: batch.column(names[k] if unique else k) for k in positions}
+
+    def _ipc_blocks(self, positions: Sequence[int], most_rows: int) -> Iterator[dict[int, Any]]:
+        for batch in self._ipc_reader(positions):
             batch.validate(full=True)  # pyarrow trusts the file, and would read beyond its end
             for start in range(0, batch.num_rows, most_rows):
                 rows = batch.slice(start, most_rows)
@@ -73,10 +114,14 @@ class ColumnarFile:
         """Open a reader of some columns; of all, if none are named."""
         from pyarrow import ipc
 
-        self._file.seek(0)
+        self._file.seek(self._start)
         options = ipc.IpcReadOptions(included_fields=list(positions))
-        open_reader = ipc.open_stream if self._mark == STREAM_MARK else ipc.open_file
-        return open_reader(self._file, options=options)
+        return ipc.open_stream(self._file, options=options)
+
+
+def _ends_with(file: Any, mark: bytes) -> bool:
+    file.seek(max(0, file.size() - len(mark)))
+    return bool(file.read() == mark)
 
 
 @contextmanager
@@ -87,8 +132,8 @@ def open_columnar(source: Source) -> Iterator[ColumnarFile]:
     in_memory = source.data is not None
     try:
         with pa.BufferReader(source.data) if in_memory else pa.OSFile(source.where) as file:
-            yield ColumnarFile(file, mark)
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+            yield ColumnarFile(file, mark, source.where, source.most)
+    except (pa.ArrowException, OSError, UnicodeDecodeError, OverflowError, struct.error) as error:
         raise ValueError(
             f"{source.where} is a damaged {NAMES[mark]} file, or of a form that pyarrow cannot "
             f"read ({first_reason(error)}); write it again."
@@ -106,8 +151,8 @@ def read_columnar_batches(source: Source, wanted: Wanted) -> Iterator[convert.Ba
             field = file.schema.field(k)
             if field.type.num_fields and "maybe" not in role:
                 raise ValueError(
-                    f"{source.where}: the column {field.name!r}, which is the {role}, is nested "
-                    f"({field.type}); take it apart into columns of single values."
+                    f"{source.where}: the column {shown(field.name)}, which is the {role}, is "
+                    f"nested ({field.type!s:.100}); take it apart into columns of single values."
                 )
         for block in file.blocks(sorted(positions.values())):
             raw = {role: block[k] for role, k in positions.items()}
@@ -145,11 +190,11 @@ class ArrowValues(convert.TypedValues):
         column = self._complete(column, f"{what} id")
         if self._fits_int64(column.type):
             return _as_int64(column)
-        if self._types.is_string(column.type) or self._types.is_large_string(column.type):
+        if self._types.is_dictionary(column.type) or self._is_text(column.type):
             encoded = column.dictionary_encode()
             # Through NumPy, which is ten times as quick as Arrow's own ``to_pylist``.
             values = encoded.dictionary.to_numpy(zero_copy_only=False).tolist()
-            if all(map(str.strip, values)):
+            if all(map(str.strip, values)) and are_plain(values):
                 return Encoded(values, encoded.indices.to_numpy())
         return super().ids(column.to_pylist(), what)
 
@@ -159,7 +204,7 @@ class ArrowValues(convert.TypedValues):
         plain = self.ratings_read.words is convert.WORDS
         if plain and (self._types.is_integer(column.type) or self._types.is_floating(column.type)):
             numbers = column.to_numpy(zero_copy_only=False).astype(np.float64)
-            if np.isfinite(numbers).all():
+            if convert.are_ratings(numbers):
                 return numbers
         return super().ratings(column.to_pylist())
 
@@ -181,13 +226,18 @@ class ArrowValues(convert.TypedValues):
         return super().maybe_times(column.to_pylist())
 
     def _complete(self, column: Any, what: str) -> Any:
-        """Return a column, its dictionary resolved, in which no value is missing."""
-        if self._types.is_dictionary(column.type):
+        """Return a column in which no value is missing, its dictionary resolved if not of texts."""
+        if self._types.is_dictionary(column.type) and not (
+            self._is_text(column.type.value_type) and column.dictionary.null_count == 0
+        ):
             column = column.dictionary_decode()
         if column.null_count:
             row = column.is_null().index(True).as_py()
             raise CellError(row, f"the {what} is missing", "fill it in")
         return column
+
+    def _is_text(self, type_: Any) -> bool:
+        return bool(self._types.is_string(type_) or self._types.is_large_string(type_))
 
     def _fits_int64(self, type_: Any) -> bool:
         return bool(self._types.is_integer(type_) and not self._types.is_uint64(type_))

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from marginmf._utils.ids import shown
 from marginmf._utils.types import Array
 from marginmf.datasets.files.convert import WORDS, is_decimal_comma, number_words, words_of
 from marginmf.datasets.files.source import Row
@@ -32,8 +33,11 @@ COLUMN_NAMES = {role: names.split() for role, names in _NAMES.items()}
 COUNTS = ("plays", "playcount", "listens", "count", "counts", "clicks", "views", "quantity")
 # Where columns are in a file without names.
 DEFAULT_POSITIONS = {"user": 0, "item": 1, "rating": 2, "timestamp": 3}
+#: Tables of more columns are another thing, such as a column for each item.
+MOST_COLUMNS = 100_000
 #: Messages list at most this many columns.
 MOST_LISTED = 12
+LONGEST_LISTED = 40
 #: A table with so many columns that are neither users, items nor ratings has one for each item.
 PIVOTED = 5
 FOR_PAIRS = (
@@ -137,6 +141,7 @@ def find_layout(first: Row, where: str, wanted: Wanted, below: Sequence[Row] = (
     >>> find_layout(["rating:float", "userId", "item_id:token"], "a file", Wanted()).positions
     {'user': 1, 'item': 2, 'rating': 0}
     """
+    check_width(len(first), where)
     names = [plain_name(cell) for cell in first]
     chosen = {
         role: _chosen_position(getattr(wanted, role), role, first, names, where)
@@ -202,6 +207,15 @@ def _time_position(
     )
 
 
+def check_width(n_columns: int, where: str) -> None:
+    """Raise ValueError if a file has more columns than a table of ratings or features."""
+    if n_columns > MOST_COLUMNS:
+        raise ValueError(
+            f"{where}: there are {n_columns:,} columns, and at most {MOST_COLUMNS:,} are read; "
+            "write a line for each rating, or for each user or item."
+        )
+
+
 def find_named(names: Row, where: str, wanted: Wanted) -> ColumnLayout:
     """Return the layout of a table whose columns all have names, or raise ValueError."""
     return find_layout(names, where, replace(wanted, header=True))
@@ -212,7 +226,7 @@ def name_columns(columns: Iterable[tuple[str, Array]], where: str) -> Columns:
     named: Columns = {}
     for name, column in columns:
         if name in named:
-            raise ValueError(f"{where}: two columns are called {name!r}; rename one of them.")
+            raise ValueError(f"{where}: two columns are called {shown(name)}; rename one of them.")
         if name:
             named[name] = column
     return named
@@ -226,7 +240,7 @@ def listed(names: Iterable[Any]) -> str:
     """
     names = [name.strip() if isinstance(name, str) else name for name in names]
     more = f" and {len(names) - MOST_LISTED} more" if len(names) > MOST_LISTED else ""
-    return (", ".join(map(repr, names[:MOST_LISTED])) or "none") + more
+    return (", ".join(shown(name, LONGEST_LISTED) for name in names[:MOST_LISTED]) or "none") + more
 
 
 def recognise_names(first: Row, wanted: Wanted) -> dict[str, int]:
@@ -281,10 +295,11 @@ def _unnamed(
     plain = [plain_name(cell) for cell in first]
     counted = [cell.strip() for cell, name in zip(first, plain, strict=True) if name in COUNTS]
     if list(missing) == ["rating"] and counted:
+        count = shown(counted[0])
         return ValueError(
-            f"{where}: the column {counted[0]!r} holds counts, which are no ratings. Use a method "
+            f"{where}: the column {count} holds counts, which are no ratings. Use a method "
             "for who has what, such as EASE (--positive-only on the command line), or read the "
-            f"counts as ratings with rating={counted[0]!r}."
+            f"counts as ratings with rating={count}."
         )
     if list(missing) == ["rating"]:
         return ValueError(

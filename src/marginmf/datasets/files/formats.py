@@ -101,9 +101,11 @@ def recognise(source: Source) -> Format:
             # Parquet's mark could begin a text too, but a text has no null byte.
             if format_ is PARQUET and b"\0" not in head and named not in PARQUET.endings:
                 continue
-            if source.compressed:
+            if source.compressed or source.archive is not None:
+                packed = "gzip" if source.compressed else "a zip archive"
                 raise ValueError(
-                    f"{source.where} is a file of kind {format_.name} inside gzip; unpack it first."
+                    f"{source.where} is a file of kind {format_.name} inside {packed}; unpack it "
+                    "first."
                 )
             return format_
     if head.startswith(UTF_16_MARKS):

@@ -15,6 +15,7 @@ from marginmf._utils.types import Array
 from marginmf.datasets.files.columns import Wanted
 from marginmf.datasets.files.convert import Encoded, IdBatch, Int64Array, words_of
 from marginmf.datasets.files.formats import ARFF, TEXT, Format, looks_like_svmlight, recognise
+from marginmf.datasets.files.packed import Size
 from marginmf.datasets.files.source import Source
 from marginmf.datasets.known_formats import read_movielens_archive
 from marginmf.datasets.table import Columns, IdArray, RatingsTable, as_pairs
@@ -32,6 +33,7 @@ def read_ratings(
     levels: Sequence[str] | None = None,
     timed: bool = False,
     names: Mapping[str, str] | None = None,
+    max_bytes: Size | None = None,
 ) -> RatingsTable:
     r"""Read a file of ratings, one rating a line or row.
 
@@ -67,6 +69,10 @@ def read_ratings(
         an error then. By default, a column with such a cell is left out.
     names : dict of str, optional
         What columns may be called beside the usual names, such as a model's ``column_names_``.
+    max_bytes : int or str, optional
+        How much a packed file (gzip, zip, Parquet, Arrow) may unpack to, and a pipe may send, such
+        as ``"4GB"``; by default 256 MiB, or 100 times the size of the packed file if that is more,
+        and 4 GiB through a pipe.
 
     Returns
     -------
@@ -80,8 +86,9 @@ def read_ratings(
     FileNotFoundError, ImportError
         If there is no such file, or it needs pyarrow and that is not installed.
     ValueError
-        If the file is empty or damaged, or a column or a value cannot be read; the message names
-        the first line or row at fault, the value, and what to do.
+        If the file is empty, damaged or too large when unpacked, a line has more than 16 million
+        characters, or a column or a value cannot be read; the message names the first line or row
+        at fault, the value, and what to do.
 
     Examples
     --------
@@ -94,10 +101,10 @@ def read_ratings(
     >>> table.users.tolist(), table.items.tolist(), table.ratings.tolist()
     (['ann', 'bob'], [50, 50], [4.5, 3.0])
     """
-    source = Source(path)
+    source = Source(path, max_bytes=max_bytes)
     plain = all(one is None for one in (user, item, rating, header, levels))
     if source.archive is not None and source.data is None and plain:
-        known = read_movielens_archive(source.archive)
+        known = read_movielens_archive(source.archive, source.most)
         if known is not None:
             return replace(known, name=source.archive.name, source=f"read from {source.archive}")
     wanted = Wanted(
@@ -119,6 +126,7 @@ def read_pairs(
     user: str | int | None = None,
     item: str | int | None = None,
     header: bool | None = None,
+    max_bytes: Size | None = None,
 ) -> IdArray:
     r"""Read a file of (user, item) pairs, such as ``model.predict`` takes.
 
@@ -127,7 +135,7 @@ def read_pairs(
 
     Parameters
     ----------
-    path, user, item, header
+    path, user, item, header, max_bytes
         As for `read_ratings`, which raises the same errors. Where all ids are text, the first line
         could be names or a pair; `header` says which, if the names are not known.
 
@@ -151,15 +159,16 @@ def read_pairs(
     [['ann', 50], ['bob', 7]]
     """
     wanted = Wanted(user, item, rated=False, header=header)
-    return as_pairs(*_read_columns(Source(path, "pairs"), wanted)[:2])
+    source = Source(path, "pairs", max_bytes=max_bytes)
+    return as_pairs(*_read_columns(source, wanted)[:2])
 
 
-def read_unrated(path: AnyPath, **columns: Any) -> RatingsTable:
+def read_unrated(path: AnyPath, *, max_bytes: Size | None = None, **columns: Any) -> RatingsTable:
     """Read a file of (user, item) pairs as a table, in which every rating is 1.
 
     Parameters are those of `read_pairs`, and ``timed`` of `read_ratings`.
     """
-    source = Source(path, "pairs")
+    source = Source(path, "pairs", max_bytes=max_bytes)
     users, items, _, times = _read_columns(source, Wanted(**columns, rated=False))
     return RatingsTable(
         source.path.name,
@@ -177,6 +186,7 @@ def iterate_pairs(
     header: bool | None = None,
     names: Mapping[str, str] | None = None,
     chunk: int = 100_000,
+    max_bytes: Size | None = None,
 ) -> Iterator[IdArray]:
     r"""Read a file of (user, item) pairs in chunks, for files larger than memory.
 
@@ -186,7 +196,7 @@ def iterate_pairs(
 
     Parameters
     ----------
-    path, user, item, header
+    path, user, item, header, max_bytes
         As for `read_pairs`.
     names : dict of str, optional
         What the columns ``user`` and ``item`` may be called beside the usual names, such as the
@@ -210,12 +220,12 @@ def iterate_pairs(
     [[[1, 50], [2, 50]], [[3, 7]]]
     """
     size = check_whole("chunk", chunk)
-    source = path if isinstance(path, Source) else Source(path, "pairs")
+    source = path if isinstance(path, Source) else Source(path, "pairs", max_bytes=max_bytes)
     wanted = Wanted(user, item, rated=False, header=header, names=names or {})
     return _pair_chunks(source, _recognise(source), wanted, size)
 
 
-def read_features(path: AnyPath) -> Columns:
+def read_features(path: AnyPath, *, max_bytes: Size | None = None) -> Columns:
     r"""Read a file of features, one user or item a line or row.
 
     Parameters
@@ -224,6 +234,8 @@ def read_features(path: AnyPath) -> Columns:
         A file of any format that `read_ratings` reads, which raises the same errors.  Its columns
         need names: the first line of a text holds them.  Columns without a name, such as the row
         numbers that pandas writes, are left out.
+    max_bytes : int or str, optional
+        As for `read_ratings`.
 
     Returns
     -------
@@ -243,7 +255,7 @@ def read_features(path: AnyPath) -> Columns:
     >>> {name: cells.tolist() for name, cells in columns.items()}
     {'movieId': [7, 9], 'genres': ['Crime|Drama', 'Drama'], 'year': [1995.0, nan]}
     """
-    source = Source(path, "features")
+    source = Source(path, "features", max_bytes=max_bytes)
     file_format = recognise(source)
     return source.read_decoded(lambda: file_format.read_columns(source))
 

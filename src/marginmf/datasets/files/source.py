@@ -5,21 +5,32 @@ It may be standard input, or the file of ratings inside a zip archive.
 
 import codecs
 import csv
-import gzip
 import io
+import os
 import re
+import stat
 import sys
-import zipfile
-import zlib
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from itertools import chain
 from os import PathLike
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO, NamedTuple, TypeVar
 
+from marginmf.datasets.files.packed import (
+    GZIP_MARK,
+    PIPED_BYTES,
+    ZIP_MARK,
+    Size,
+    beyond_limit,
+    first_reason,
+    most_bytes,
+    open_gzip,
+    open_member,
+    open_zip,
+)
+
 HEAD_BYTES = 4096
-GZIP_MARK, ZIP_MARK = b"\x1f\x8b", b"PK\x03\x04"
 STANDARD_INPUT = "-"
 #: What files of ratings are called in archives that their owners publish.
 RATINGS_FILES = (
@@ -31,10 +42,13 @@ RATINGS_FILES = (
 )
 #: Members of archives that hold no data.
 NO_DATA = re.compile(r"(^|/)(__MACOSX/|\.|read.?me|licen[cs]e|notice|checksums)|/$", re.IGNORECASE)
-#: What a damaged archive, or one with a password, makes zipfile raise.
-DAMAGED_ZIP = (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, RuntimeError)
 UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 CHUNK_BYTES = 1 << 23
+#: How many characters a line may have, and a row of cells whose quotes span lines. The longest
+#: in use are dense rows of features, of which a hundred thousand take a megabyte.
+LONGEST_LINE = 1 << 24
+#: Messages show so much of the name of a file in an archive.
+LONGEST_NAME = 200
 OTHER_ENCODING = "latin-1"
 # In the order of preference when several fit. None stands for any run of blanks.
 SEPARATORS: tuple[str | None, ...] = ("::", "\t", ",", ";", None)
@@ -54,32 +68,43 @@ class Source:
     `content` says what it holds, for messages: "ratings" or "pairs". `data` are the bytes of the
     file, where they are known already, as for a file inside an archive. The path ``-`` is standard
     input. Of a zip archive it is the file of ratings, or the only table in it; archives of labels
-    are left to their reader.
+    are left to their reader. What it unpacks to, or sends through a pipe, is at most `most` bytes:
+    `max_bytes`, if that is given.
     """
 
     def __init__(
-        self, path: str | PathLike[str], content: str = "ratings", data: bytes | None = None
+        self,
+        path: str | PathLike[str],
+        content: str = "ratings",
+        data: bytes | None = None,
+        max_bytes: Size | None = None,
     ) -> None:
         self.path, self.content, self.data = Path(path), content, data
         #: What the columns are called, once the file has been read and has names for them.
         self.columns: dict[str, str] = {}
         self.archive: Path | None = None
+        self.member = ""
+        piped = PIPED_BYTES if max_bytes is None else most_bytes(0, max_bytes)
         if data is None and str(path) == STANDARD_INPUT:
-            self.path, self.data = Path("standard input"), read_standard_input(content)
-        self.where = where = str(self.path)
+            self.path = Path("standard input")
+            self.data = read_standard_input(content, piped)
+        self.where = str(self.path)
         if self.data is None:
-            if self.path.is_dir():
-                raise IsADirectoryError(f"{where} is a folder; name the file of {content} in it.")
-            if not self.path.exists():
-                raise missing_file(self.path)
+            check_source(self.path, content)
             if not self.path.is_file():
                 # A pipe can be read only once, but the content is needed several times.
-                self.data = self.path.read_bytes()
+                with open(self.path, "rb") as pipe:
+                    self.data = read_at_most(pipe, self.where, piped)
+        packed = self.path.stat().st_size if self.data is None else len(self.data)
+        self.most = most_bytes(packed, max_bytes)
         self.compressed = False
         with self.open() as file:
             beginning = file.read(HEAD_BYTES)
         if beginning.startswith(ZIP_MARK) and content != "labels":
-            self.archive, self.path = self.path, self.path / self._find_table()
+            self.member = self._find_table()
+            # A name in an archive may be that of a folder elsewhere, or very long.
+            name = self.member[-LONGEST_NAME:].lstrip("/")
+            self.archive, self.path = self.path, self.path / name
             self.where = str(self.path)
             with self.open() as file:
                 beginning = file.read(HEAD_BYTES)
@@ -93,17 +118,10 @@ class Source:
     @contextmanager
     def open(self) -> Iterator[BinaryIO]:
         """Open the content, unpacked if it is zip or gzip; a damaged file is a ValueError."""
-        try:
-            with self._open_packed() as file:
-                if self.compressed:
-                    with gzip.GzipFile(fileobj=file, mode="rb") as unpacked:
-                        yield unpacked  # type: ignore[misc]
-                else:
-                    yield file
-        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            raise ValueError(
-                f"{self.where} is a damaged gzip file ({error}); fetch or compress it again."
-            ) from error
+        with self._open_packed() as file:
+            packed = open_gzip(file, self.where, self.most) if self.compressed else None
+            with packed or nullcontext(file) as content:
+                yield content
 
     @contextmanager
     def _open_packed(self) -> Iterator[BinaryIO]:
@@ -112,18 +130,21 @@ class Source:
             if self.archive is None:
                 yield file
                 return
-            with unzip(file, self.archive) as packed:
-                yield packed.open(self.path.relative_to(self.archive).as_posix())  # type: ignore[misc]
+            with (
+                open_zip(file, self.archive) as archive,
+                open_member(archive, self.member, self.archive, self.most) as member,
+            ):
+                yield member
 
     def _find_table(self) -> str:
         """Return which member of an archive to read."""
-        with self.open() as file, unzip(file, self.path) as packed:
+        with self.open() as file, open_zip(file, self.path) as packed:
             names = [name for name in packed.namelist() if not NO_DATA.search(name)]
         known = {PurePosixPath(name).name.lower(): name for name in names}
         wanted = RATINGS_FILES if self.content in ("ratings", "pairs") else ()
         found = [known[name] for name in wanted if name in known] or names
         if len(found) > 1 and found is names:
-            listed = ", ".join(map(repr, names[:8])) + ", ..." * (len(names) > 8)
+            listed = ", ".join(f"{name!r:.100}" for name in names[:8]) + ", ..." * (len(names) > 8)
             raise ValueError(
                 f"{self.where} holds {len(names)} files: {listed}; unpack it, and name the one "
                 f"with the {self.content}."
@@ -135,7 +156,7 @@ class Source:
     def read_chunks(self, size: int | None = None) -> "Iterator[Chunk]":
         """Yield the text of the file; see `decode_chunks`."""
         with self.open() as file:
-            yield from decode_chunks(file, self.encoding, size)
+            yield from decode_chunks(file, self.encoding, self.where, size)
 
     def read_decoded(self, read: Callable[[], Result]) -> Result:
         """Return ``read()``, once more with Latin-1 if the file turns out not to be UTF-8.
@@ -149,18 +170,25 @@ class Source:
             return read()
 
 
-@contextmanager
-def unzip(file: BinaryIO, where: str | Path) -> Iterator[zipfile.ZipFile]:
-    """Open a zip archive; a damaged one is a ValueError."""
+def check_source(path: Path, content: str) -> None:
+    """Raise an error that says what is wrong unless there is a file, or a pipe, to read."""
     try:
-        with zipfile.ZipFile(file) as packed:
-            yield packed
-    except DAMAGED_ZIP as error:
-        reason = first_reason(error)
-        raise ValueError(f"{where} is a damaged zip file ({reason}); fetch it again.") from error
+        mode = os.stat(path).st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        raise missing_file(path) from None
+    except (OSError, ValueError) as error:  # a circle of links, a name too long, a null byte in it
+        kind = type(error) if isinstance(error, OSError) else ValueError
+        reason = getattr(error, "strerror", None) or first_reason(error)
+        raise kind(f"{str(path)!r:.100} cannot be read ({reason}); name another file.") from None
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(f"{path} is a folder; name the file of {content} in it.")
+    if stat.S_ISCHR(mode) or stat.S_ISBLK(mode):
+        raise OSError(f"{path} is a device; name a file of {content}.")
+    if not os.access(path, os.R_OK):
+        raise PermissionError(f"{path} may not be read; change its permissions, or copy it.")
 
 
-def read_standard_input(content: str) -> bytes:
+def read_standard_input(content: str, most: int) -> bytes:
     """Return all that comes through standard input, or say that nothing does."""
     stream = sys.stdin
     if stream is None or stream.isatty():
@@ -168,7 +196,7 @@ def read_standard_input(content: str) -> bytes:
             f"Standard input is not connected to anything: send the {content} through a pipe, or "
             "name a file instead of -."
         )
-    data = stream.buffer.read()
+    data = read_at_most(stream.buffer, "standard input", most)
     if not data.strip():
         raise ValueError(
             f"Nothing came through standard input, which should hold the {content}; name a file "
@@ -177,16 +205,19 @@ def read_standard_input(content: str) -> bytes:
     return data
 
 
+def read_at_most(pipe: BinaryIO, where: str, most: int) -> bytes:
+    """Return all that comes through a pipe."""
+    data = pipe.read(most + 1)
+    if len(data) > most:
+        raise beyond_limit(where, most, "sends")
+    return data
+
+
 def missing_file(path: Path) -> FileNotFoundError:
     """Return the error for a file that does not exist."""
     return FileNotFoundError(
-        f"There is no file {path}; check the name and the folder (now in {Path.cwd()})."
+        f"There is no file {path!s:.200}; check the name and the folder (now in {Path.cwd()})."
     )
-
-
-def first_reason(error: Exception) -> str:
-    """Return why something failed, in one line, also where the error has no message."""
-    return str(error).partition("\n")[0].rstrip(".") or type(error).__name__
 
 
 class Chunk(NamedTuple):
@@ -196,25 +227,42 @@ class Chunk(NamedTuple):
     text: str
 
 
-def decode_chunks(file: BinaryIO, encoding: str, size: int | None = None) -> Iterator[Chunk]:
+def decode_chunks(
+    file: BinaryIO, encoding: str, where: str, size: int | None = None
+) -> Iterator[Chunk]:
     """Yield the text of a file, about `size` bytes at a time, with every line end a newline."""
     errors = "replace" if encoding == "utf-16" else "strict"
     decoder = io.IncrementalNewlineDecoder(
         codecs.getincrementaldecoder(encoding)(errors), translate=True
     )
-    rest, lines = "", 0
+    # A line that goes on is joined only when it ends, or time would be quadratic in its length.
+    begun: list[str] = []
+    length = lines = 0
     while data := file.read(CHUNK_BYTES if size is None else size):
-        text = rest + decoder.decode(data)
+        text = decoder.decode(data)
         end = text.rfind("\n") + 1
-        rest = text[end:]
-        if end:
-            chunk = Chunk(lines, text[:end])
-            del text  # only one copy in memory while the consumer works
-            yield chunk
-            lines += chunk.text.count("\n")
-    rest += decoder.decode(b"", final=True)
+        length += text.find("\n") if end else len(text)
+        if length > LONGEST_LINE:
+            raise long_line(where, lines + 1)
+        if not end:
+            begun.append(text)
+            continue
+        chunk = Chunk(lines, "".join([*begun, text[:end]]))
+        begun, length = [text[end:]], len(text) - end
+        del text  # only one copy in memory while the consumer works
+        yield chunk
+        lines += chunk.text.count("\n")
+    rest = "".join([*begun, decoder.decode(b"", final=True)])
     if rest:
         yield Chunk(lines, rest)
+
+
+def long_line(where: str, number: int) -> ValueError:
+    """Return the error for a line, or a row of cells, that is longer than the limit."""
+    return ValueError(
+        f"{where}, line {number}: the line has more than {LONGEST_LINE:,} characters; end it, or "
+        "close its quotes."
+    )
 
 
 def skip_lines(chunks: Iterable[Chunk], count: int) -> Iterator[Chunk]:
@@ -278,15 +326,29 @@ def iterate_rows(
             if line.strip():
                 yield number, line.rstrip("\n").split(separator)
         return
-    reader = csv.reader(lines, delimiter=separator, skipinitialspace=True, strict=True)
+    length = 0
+
+    def counted() -> Iterator[str]:
+        nonlocal length
+        for number, line in enumerate(lines, start=lines_before + 1):
+            length += len(line)
+            if length > LONGEST_LINE:
+                raise long_line(where, number)
+            yield line
+
+    reader = csv.reader(counted(), delimiter=separator, skipinitialspace=True, strict=True)
     try:
         for row in reader:
+            length = 0
             if len(row) > 1 or (row and row[0].strip()):
                 yield lines_before + reader.line_num, row
     except csv.Error as error:
+        problem = f"the quotes do not match ({error})"
+        if "field limit" in str(error):
+            problem = f"a cell has more than {csv.field_size_limit():,} characters; shorten it"
         raise ValueError(
-            f"{where}, line {lines_before + reader.line_num}: the quotes do not match ({error}); "
-            f'close the quote, or write a quote inside a quoted value as "".'
+            f"{where}, line {lines_before + reader.line_num}: {problem}; close the quote, or write "
+            f'a quote inside a quoted value as "".'
         ) from error
 
 

@@ -22,6 +22,7 @@ from marginmf.datasets.files import convert
 from marginmf.datasets.files.columns import (
     ColumnLayout,
     Wanted,
+    check_width,
     find_layout,
     find_named,
     is_number,
@@ -44,6 +45,8 @@ from marginmf.datasets.table import Columns
 #: Rows to convert at once where they are Python objects.
 BATCH_ROWS = 1 << 13
 SHOWN_CHARACTERS = 40
+#: Cells of a table for each that is in the file: in objects with keys of their own, most are not.
+MOST_CELLS = 1_000
 #: Cells of at most this many bytes are compared as numbers, eight bytes at a time.
 LONGEST_KEY = 96
 WORD_MASKS = np.array([(1 << 8 * n_bytes) - 1 for n_bytes in range(9)], np.uint64)
@@ -269,6 +272,7 @@ def read_text_columns(source: Source) -> Columns:
     where = source.where
     _, rows = open_rows(source, 2, "a line of names, and lines below it", size=None)
     names = [name.strip() for name in next(rows)[1]]
+    check_width(len(names), where)
     if not any(names) or any(is_number(name, parse_number) for name in names):
         raise ValueError(
             f"{where}: the first line, {listed(names)}, holds no names of columns; add a line of "
@@ -300,7 +304,7 @@ def _typed(cells: tuple[str, ...]) -> Array:
         and not (len(cell) > 1 and cell[0] == "0" and cell.isdecimal())
         for cell in filled
     ):
-        return np.array([float(cell) if cell else np.nan for cell in cells])
+        return np.array([parse_number(cell) if cell else np.nan for cell in cells])
     return as_objects(cell or None for cell in cells)
 
 
@@ -323,6 +327,12 @@ def read_json_columns(source: Source) -> Columns:
     """Return all columns of JSON lines, with None for what an object lacks."""
     records = [record for _, record in _records(source)]
     names = dict.fromkeys(name for record in records for name in record)
+    check_width(len(names), source.where)
+    if len(names) * len(records) > MOST_CELLS * max(len(records), sum(map(len, records))):
+        raise ValueError(
+            f"{source.where}: the objects have {len(names):,} keys in all, but few of them each; "
+            "give all objects the same keys."
+        )
     return {name: as_objects(record.get(name) for record in records) for name in names}
 
 

@@ -14,7 +14,8 @@ import numpy as np
 
 from marginmf.datasets.addresses import DownloadError, next_address
 from marginmf.datasets.download import fetch
-from marginmf.datasets.files.source import Source, unzip
+from marginmf.datasets.files.packed import open_zip, read_members
+from marginmf.datasets.files.source import Source
 from marginmf.datasets.labels.arff import read_arff, read_relation
 from marginmf.datasets.labels.arff_header import find_labels
 from marginmf.datasets.labels.columns import Ignored, LabelsChoice, quote_names
@@ -32,7 +33,7 @@ def open_archive(source: Source) -> Iterator[zipfile.ZipFile]:
     """Open a zip file, and raise an error that names it if it is damaged."""
     if source.compressed:
         raise ValueError(f"{source.where} is a zip file inside gzip; unpack it first.")
-    with source.open() as file, unzip(file, source.where) as archive:
+    with source.open() as file, open_zip(file, source.where) as archive:
         yield archive
 
 
@@ -44,7 +45,7 @@ def read_archive(
         names = [one for one in archive.namelist() if not one.startswith("__MACOSX")]
         chosen = _choose_members(names, source.where)
         inside = [one for one in names if one.lower().endswith(".xml")]
-        content = {name: archive.read(name) for name in (*chosen, *inside)}
+        content = read_members(archive, (*chosen, *inside), source.where, source.most)
     beside = {str(source.path / name): partial(content.__getitem__, name) for name in inside}
     find = partial(find_labels, labels=labels, xml=xml, beside=beside)
     tables = []
@@ -70,12 +71,13 @@ def _choose_members(names: list[str], where: str) -> tuple[str, ...]:
             f"{where} has no ARFF file in it, only {quote_names(names)}; unpack it, and read the "
             f"file of labels in it."
         )
+    known = set(arff)
     for name in arff:
         start = name.lower().rfind("train", name.rfind("/") + 1)
         if start >= 0:
             for word in ("test", "Test", "TEST"):
                 other = f"{name[:start]}{word}{name[start + 5 :]}"
-                if other in arff:
+                if other in known:
                     return name, other
     whole = [one for one in arff if not PART(PurePosixPath(one).stem)] or arff
     if len(whole) > 1:

@@ -14,10 +14,10 @@ import numpy as np
 from scipy import sparse
 
 from marginmf._utils.files import atomic_write
-from marginmf._utils.npz import load_arrays
 from marginmf._utils.sparse import check_sparse
 from marginmf._utils.types import Array
-from marginmf.datasets.files.source import Source, first_reason
+from marginmf.datasets.files.packed import first_reason, read_arrays
+from marginmf.datasets.files.source import Source
 from marginmf.datasets.labels.columns import refuse_duplicates
 from marginmf.datasets.labels.table import LabelsTable, all_finite, check_width
 from marginmf.datasets.table import SPLITS
@@ -46,13 +46,7 @@ def read_labels_npz(source: Source, name: str, needs_labels: bool = True) -> Lab
     """Read a table, or raise an error that tells what is wrong with the file."""
     where = source.where
     with source.open() as file:
-        try:
-            arrays = load_arrays(file)
-        except Exception as error:  # a damaged file can fail anywhere in zipfile, zlib or NumPy
-            raise ValueError(
-                f"{where} is not an npz file of arrays, or is damaged ({first_reason(error)}); "
-                f"fetch or write it again."
-            ) from error
+        arrays = read_arrays(file, where, source.most)
     try:
         return _make_table(arrays, where, name, needs_labels)
     except (ValueError, TypeError, IndexError) as error:

@@ -6,6 +6,7 @@ from os import PathLike
 import numpy as np
 
 from marginmf.datasets.files.formats import ARFF, JSON_LINES, ending, looks_like_svmlight, recognise
+from marginmf.datasets.files.packed import Size
 from marginmf.datasets.files.source import Source
 from marginmf.datasets.labels.archives import open_archive, read_archive
 from marginmf.datasets.labels.arff import read_arff
@@ -37,6 +38,7 @@ def read_labels(
     ignore: IgnoredChoice = (),
     n_features: int | Sequence[str] | None = None,
     zero_based: bool | None = None,
+    max_bytes: Size | None = None,
 ) -> LabelsTable:
     r"""Read a file of samples with features and labels.
 
@@ -81,6 +83,9 @@ def read_labels(
     zero_based : bool, optional
         Whether the features of an svmlight file count from 0; by default if one of them is 0, or
         if there is a line of sizes.
+    max_bytes : int or str, optional
+        How much a packed file (gzip, zip, npz, Parquet, Arrow) may unpack to, such as ``"4GB"``; by
+        default 256 MiB, or 100 times the size of the packed file if that is more.
 
     Returns
     -------
@@ -117,7 +122,7 @@ def read_labels(
     """
     labels = int(labels) if isinstance(labels, np.integer) else labels
     n_features = int(n_features) if isinstance(n_features, np.integer) else n_features
-    source = Source(path, "labels")
+    source = Source(path, "labels", max_bytes=max_bytes)
     file_format = _find_format(source)
     given = {"labels": None if no_labels(labels) else labels, "xml": xml, "zero_based": zero_based}
     for option, (formats, why) in OPTIONS.items():

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from marginmf._utils.ids import check_names, shown
 from marginmf._utils.types import Float64Array
 from marginmf.datasets.files.arrow import open_columnar
 from marginmf.datasets.files.columns import is_number
@@ -66,6 +67,7 @@ class TableColumns:
     ) -> None:
         self.where, self.named = where, named
         self.names = [name.strip() for name in names]
+        check_names(self.names, "column")
         if labels is None:
             raise ValueError(
                 f"{where} does not say which of its columns are labels; say so with labels=n (the "
@@ -193,7 +195,7 @@ def _parse_cells(rows: Iterator[tuple[int, Row]], columns: TableColumns) -> Iter
             try:
                 values[len(numbers), k] = _parse_word(cell)
             except ValueError as error:
-                value, problem = (repr(cell), str(error)) if cell else ("a value", "is missing")
+                value, problem = (shown(cell), str(error)) if cell else ("a value", "is missing")
                 raise columns.refuse(here, k, value, problem) from None
         numbers.append(number)
         if len(numbers) == most:
