@@ -27,7 +27,7 @@ from marginmf.datasets import (
 from marginmf.datasets.files import packed, source
 from marginmf.datasets.files.source import Source
 from marginmf.datasets.known_formats import open_named
-from marginmf.datasets.labels import arff
+from marginmf.datasets.labels import arff, svmlight
 from marginmf.datasets.table import read_npz
 from marginmf.ratings.ids import IdIndex
 
@@ -88,6 +88,7 @@ def test_a_line_beyond_the_limit_is_named(
     monkeypatch.setattr(source, "LONGEST_LINE", 3000)
     monkeypatch.setattr(source, "CHUNK_BYTES", 100)
     monkeypatch.setattr(arff, "CHUNK_BYTES", 100)
+    monkeypatch.setattr(svmlight, "CHUNK_BYTES", 100)
     data = LONG_LINES[kind].encode()
     ending = {"jsonl": ".jsonl", "arff": ".arff", "svmlight": ".svm"}.get(kind, ".csv")
     path = write(tmp_path, gzip.compress(data) if packing else data, f"long{ending}{packing}")
@@ -111,7 +112,7 @@ def test_lines_up_to_the_limit_are_read(tmp_path: Path) -> None:
     assert table.X.shape == (2, 100_000)
 
 
-@pytest.mark.parametrize("reader", READERS.keys() - {"labels"})
+@pytest.mark.parametrize("reader", sorted(READERS.keys() - {"labels"}))
 def test_a_million_columns_are_not_a_table(tmp_path: Path, reader: str) -> None:
     path = write(tmp_path, b"user,item,rating" + b",a" * 200_000 + b"\n1,1,1\n", "wide.csv")
     assert "at most 100,000 are read" in said(lambda: READERS[reader](path))
@@ -180,7 +181,7 @@ BOMBS: dict[str, tuple[str, bytes]] = {
 
 
 @pytest.mark.parametrize("bomb", BOMBS)
-@pytest.mark.parametrize("reader", READERS.keys() - {"labels"})
+@pytest.mark.parametrize("reader", sorted(READERS.keys() - {"labels"}))
 def test_what_unpacks_to_too_much_stops_at_the_limit(
     tmp_path: Path, bomb: str, reader: str
 ) -> None:
@@ -277,7 +278,7 @@ def test_arrays_of_empty_values_are_refused(tmp_path: Path) -> None:
     about = {"shape": (10**12,), "fortran_order": False, "descr": "|S0"}
     np.lib.format.write_array_header_1_0(array, about)
     write(tmp_path, zipped("titles.npy", array.getvalue()), "r.npz")
-    assert "(1000000000000,) empty values" in said(lambda: read_npz(tmp_path / "r.npz", "r"))
+    assert "titles.npy is empty, but has the shape (1000000000000,)" in said(lambda: read_npz(tmp_path / "r.npz", "r"))
 
 
 def test_columns_that_take_no_room_have_a_size(tmp_path: Path) -> None:

@@ -108,12 +108,13 @@ def collide(values: Iterable[Any]) -> bool:
     return _SHARED * n_hashes < len(large) and _SHARED * n_hashes < len(set(map(shown, large)))
 
 
-def check_names(names: Collection[Any], what: str) -> None:
-    """Raise ValueError if one of the names of columns or labels cannot be one."""
+def check_names(names: Collection[Any], what: str, where: str = "") -> None:
+    """Raise ValueError if one of the names of columns or labels, in a file, cannot be one."""
     texts = [name for name in names if isinstance(name, str)]
     if not are_plain(texts):
         flawed = next(name for name in texts if find_flaw(name))
-        raise ValueError(f"The {what} name {shown(flawed)} {find_flaw(flawed)}.")
+        beginning = f"{where}: the" if where else "The"
+        raise ValueError(f"{beginning} {what} name {shown(flawed)} {find_flaw(flawed)}.")
 
 
 def _refuse_flaws(column: Array, what: str, first: int = 0) -> None:

@@ -113,7 +113,7 @@ CLAIMS: dict[str, tuple[bytes, str]] = {
     "empty texts": (with_header((10**9, 2), "<U0"), "X.npy is empty, but has the shape"),
     "objects": (arrays(Y=np.array([{}, 1], object)), "Y.npy holds Python objects"),
     "fields": (with_header((2, 2), "|O"), "X.npy holds Python objects"),
-    "size": (with_size(24, 2**31), "X_data.npy is said to be longer than it can be"),
+    "size": (with_size(24, 2**20), "X_data.npy is said to be longer than it can be"),
     "packed size": (with_size(20, 2**31), "its arrays are said to be longer than the file"),
     "columns": (
         arrays(X_shape=np.array([2, 10**9])),

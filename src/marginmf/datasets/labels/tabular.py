@@ -67,7 +67,7 @@ class TableColumns:
     ) -> None:
         self.where, self.named = where, named
         self.names = [name.strip() for name in names]
-        check_names(self.names, "column")
+        check_names(self.names, "column", where)
         if labels is None:
             raise ValueError(
                 f"{where} does not say which of its columns are labels; say so with labels=n (the "
