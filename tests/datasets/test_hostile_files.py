@@ -278,7 +278,9 @@ def test_arrays_of_empty_values_are_refused(tmp_path: Path) -> None:
     about = {"shape": (10**12,), "fortran_order": False, "descr": "|S0"}
     np.lib.format.write_array_header_1_0(array, about)
     write(tmp_path, zipped("titles.npy", array.getvalue()), "r.npz")
-    assert "titles.npy is empty, but has the shape (1000000000000,)" in said(lambda: read_npz(tmp_path / "r.npz", "r"))
+    assert "titles.npy is empty, but has the shape (1000000000000,)" in said(
+        lambda: read_npz(tmp_path / "r.npz", "r")
+    )
 
 
 def test_columns_that_take_no_room_have_a_size(tmp_path: Path) -> None:

@@ -8,7 +8,6 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from label_models import SVM, estimators, labelled
 from scipy.sparse import csc_array, csr_array, csr_matrix
 from sklearn.base import clone
 from sklearn.cluster import KMeans
@@ -20,7 +19,9 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.svm import SVC
 
 import marginmf
+from label_models import SVM, estimators, labelled
 from marginmf._utils.saved import SAVED
+from marginmf._utils.tensor_files import Allowance
 from marginmf.labels import (
     MLCHMF,
     BinaryRelevance,
@@ -150,7 +151,7 @@ def test_sparse_matrices_come_back_as_they_were(data):
     matrix.indices, matrix.indptr = matrix.indices.astype(width), matrix.indptr.astype(width)
     encoder = ModelEncoder()
     node = encoder.encode([matrix, matrix], "stored")
-    one, two = ModelDecoder(encoder.tensors).decode(node)
+    one, two = ModelDecoder(encoder.tensors, Allowance(0)).decode(node)
     assert one is two
     assert one.shape == matrix.shape
     for part in ("data", "indices", "indptr"):
@@ -165,7 +166,7 @@ def test_names_that_are_objects_come_back_as_they_were(names):
     array[:] = names
     encoder = ModelEncoder()
     node = encoder.encode(array, "names")
-    restored = ModelDecoder(encoder.tensors).decode(node)
+    restored = ModelDecoder(encoder.tensors, Allowance(0)).decode(node)
     assert restored.dtype == object
     assert all(type(name) is str for name in restored)
     assert restored.tolist() == names
@@ -237,7 +238,7 @@ def test_only_changed_parameters_of_scikit_learn_are_in_the_file(path):
     assert params.keys() == {"C", "class_weight"}
     fitted = OneVsRestClassifier(LogisticRegression(C=3)).fit(X, Y[:, [0, 2]])
     node = encoder.encode(fitted, "estimator_")
-    copy = ModelDecoder(encoder.tensors).decode(node)
+    copy = ModelDecoder(encoder.tensors, Allowance(0)).decode(node)
     assert repr(copy) == repr(fitted)
     np.testing.assert_array_equal(copy.predict_proba(X), fitted.predict_proba(X))
 

@@ -13,6 +13,7 @@ from sklearn.exceptions import NotFittedError
 
 import marginmf
 from marginmf import losses
+from marginmf._utils.tensor_files import Allowance
 from marginmf.losses import TwoLevelLoss
 from marginmf.persistence import Counts, describe
 from marginmf.persistence.codec import ModelDecoder, ModelEncoder
@@ -120,7 +121,7 @@ def test_estimators_in_a_list_store_their_common_ratings_once(data):
     encoder = ModelEncoder()
     node = encoder.encode(members, "members_")
     assert sum(name.endswith("codes") for name in encoder.tensors) == 1
-    one, two, three = ModelDecoder(encoder.tensors).decode(node)
+    one, two, three = ModelDecoder(encoder.tensors, Allowance(0)).decode(node)
     assert one.ratings_ is two.ratings_ is three.ratings_
     assert one.users_ is three.users_
     np.testing.assert_array_equal(two.predict(data[0]), members[1].predict(data[0]))

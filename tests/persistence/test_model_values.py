@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
-from marginmf._utils.tensor_files import InvalidFileError, read_json, write_json
+from marginmf._utils.tensor_files import Allowance, InvalidFileError, read_json, write_json
 from marginmf.losses import REAL, TWO_LEVEL
 from marginmf.persistence.codec import ModelDecoder, ModelEncoder
 from marginmf.ratings.ids import IdIndex
@@ -20,7 +20,8 @@ def round_trip(value):
     encoder = ModelEncoder()
     node = encoder.encode(value, "value")
     text = write_json(node)
-    decoder = ModelDecoder({name: tensor.copy() for name, tensor in encoder.tensors.items()})
+    tensors = {name: tensor.copy() for name, tensor in encoder.tensors.items()}
+    decoder = ModelDecoder(tensors, Allowance(0))
     restored = decoder.decode(read_json(text, "the value"))
     decoder.finish()
     return restored
@@ -230,7 +231,7 @@ def test_what_holds_itself_gets_a_sentence():
 
 def test_generators_of_earlier_files_become_none():
     node = [{"generator": {"dict": {"state": 1}}}, {"array": {"tensor": "x"}}, {"same": 1}]
-    none, one, two = ModelDecoder({"x": np.zeros(2)}).decode(node)
+    none, one, two = ModelDecoder({"x": np.zeros(2)}, Allowance(0)).decode(node)
     assert none is None
     assert one is two
 
@@ -238,4 +239,4 @@ def test_generators_of_earlier_files_become_none():
 @pytest.mark.parametrize("node", [{"decimal": "1.5"}, {"date": "2024-02-29"}, {"bytes": "00"}])
 def test_types_that_only_earlier_files_held_get_a_sentence(node):
     with pytest.raises(InvalidFileError, match="no longer hold: fit the model again"):
-        ModelDecoder({}).decode(node)
+        ModelDecoder({}, Allowance(0)).decode(node)

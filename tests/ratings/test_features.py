@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from marginmf._utils.tensor_files import InvalidFileError
+from marginmf._utils.tensor_files import Allowance, InvalidFileError
 from marginmf.persistence.classes import ModelChecker
 from marginmf.persistence.codec import ModelDecoder, ModelEncoder
 from marginmf.ratings.feature_columns import Encoder, FeatureColumn, fitted_column
@@ -373,7 +373,7 @@ def test_unknown_categories_change_nothing_else(cells, where):
 def restored(features):
     encoder = ModelEncoder()
     node = encoder.encode(features, "features")
-    return ModelDecoder(encoder.tensors).decode(node)
+    return ModelDecoder(encoder.tensors, Allowance(0)).decode(node)
 
 
 @pytest.mark.parametrize("source", [FILMS, (FILMS["item"], np.eye(4))])

@@ -29,6 +29,14 @@ TYPE_NAMES = {dtype.str: name for name, dtype in TENSOR_TYPES.items()}
 
 #: Headers are some thousand bytes; one of more than this is not ours.
 MAX_HEADER = 1 << 25
+#: A file may take this many times its size in memory, and this many bytes more.
+TIMES, BYTES_MORE = 3, 44_000_000
+#: It may hold this many values beside its arrays, and one more for this many bytes of the file.
+VALUES, BYTES_PER_VALUE = 3 << 17, 128
+#: The text of a header, the description in it, what that holds, and how messages would show it.
+COPIES = 3
+#: What a value of JSON takes: an empty list has a separator on either side.
+_BYTES_PER_SEPARATOR = 80
 _DIGEST_BYTES = 32
 _NO_CHECKSUM = "0" * (2 * _DIGEST_BYTES)
 _CHECKSUM = re.compile(f"[0-9a-f]{{{2 * _DIGEST_BYTES}}}")
@@ -49,6 +57,45 @@ class InvalidFileError(ValueError):
     """What is wrong with a file, in words that follow its name; it may be malicious."""
 
 
+class Allowance:
+    """What may still be taken for one file: memory, and values, which take time.
+
+    Loading must cost in proportion to the file, whatever it holds.  So what takes more memory than
+    it has bytes is asked for here before it is made.
+
+    >>> Allowance(9000).take(VALUES * 100)
+    Traceback (most recent call last):
+        ...
+    marginmf._utils.tensor_files.InvalidFileError: it would take more memory than 9,000 bytes may
+    """
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self._n_bytes = TIMES * size + BYTES_MORE
+        self._n_values = VALUES + size // BYTES_PER_VALUE
+
+    def take(self, n_bytes: int) -> None:
+        """Ask for memory beside the bytes that were read."""
+        self._n_bytes -= n_bytes
+        if self._n_bytes < 0:
+            raise InvalidFileError(f"it would take more memory than {self.size:,} bytes may")
+
+    def take_values(self, n: int) -> None:
+        """Ask for the time that it takes to make and check this many values."""
+        self._n_values -= n
+        if self._n_values < 0:
+            raise InvalidFileError(f"it holds more values than {self.size:,} bytes may")
+
+    def take_json(self, raw: bytes, copies: int) -> int:
+        """Ask for what it takes to parse JSON, and return how many values it may hold at most."""
+        # The widest character of a text is what all of its characters take.
+        wide = 0 if raw.isascii() else int(np.frombuffer(raw, np.uint8).max())
+        width = 4 if wide >= 0xF0 or b"\\u" in raw else 2 if wide else 1
+        n = sum(map(raw.count, (b",", b":", b"[", b"{")))
+        self.take(copies * width * len(raw) + _BYTES_PER_SEPARATOR * n)
+        return n
+
+
 class Tensor(NamedTuple):
     """Where a tensor is in the file, counted from the end of the header, and what it is."""
 
@@ -64,7 +111,9 @@ class TensorHeader(NamedTuple):
     document: dict[str, Any]
     tensors: dict[str, Tensor]
     checksum: str
-    raw: bytes
+    #: That of the file so far.
+    digest: Any
+    allowance: Allowance
 
 
 def write_tensor_file(
@@ -89,12 +138,17 @@ def write_tensor_file(
             "Unicode and cannot be written."
         ) from None
     header += b" " * (-len(header) % 8)
-    if len(header) > MAX_HEADER:
-        raise ValueError(
-            f"There are {len(header):,} bytes beside the arrays, and a file can hold "
-            f"{MAX_HEADER:,}: long lists should be arrays."
-        )
     length = len(header).to_bytes(8, "little")
+    try:
+        if len(header) > MAX_HEADER:
+            raise InvalidFileError(f"it can have {MAX_HEADER:,}")
+        allowance = Allowance(len(length) + len(header) + end)
+        allowance.take_values(allowance.take_json(header, COPIES))
+    except InvalidFileError as error:
+        raise ValueError(
+            f"There are {len(header):,} bytes beside the arrays, more than can be read from a file "
+            f"again ({error}): long lists should be arrays."
+        ) from None
     digest = blake2b(length + header, digest_size=_DIGEST_BYTES)
     for name in names:
         digest.update(as_bytes(tensors[name]).data)
@@ -116,11 +170,13 @@ def read_header(file: BufferedReader) -> TensorHeader:
     if size < 8 or not 2 <= length <= MAX_HEADER:
         foreign = (what for magic, what in _FOREIGN.items() if beginning.startswith(magic))
         raise InvalidFileError(f"it is {next(foreign, 'no model file')}, or damaged")
-    raw = file.read(length)
-    if len(raw) < length:
+    if size < 8 + length:
         raise InvalidFileError(
-            f"it is cut short: the header should have {length:,} bytes, and {len(raw):,} are there"
+            f"it is cut short: the header should have {length:,} bytes, and {size - 8:,} are there"
         )
+    allowance = Allowance(size)
+    raw = file.read(length)
+    allowance.take_values(allowance.take_json(raw, COPIES))
     try:
         text = raw.decode()
     except UnicodeDecodeError:
@@ -132,19 +188,19 @@ def read_header(file: BufferedReader) -> TensorHeader:
     checksum = metadata.get("checksum")
     if not isinstance(checksum, str) or not _CHECKSUM.fullmatch(checksum):
         raise InvalidFileError("it has no checksum")
-    document = read_json(metadata["marginmf"], "its description of the model")
+    blank = raw.replace(checksum.encode(), _NO_CHECKSUM.encode(), 1)
+    digest = blake2b(beginning + blank, digest_size=_DIGEST_BYTES)
+    del raw, text, blank  # they may be long, and the description as long again
+    document = read_json(metadata.pop("marginmf"), "its description of the model")
     if not isinstance(document, dict):
         raise InvalidFileError("its description of the model is not an object")
     tensors = _read_entries(entries, size - 8 - length)
-    return TensorHeader(document, tensors, checksum, raw)
+    return TensorHeader(document, tensors, checksum, digest, allowance)
 
 
 def read_tensors(file: BufferedReader, header: TensorHeader) -> dict[str, Array]:
     """Read the tensors behind a header, and compare the checksum."""
-    length = len(header.raw).to_bytes(8, "little")
-    blank = header.raw.replace(header.checksum.encode(), _NO_CHECKSUM.encode(), 1)
-    digest = blake2b(length + blank, digest_size=_DIGEST_BYTES)
-    tensors = {}
+    digest, tensors = header.digest.copy(), {}
     for name, tensor in header.tensors.items():
         data = np.empty(tensor.stop - tensor.start, np.uint8)
         if file.readinto(data.data) != data.nbytes:

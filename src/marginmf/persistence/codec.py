@@ -17,7 +17,7 @@ from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator
 
 from marginmf._utils.saved import SAVED
-from marginmf._utils.tensor_files import InvalidFileError, TensorHeader
+from marginmf._utils.tensor_files import Allowance, InvalidFileError, TensorHeader
 from marginmf._utils.types import Array
 from marginmf.losses import REAL, TWO_LEVEL, RealLoss, TwoLevelLoss
 from marginmf.persistence import values
@@ -39,9 +39,11 @@ GENERATORS = (
     *(np.random.Generator, np.random.RandomState),
     *(np.random.BitGenerator, np.random.SeedSequence),
 )
-#: The limit of values in a file.  Few names suffice for endlessly many: one refers to another
-#: twice, that to a third twice, and so on.
-MAX_VALUES = 1 << 24
+#: How many bytes of an array take about as long to check as one other value.
+BYTES_PER_VALUE = 1 << 12
+#: How many keys of a dictionary may be other than text.  Numbers can be made up whose hashes are
+#: the same, and each of them would be compared with all others.
+MOST_KEYS = 1000
 #: What a method of that name decodes, and those of them that a file may refer to again.
 _KINDS = ("tuple", "dict", "pairs", "dtype", "loss", "same")
 _SHAREABLE = ("array", "text", "csr", "ids", "generator", "object")
@@ -131,6 +133,8 @@ class ModelEncoder:
     def _dict(self, parts: dict[Any, Any], path: str, depth: int) -> dict[str, Any]:
         if all(type(key) is str for key in parts):
             return {"dict": self._named(parts, path, depth)}
+        if len(parts) > MOST_KEYS:
+            raise ValueError(f"{path} has over {MOST_KEYS} keys that are not text: use an array.")
         pairs = []
         for key, part in parts.items():
             try:
@@ -194,8 +198,9 @@ def _unstorable(value: Any, path: str) -> str:
 class ModelDecoder:
     """Decodes one model; every tensor is taken once, so that none is left over or used twice."""
 
-    def __init__(self, tensors: Mapping[str, Any]) -> None:
-        self._tensors = dict(tensors)
+    def __init__(self, tensors: Mapping[str, Any], allowance: Allowance) -> None:
+        self._tensors, self._allowance = dict(tensors), allowance
+        # What may be referred to again, and how many values it has.
         self._shared: list[tuple[Any, int]] = []
         self._n_values = 0
 
@@ -204,8 +209,6 @@ class ModelDecoder:
         if depth > MAX_DEPTH:
             raise InvalidFileError("its contents are nested too deeply")
         self._n_values += 1
-        if self._n_values > MAX_VALUES:
-            raise InvalidFileError("its contents refer to one another without end")
         if isinstance(node, list):
             return [self.decode(part, depth + 1) for part in node]
         if not isinstance(node, dict) or len(node) != 1:
@@ -216,6 +219,7 @@ class ModelDecoder:
         if tag in _SHAREABLE:
             before = self._n_values
             value = getattr(self, f"_{tag}")(content, depth)
+            self._n_values += getattr(value, "nbytes", 0) // BYTES_PER_VALUE
             if not isinstance(value, tuple):
                 self._shared.append((value, self._n_values - before))
             return value
@@ -237,6 +241,8 @@ class ModelDecoder:
         pairs = [_of_type(pair, list) for pair in _of_type(content, list)]
         if any(len(pair) != 2 for pair in pairs):
             raise InvalidFileError("the pairs of a dictionary cannot be understood")
+        if len(pairs) > MOST_KEYS:
+            raise InvalidFileError(f"a dictionary has over {MOST_KEYS} keys that are not text")
         parts = {values.decode_atom(key): self.decode(part, depth + 1) for key, part in pairs}
         if len(parts) < len(pairs):
             raise InvalidFileError("a dictionary has the same key twice")
@@ -255,7 +261,10 @@ class ModelDecoder:
         if type(content) is not int or not 0 <= content < len(self._shared):
             raise InvalidFileError(f"there is no object {content!r:.60} to refer to")
         value, n_values = self._shared[content]
+        # Few references suffice for endlessly many values: one object refers to another twice, that
+        # to a third twice, and so on.
         self._n_values += n_values
+        self._allowance.take_values(n_values)
         return value
 
     def _array(self, content: Any, depth: int) -> Any:
@@ -266,10 +275,10 @@ class ModelDecoder:
         return self._take(name, note)
 
     def _take(self, name: str, note: dict[str, Any]) -> Any:
-        return values.from_tensor(self._tensors.pop(name), note)
+        return values.from_tensor(self._tensors.pop(name), note, self._allowance)
 
     def _text(self, content: Any, depth: int) -> Any:
-        return values.text_from_array(self._array(content, depth))
+        return values.text_from_array(self._array(content, depth), self._allowance)
 
     def _csr(self, content: Any, depth: int) -> Any:
         if not isinstance(content, dict) or content.keys() != {"shape", *CSR_PARTS}:
@@ -281,10 +290,11 @@ class ModelDecoder:
         if not isinstance(content, dict) or content.keys() != {"what", "array"}:
             raise InvalidFileError("a list of ids cannot be understood")
         what = _of_type(content["what"], str)
-        ids = values.ids_from_array(self._array(content["array"], depth), what)
+        array = self._array(content["array"], depth)
+        ids = values.ids_from_array(array, what, self._allowance)
         kind: Any = class_named("ids")
         index = kind.__new__(kind)
-        index.__setstate__({"ids": ids, "what": what})
+        index.__dict__.update(ids=ids, what=what)
         return index
 
     def _generator(self, content: Any, depth: int) -> None:
@@ -317,7 +327,7 @@ class HeaderDecoder(ModelDecoder):
     """A decoder that knows only what the header says of the arrays, and describes them in words."""
 
     def __init__(self, header: TensorHeader) -> None:
-        super().__init__(dict.fromkeys(header.tensors))
+        super().__init__(dict.fromkeys(header.tensors), header.allowance)
         self._header = header
 
     def _take(self, name: str, note: dict[str, Any]) -> str:

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from marginmf import __version__
 from marginmf._utils.files import check_destination
-from marginmf._utils.printable import LONGEST_MESSAGE, printable
+from marginmf._utils.printable import printable
 from marginmf._utils.tensor_files import (
     InvalidFileError,
     TensorHeader,
@@ -28,6 +28,8 @@ from marginmf.persistence.codec import HeaderDecoder, ModelDecoder, ModelEncoder
 FORMAT = "marginmf model"
 #: Raised when files change so that an older marginmf could not read them.
 VERSION = 1
+#: How many characters of a reason why a file cannot be loaded are shown.
+LONGEST = 300
 
 
 class ModelFileError(ValueError):
@@ -204,7 +206,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     with _opened(Path(path)) as file:
         header = read_header(file)
         about = _read_description(file, header)
-        decoder = ModelDecoder(read_tensors(file, header))
+        decoder = ModelDecoder(read_tensors(file, header), header.allowance)
         model = decoder.decode(header.document["model"])
         decoder.finish()
         check_model(model)
@@ -319,5 +321,5 @@ def _opened(path: Path) -> Iterator[BufferedReader]:
         try:
             yield file
         except InvalidFileError as error:
-            reason = printable(" ".join(str(error).split()), LONGEST_MESSAGE)
+            reason = printable(" ".join(str(error).split()), LONGEST)
             raise ModelFileError(f"{path} cannot be loaded: {reason}.") from None

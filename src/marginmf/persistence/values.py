@@ -19,6 +19,7 @@ from marginmf._utils.saved import are_row_ends, are_sorted_in_rows, within
 from marginmf._utils.tensor_files import (
     TENSOR_TYPES,
     TYPE_NAMES,
+    Allowance,
     InvalidFileError,
     as_bytes,
     read_json,
@@ -28,6 +29,13 @@ from marginmf._utils.types import Array
 
 #: Whole numbers from here on are written in hexadecimal, which has no limit of digits.
 BIG = 2**63
+#: Whole numbers with more digits than this are no ids and no seeds.  What is computed from them
+#: takes the square of their length.
+MOST_DIGITS = 1000
+#: How many ids may have the same hash.  Of text there is one in 2**64; numbers can be made up.
+MOST_ALIKE = 50
+#: How many bytes of a list of texts are read at a time.
+CHUNK = 1 << 16
 #: Tuples in tuples, and so on, are kept up to here.
 MAX_DEPTH = 50
 #: What JSON does not have, by its name in the file.
@@ -38,6 +46,8 @@ FORMER_TAGS = ("bytes", "date", "datetime", "timedelta", "decimal", "uuid")
 CSR_PARTS = ("data", "indices", "indptr")
 #: No matrix has this many columns: positions in it would not be 64-bit numbers.
 MOST_COLUMNS = 1 << 62
+#: From here on arrays are narrowed by half only.
+MANY_BYTES = 1 << 20
 #: Text may hold half a surrogate pair, which is no character but a possible file name.
 _ERRORS = "surrogatepass"
 
@@ -55,7 +65,7 @@ def encode_atom(value: Any, depth: int = 0) -> Any:
     kind = type(value)
     if value is None or kind is bool or kind is str:
         return value
-    if kind is int:
+    if kind is int and value.bit_length() <= 4 * MOST_DIGITS:
         return value if -BIG <= value < BIG else {"int": hex(value)}
     if kind is float:
         # Infinities and NaN by their bits, because JSON has no word for them.
@@ -95,7 +105,7 @@ def read_tagged(tag: str, content: Any) -> Any:
         )
     try:
         match tag, content:
-            case "int", str():
+            case "int", str() if len(content) <= MOST_DIGITS + 3:  # with its sign and 0x
                 return int(content, 16)
             case "float", str():
                 return float(struct.unpack(">d", bytes.fromhex(content))[0])
@@ -116,14 +126,16 @@ def ids_to_array(ids: Array, what: str) -> Array:
     return ids if ids.dtype == np.int64 else _to_bytes(_encode_id(one, what) for one in ids)
 
 
-def ids_from_array(array: Array, what: str) -> Array:
+def ids_from_array(array: Array, what: str, allowance: Allowance) -> Array:
     """Return distinct ids, in their order."""
     if array.ndim == 1 and array.dtype == np.int64:
         ids = array
         distinct = bool((ids[1:] > ids[:-1]).all())
     elif array.ndim == 1 and array.dtype == np.uint8:
-        ids = _read_list(array, f"{what} ids")
-        distinct = len(set(ids.tolist())) == len(ids)
+        ids = _read_list(array, f"{what} ids", allowance)
+        if not all(map(_is_id, ids)):
+            raise InvalidFileError(f"the {what} ids are not all text, numbers or tuples of these")
+        distinct = _are_distinct(ids)
     else:
         raise InvalidFileError(f"the {what} ids are not a list")
     if not distinct:
@@ -147,11 +159,11 @@ def text_to_array(array: Array) -> Array:
     return _to_bytes(map(encode_atom, array.tolist()))
 
 
-def text_from_array(array: Array) -> Array:
+def text_from_array(array: Array, allowance: Allowance) -> Array:
     """Return the objects whose text this is."""
     if array.ndim != 1 or array.dtype != np.uint8:
         raise InvalidFileError("the names are not a list")
-    names = _read_list(array, "names")
+    names = _read_list(array, "names", allowance)
     if not is_text(names):
         raise InvalidFileError("a name is not text")
     return names
@@ -179,22 +191,63 @@ def _as_python(value: Any) -> Any:
 def _is_id(value: Any, depth: int = 0) -> bool:
     if type(value) is tuple:
         return depth < MAX_DEPTH and all(_is_id(part, depth + 1) for part in value)
-    return type(value) in (int, str, float, bool)
+    # NaN is not equal to itself, and would never be found.
+    return type(value) in (int, str, bool) or (type(value) is float and value == value)
 
 
 def _to_bytes(nodes: Iterable[Any]) -> Array:
     return np.frombuffer(write_json(list(nodes)).encode("utf-8", _ERRORS), np.uint8)
 
 
-def _read_list(array: Array, what: str) -> Array:
+def _read_list(array: Array, what: str, allowance: Allowance) -> Array:
     try:
-        text = array.tobytes().decode("utf-8", _ERRORS)
+        allowance.take_json(array.tobytes(), copies=1)
+        values: Any = _read_texts(array)
+        if values is None:
+            allowance.take_json(array.tobytes(), copies=1)
+            nodes = read_json(str(array.data, "utf-8", _ERRORS), f"the list of {what}")
+            if not isinstance(nodes, list):
+                raise InvalidFileError(f"the {what} are not a list")
+            values = map(decode_atom, nodes)
     except UnicodeDecodeError:
         raise InvalidFileError(f"the list of {what} is not text") from None
-    nodes = read_json(text, f"the list of {what}")
-    if not isinstance(nodes, list):
-        raise InvalidFileError(f"the {what} are not a list")
-    return as_objects(decode_atom(node) for node in nodes)
+    return as_objects(values)
+
+
+def _read_texts(array: Array) -> list[str] | None:
+    """Return the texts of a JSON list; None if there is anything else, such as an escape.
+
+    Chunk after chunk: the text of millions of ids takes as much memory as they do.
+    """
+    if array.size < 4 or bytes(array[:2]) != b'["' or bytes(array[-2:]) != b'"]':
+        return None
+    if array.min() < 0x20:
+        return None
+    data, texts, start, stop = array.data, list[str](), 2, len(array) - 2
+    while True:
+        chunk = bytes(data[start : min(start + CHUNK, stop)])
+        last = start + len(chunk) == stop
+        end = len(chunk) if last else chunk.rfind(b'","')
+        if end < 0 or b"\\" in chunk:
+            return None
+        found = chunk[:end].decode("utf-8", _ERRORS).split('","')
+        if chunk.count(b'"', 0, end) != 2 * (len(found) - 1):
+            return None
+        texts += found
+        if last:
+            return texts
+        start += end + 3
+
+
+def _are_distinct(ids: Array) -> bool:
+    """Whether no two ids are equal, without a set of them, which would take as much as they do."""
+    hashes = np.sort(np.fromiter(map(hash, ids), np.int64, len(ids)))
+    found, n = np.unique(hashes[1:][hashes[1:] == hashes[:-1]], return_counts=True)
+    if n.max(initial=0) > MOST_ALIKE:
+        raise InvalidFileError("thousands of its ids were made to be looked up slowly")
+    alike = set(found.tolist())
+    suspects = [one for one in ids if hash(one) in alike] if alike else []
+    return len(set(suspects)) == len(suspects)
 
 
 # A tensor is an array in C order of one of twelve types.  What it takes to restore the original is
@@ -226,7 +279,8 @@ def read_dtype(text: Any) -> np.dtype[Any]:
 def to_tensor(array: Array) -> tuple[Array, dict[str, str]]:
     """Return a tensor and the note that restores the array from it.
 
-    Whole numbers are kept in the smallest type that holds them all.
+    Whole numbers are kept in the smallest type that holds them all; many of them, in one that is at
+    most half as wide, because a loaded model may take a few times the memory of its file only.
 
     >>> tensor, note = to_tensor(np.array([7, 300]))
     >>> tensor.dtype, note
@@ -246,14 +300,17 @@ def to_tensor(array: Array) -> tuple[Array, dict[str, str]]:
     return tensor, note
 
 
-def from_tensor(tensor: Array, note: dict[str, Any]) -> Array:
+def from_tensor(tensor: Array, note: dict[str, Any], allowance: Allowance) -> Array:
     """Return the array that a tensor and its note stand for."""
     if not note.keys() <= {"dtype", "order"} or note.get("order", "F") != "F":
         raise InvalidFileError("the note on an array cannot be understood")
     if tensor.dtype == np.bool_ and as_bytes(tensor).max(initial=0) > 1:
         raise InvalidFileError("an array of booleans holds something else")
     if "dtype" in note:
-        tensor = _restored(tensor, read_dtype(note["dtype"]))
+        dtype = read_dtype(note["dtype"])
+        if dtype.str in TYPE_NAMES:
+            allowance.take(tensor.size * (dtype.itemsize - tensor.itemsize))
+        tensor = _restored(tensor, dtype)
     return tensor.T if "order" in note else tensor
 
 
@@ -261,10 +318,11 @@ def _narrowed(array: Array) -> Array:
     if array.size == 0:
         return array
     low, high = int(array.min()), int(array.max())
+    least = array.itemsize // 2 if array.nbytes > MANY_BYTES else 1
     for name in ("U8", "U16", "U32") if low >= 0 else ("I8", "I16", "I32"):
         dtype = TENSOR_TYPES[name]
         bounds = np.iinfo(dtype)
-        if bounds.min <= low and high <= bounds.max and dtype.itemsize < array.itemsize:
+        if bounds.min <= low and high <= bounds.max and least <= dtype.itemsize < array.itemsize:
             return array.astype(dtype)
     return array
 

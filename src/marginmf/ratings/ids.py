@@ -7,6 +7,7 @@ objects in a dictionary.
 from collections.abc import Hashable, Iterable
 from contextlib import suppress
 from difflib import get_close_matches
+from functools import cached_property
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -55,24 +56,28 @@ class IdIndex:
             self.ids = _distinct(column)
         else:
             self.ids = as_objects(_sort_ids(dict.fromkeys(column.tolist())))
-        self._prepare()
 
-    def _prepare(self) -> None:
-        """Build the look-up that belongs to the kind of ids."""
-        self._table: IntArray | None = None
-        self._codes: dict[Any, int] | None = None
-        if self.ids.dtype != np.int64:
-            self._codes = {value: code for code, value in enumerate(self.ids.tolist())}
-        elif len(self) and int(self.ids[-1]) - int(self.ids[0]) < _MAX_SLOTS_PER_ID * len(self):
-            self._table = np.full(int(self.ids[-1] - self.ids[0]) + 1, UNKNOWN, np.int32)
-            self._table[self.ids - self.ids[0]] = np.arange(len(self), dtype=np.int32)
+    # Look-ups take more memory than the ids: they are made when an id is first looked up.
+
+    @cached_property
+    def _table(self) -> IntArray | None:
+        """The code of every whole number from the first id to the last, unless these are sparse."""
+        if len(self) == 0 or int(self.ids[-1]) - int(self.ids[0]) >= _MAX_SLOTS_PER_ID * len(self):
+            return None
+        table: IntArray = np.full(int(self.ids[-1] - self.ids[0]) + 1, UNKNOWN, np.int32)
+        table[self.ids - self.ids[0]] = np.arange(len(self), dtype=np.int32)
+        return table
+
+    @cached_property
+    def _codes(self) -> dict[Any, int]:
+        return self._make_codes()
+
+    def _make_codes(self) -> dict[Any, int]:
+        """Return the code of every id by its value in Python."""
+        return {value: code for code, value in enumerate(self.ids.tolist())}
 
     def __getstate__(self) -> dict[str, Any]:
         return {"ids": self.ids, "what": self.what}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._prepare()
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -93,9 +98,8 @@ class IdIndex:
             for block, out in zip(_blocks(column), _blocks(codes), strict=True):
                 out[:] = self._encode_integers(block.astype(np.int64, copy=False))
             return codes
-        known = self._codes
-        if known is None:
-            known = {value: code for code, value in enumerate(self.ids.tolist())}
+        # Whole numbers are rarely looked up by other values, and there may be millions.
+        known = self._codes if self.ids.dtype != np.int64 else self._make_codes()
         found = (known.get(value, UNKNOWN) for value in column.tolist())
         codes = np.fromiter(found, np.int32, len(column))
         if not quiet and len(codes) and column.dtype != self.ids.dtype and (codes < 0).all():
