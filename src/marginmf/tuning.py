@@ -50,7 +50,7 @@ class RegularisationPath:
 
     _saved: ClassVar[dict[str, Any]] = {
         "regs": floats("candidates"),
-        "errors": floats("candidates", "holdouts"),
+        "errors": floats("candidates", "holdouts", most=None),
         "metric": str,
     }
     regs: Float64Array

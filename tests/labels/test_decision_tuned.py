@@ -216,7 +216,11 @@ def test_for_classes_parameters_are_chosen_by_how_many_are_right() -> None:
 
 @pytest.mark.parametrize(
     ("grid", "said"),
-    [([], "has no candidates"), ({"decision": ["sign"]}, "a parameter of DecisionTuned itself")],
+    [
+        ([], "has no candidates"),
+        ({f"parameter {k}": range(10) for k in range(40)}, "has too many candidates"),
+        ({"decision": ["sign"]}, "a parameter of DecisionTuned itself"),
+    ],
 )
 def test_grids_that_cannot_be_used_are_refused(grid, said) -> None:
     with pytest.raises(ValueError, match=said):

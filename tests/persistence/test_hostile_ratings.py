@@ -162,7 +162,7 @@ CASES = {
         "do not fit|does not fit|do not exist|other users, items or levels",
     ),
     "levels that fall": (tensor("levels_", lambda array: array[::-1]), "not levels in rising"),
-    "levels without end": (put("levels_", 4, np.inf), "not levels in rising order"),
+    "levels without end": (put("levels_", 4, np.inf), "levels_ has a number that is not finite"),
     "frequencies with a row too few": (
         rows_less("_frequencies.by_item"),
         r"_frequencies\.by_item has the shape",

@@ -19,8 +19,8 @@ Estimator = TypeVar("Estimator")
 MOST = float(np.finfo(np.float64).max)
 #: More threads than any machine has cores; a model file or an error in typing may ask for more.
 MOST_THREADS = 1024
-#: Larger values of data are refused: their squares, summed over rows and features, would overflow.
-LARGEST = 1e100
+#: Larger ratings and features are refused: float32, in which most methods compute, ends at 3e38.
+LARGEST = 1e30
 
 
 def check_number(

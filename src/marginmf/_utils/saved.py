@@ -68,6 +68,8 @@ def declared(kind: Any) -> dict[str, Any]:
     return attributes
 
 
+#: The largest number of a model: squares of larger ones, summed, would be infinite.
+LARGEST_SAVED = 1e100
 #: Whatever a file can hold: it has no part in predictions.
 ANYTHING = object
 
@@ -78,13 +80,15 @@ class Shaped:
 
     Axes such as ``users``, ``levels`` or ``labels`` have the length that an attribute of the model
     gives them (`Sized`, `Scale`, `Length`).  Others may be of any length, the same wherever they
-    occur in the object; ``rows + 1`` is one longer than ``rows``.  Numbers that are an ``index``
-    must lie within that axis.
+    occur in the object; ``rows + 1`` is one longer than ``rows``, and ``2`` is two.  Numbers that
+    are an ``index`` must lie within that axis.  Floats must be finite and not above ``most``,
+    unless that is None.
     """
 
     kinds: tuple[str, ...]
     axes: tuple[str, ...]
     index: str | None = None
+    most: float | None = LARGEST_SAVED
 
 
 class Stored(NamedTuple):
@@ -137,9 +141,9 @@ class ListOf(NamedTuple):
     wanted: Any
 
 
-def floats(*axes: str) -> Shaped:
+def floats(*axes: str, most: float | None = LARGEST_SAVED) -> Shaped:
     """Return the demand for an array of floats with these axes."""
-    return Shaped(("float32", "float64"), axes)
+    return Shaped(("float32", "float64"), axes, most=most)
 
 
 def counts(*axes: str) -> Shaped:
@@ -160,6 +164,11 @@ def indices(*axes: str, along: str) -> Shaped:
 def within(codes: Array, n: int) -> bool:
     """Whether whole numbers are indices into something of that length."""
     return codes.size == 0 or (int(codes.min()) >= 0 and int(codes.max()) < n)
+
+
+def are_within(numbers: Array, most: float) -> bool:
+    """Whether no number is NaN, above the most or below minus the most."""
+    return numbers.size == 0 or (float(numbers.max()) <= most and float(numbers.min()) >= -most)
 
 
 def are_row_ends(indptr: Array, n: int) -> bool:

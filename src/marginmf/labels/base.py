@@ -108,7 +108,7 @@ class LabelsEstimator(OrderedFit, Savable, ClassifierMixin, BaseEstimator):
     _saved: ClassVar[dict[str, Any]] = {
         "targets_": Sized(Targets, "labels"),
         "classes_": Names("classes"),
-        "thresholds_": Optional(floats("labels")),
+        "thresholds_": Optional(floats("labels", most=None)),
         "top1_if_empty_": Optional(bool),
         "calibration_": Optional("Calibration"),
         "decision_": Optional(str),

@@ -93,6 +93,8 @@ class LabelEnsemble(LabelsEstimator):
         for number, member in enumerate(self.members_):
             name = f".members_.{number}"
             yield from score_flaws(member, name, lengths["labels"], lengths["features"])
+        if self.members != "auto" and len(self.members) != len(self.members_):
+            yield ".members_ are of another number than members"
         if len(self.combiner_.weights) != len(self.members_):
             yield ".combiner_ is of another number of members"
 
@@ -245,11 +247,6 @@ class Combiner:
         "intercepts": floats("labels"),
         "probabilities": flags("members"),
     }
-
-    def _flaws(self, lengths: Mapping[str, int]) -> Iterator[str]:
-        numbers = np.concatenate([self.weights, self.gap_weights, self.intercepts])
-        if not np.isfinite(numbers).all():
-            yield " has a number that is not finite"
 
     def __call__(self, scores: Sequence[FloatArray]) -> Float64Array:
         """Return the logits, given each member's scores."""

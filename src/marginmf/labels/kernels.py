@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from scipy.sparse import csr_array
 
-from marginmf._utils.parameters import check_choice, check_number
+from marginmf._utils.parameters import MOST, check_choice, check_number
 from marginmf._utils.random import as_generator
 from marginmf._utils.saved import Optional, Stored, floats, saved
 from marginmf._utils.types import Float64Array, FloatArray, IntArray
@@ -119,13 +119,11 @@ class KernelEmbedding(ChosenStrength):
         "rows_": Stored(("rows", "features")),
         "weights_": floats("rows", "labels"),
         "intercept_": floats("labels"),
-        "factor_": Optional(floats("features")),
+        "factor_": Optional(floats("features", most=MOST)),
     }
 
     def _flaws(self, lengths: Mapping[str, int]) -> Iterator[str]:
         yield from super()._flaws(lengths)
-        if not (np.isfinite(self.weights_).all() and np.isfinite(self.intercept_).all()):
-            yield " has a weight that is not finite"
         if not 0 < self.gamma_ < np.inf:
             yield ".gamma_ is not a positive number"
         how = self.kernel_.get("prepare")
@@ -133,8 +131,6 @@ class KernelEmbedding(ChosenStrength):
             yield f".kernel_ has prepare={how!r}, which is not known"
         elif how == "scale" and self.factor_ is None:
             yield ".factor_ is missing"
-        elif self.factor_ is not None and not np.isfinite(self.factor_).all():
-            yield ".factor_ has a number that is not finite"
 
     def _check(self) -> None:
         super()._check()
@@ -312,14 +308,14 @@ class KernelFeatures(Transformed):
         "gamma_": float,
         "landmarks_": Optional(Stored(("landmarks", "features"))),
         "map_": floats("inputs", "outputs"),
-        "factor_": Optional(floats("features")),
+        "factor_": Optional(floats("features", most=MOST)),
     }
     _separate: ClassVar[frozenset[str]] = frozenset({"estimator_"})
 
     def _flaws(self, lengths: Mapping[str, int]) -> Iterator[str]:
         yield from super()._flaws(lengths)
         n_inputs = lengths["features"] if self.landmarks_ is None else self.landmarks_.shape[0]
-        if self.map_.shape[0] != n_inputs or not np.isfinite(self.map_).all():
+        if self.map_.shape[0] != n_inputs:
             yield ".map_ is not a map from what is there"
         n_outputs = self.map_.shape[1] * (2 if self.landmarks_ is None else 1)
         yield from score_flaws(self.estimator_, ".estimator_", lengths["labels"], n_outputs)

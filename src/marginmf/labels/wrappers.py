@@ -1,5 +1,6 @@
 """Estimators around others: one chooses decision rules and parameters, one scales features."""
 
+import math
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,12 +11,16 @@ from scipy.sparse import csr_array, issparse
 from sklearn.base import BaseEstimator, clone
 from sklearn.model_selection import ParameterGrid
 
+from marginmf._utils.parameters import MOST
 from marginmf._utils.saved import ListOf, Optional, floats, saved
 from marginmf._utils.types import Float64Array, FloatArray
 from marginmf.labels.algebra.matrices import feature_factors, fill_columns
 from marginmf.labels.base import LEARNED_RULE, RULE, LabelsEstimator
 from marginmf.labels.calibration import Tuning
 from marginmf.labels.decisions import check_rule
+
+#: How many combinations of parameters a search may have.
+MOST_CANDIDATES = 100_000
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -132,10 +137,16 @@ class DecisionTuned(Wrapper):
         check_classifier(self.estimator, "OneVsRestClassifier(LinearSVC())")
         if self.param_grid is None:
             return
-        candidates = list(ParameterGrid(self.param_grid))
-        if not candidates:
-            raise ValueError(f"param_grid={self.param_grid!r} has no candidates.")
-        unused = sorted(set(RULE).intersection(name for each in candidates for name in each))
+        # Counted and not listed: a few short lists have more combinations than fit in memory.
+        grids = ParameterGrid(self.param_grid).param_grid
+        n_candidates = sum(math.prod(map(len, grid.values())) for grid in grids)
+        if not 1 <= n_candidates <= MOST_CANDIDATES:
+            number = "too many" if n_candidates else "no"
+            raise ValueError(
+                f"param_grid={self.param_grid!r:.60} has {number} candidates: give at least one, "
+                f"and at most {MOST_CANDIDATES:,}."
+            )
+        unused = sorted(set(RULE).intersection(name for grid in grids for name in grid))
         if unused and isinstance(self.estimator, LabelsEstimator):
             raise ValueError(
                 f"param_grid has {unused[0]!r}, which is a parameter of DecisionTuned itself: give "
@@ -372,14 +383,8 @@ class Scaled(Transformed):
 
     _saved: ClassVar[dict[str, Any]] = {
         "offset_": floats("features"),
-        "factor_": floats("features"),
+        "factor_": floats("features", most=MOST),
     }
-
-    def _flaws(self, lengths: Mapping[str, int]) -> Iterator[str]:
-        yield from super()._flaws(lengths)
-        for name in ("offset_", "factor_"):
-            if not np.isfinite(getattr(self, name)).all():
-                yield f".{name} has a number that is not finite"
 
     def _map(self, X: Any) -> Any:
         return scale_features(X, self.offset_, self.factor_)

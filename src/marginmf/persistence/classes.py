@@ -24,6 +24,7 @@ from sklearn.utils import get_tags
 
 from marginmf._utils.saved import (
     ANYTHING,
+    LARGEST_SAVED,
     SAVED,
     Either,
     Length,
@@ -34,6 +35,7 @@ from marginmf._utils.saved import (
     Shaped,
     Sized,
     Stored,
+    are_within,
     declared,
     floats,
     within,
@@ -218,8 +220,6 @@ class ModelChecker:
             self.check(part, f"{name}.{attribute}", None if apart else lengths)
         rest = {key: each for key, each in wanted.items() if key not in axes}
         self._check_attributes(value, rest, name, lengths)
-        for flaw in _flaws(value, lengths):
-            raise InvalidFileError(f"{name}{flaw}")
         if estimator:
             try:
                 get_tags(value)  # asked at every prediction, and a parameter may answer
@@ -228,6 +228,8 @@ class ModelChecker:
             except Exception as error:  # a parameter may be anything, and so may what it leads to
                 text = f"the parameters of {name} cannot be used ({error})"
                 raise InvalidFileError(text) from None
+        for flaw in _flaws(value, lengths):  # which may ask for parameters
+            raise InvalidFileError(f"{name}{flaw}")
 
     def _check_attributes(
         self, value: Any, wanted: dict[str, Any], name: str, lengths: Lengths
@@ -267,7 +269,7 @@ class ModelChecker:
                 _check_axes((part,), (axis,), label, lengths)
             case Scale(axis):
                 _check_array(part, Shaped(("float64",), (axis,)), label, lengths)
-                if len(part) < 2 or not np.isfinite(part).all() or not (np.diff(part) > 0).all():
+                if len(part) < 2 or not (np.diff(part) > 0).all():
                     raise InvalidFileError(f"{label} are not levels in rising order")
                 lengths.setdefault("stages", len(part) - 1)
             case Shaped():
@@ -280,9 +282,12 @@ class ModelChecker:
                 _check_axes(part.shape, (axis,), label, lengths)
             case _:
                 required: Any = class_named(wanted) if isinstance(wanted, str) else wanted
-                if not isinstance(part, required):
+                # True is an int of Python, but no number that anybody would save.
+                if not isinstance(part, required) or (required is int and type(part) is bool):
                     found = type(part).__name__
                     raise InvalidFileError(f"{label} is of the type {found}, which it cannot be")
+                if required is float and not abs(part) <= LARGEST_SAVED:
+                    raise InvalidFileError(f"{label} is {part}, which is not finite, or too large")
 
 
 def _flaws(value: Any, lengths: Lengths) -> Any:
@@ -303,6 +308,8 @@ def _check_array(array: Any, wanted: Shaped, label: str, lengths: Lengths) -> No
     _check_axes(array.shape, wanted.axes, label, lengths)
     if wanted.index is not None and not within(array, lengths.get(wanted.index, 0)):
         raise InvalidFileError(f"{label} has numbers of {wanted.index} that do not exist")
+    if array.dtype.kind == "f" and wanted.most and not are_within(array, wanted.most):
+        raise InvalidFileError(f"{label} has a number that is not finite, or too large")
 
 
 def _check_stored(matrix: Any, axes: tuple[str, str], label: str, lengths: Lengths) -> None:
@@ -310,8 +317,8 @@ def _check_stored(matrix: Any, axes: tuple[str, str], label: str, lengths: Lengt
     if type(values) is not np.ndarray or values.dtype not in (np.float32, np.float64):
         raise InvalidFileError(f"{label} is not a matrix of float32 or float64")
     _check_axes(matrix.shape, axes, label, lengths)
-    if not np.isfinite(values).all():
-        raise InvalidFileError(f"{label} has numbers that are not finite")
+    if not are_within(values, LARGEST_SAVED):
+        raise InvalidFileError(f"{label} has numbers that are not finite, or too large")
 
 
 def _check_axes(shape: tuple[int, ...], axes: Sequence[str], label: str, lengths: Lengths) -> None:
@@ -319,7 +326,8 @@ def _check_axes(shape: tuple[int, ...], axes: Sequence[str], label: str, lengths
     for axis, n in zip(axes, shape, strict=False):
         shorter, _, more = axis.partition(" + ")
         extra = int(more or 0)
-        expected.append(lengths.setdefault(shorter, n - extra) + extra)
+        known = int(axis) if axis.isdigit() else lengths.setdefault(shorter, n - extra)
+        expected.append(known + extra)
     if len(shape) != len(axes) or list(shape) != expected:
         text = f"{label} has the shape {shape}, which does not fit ({', '.join(axes)})"
         raise InvalidFileError(text)

@@ -1,6 +1,6 @@
 """MarginEnsemble: many small factorisations, and one distribution over the levels from them all."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from itertools import chain
@@ -286,6 +286,17 @@ class MarginEnsemble(RatingsEstimator):
         """Let the members have our ratings, of which one copy is enough."""
         for member in chain(*self.members_):
             member._share(self)
+
+    def _flaws(self, lengths: Mapping[str, int]) -> Iterator[str]:
+        yield from super()._flaws(lengths)
+        numbers = {len(kind) for kind in self.members_}
+        if len(self.members_) != len(self.members) or len(numbers) > 1:
+            yield ".members_ are not as many of each kind in members"
+        if self.n_estimators != "auto" and {self.n_estimators} != numbers:
+            yield f".n_estimators is {self.n_estimators!r:.60}, but there are {max(numbers)}"
+
+    def _n_margins(self, n_steps: int) -> int:
+        return n_steps * len(self.members_)
 
     def _member_margins(self, users: IntArray, items: IntArray) -> FloatArray:
         return np.hstack(self._mean_margins(self.members_, users, items))

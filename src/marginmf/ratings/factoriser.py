@@ -130,6 +130,7 @@ class Factoriser(RatingsEstimator):
     _user_arrays: ClassVar[tuple[str, ...]] = ("user_factors_",)
     _item_arrays: ClassVar[tuple[str, ...]] = ("item_factors_",)
 
+    _rank_axis = "factors"
     _takes_features = True
     #: What ``reg="auto"`` makes small.
     _selection_metric: ClassVar[str] = "mean absolute error"

@@ -3,7 +3,7 @@
 They differ in what they ask of a user's scores, and in what makes margins of those.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from numbers import Real
@@ -63,7 +63,7 @@ class MarginFactoriser(Factoriser):
         super()._check(data)
         two_level_loss(self.loss)
         get_solver(self.solver)
-        n_values = len(np.unique(data.codes)) if data.n_levels > MANY_LEVELS else 0
+        n_values = np.count_nonzero(np.bincount(data.codes)) if data.n_levels > MANY_LEVELS else 0
         # A few ratings of new users say nothing about the scale.
         if len(data) >= 1000 and 2 * n_values > len(data):
             raise ValueError(
@@ -219,10 +219,16 @@ class PMMMF(MarginFactoriser):
     """
 
     _saved: ClassVar[dict[str, Any]] = {
-        "prototypes_": floats("users", "levels"),
-        "boundaries_": floats("users", "stages"),
+        # Of levels that a user never used there is no prototype, and no finite boundary.
+        "prototypes_": floats("users", "levels", most=None),
+        "boundaries_": floats("users", "stages", most=None),
     }
     _user_arrays = ("user_factors_", "prototypes_", "boundaries_")
+
+    def _flaws(self, lengths: Mapping[str, int]) -> Iterator[str]:
+        yield from super()._flaws(lengths)
+        if np.isnan(self.boundaries_).any():
+            yield ".boundaries_ has a number that is no boundary"
 
     def _specs(self, data: Ratings) -> list[Spec]:
         return [Proximal(two_level_loss(self.loss))]

@@ -6,7 +6,6 @@ the rows on one side of each, which is a product with a sparse matrix of zeros a
 """
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, ClassVar
@@ -160,17 +159,9 @@ class _BoostedStumps(LabelsEstimator):
     _saved: ClassVar[dict[str, Any]] = {
         "stump_features_": indices("rounds", along="features"),
         "stump_cuts_": floats("rounds"),
-        "stump_values_": floats("rounds", "sides", "labels"),
-        "bounds_": floats("rounds"),
+        "stump_values_": floats("rounds", "2", "labels"),
+        "bounds_": floats("rounds", most=None),
     }
-
-    def _flaws(self, lengths: Mapping[str, int]) -> Iterator[str]:
-        yield from super()._flaws(lengths)
-        if self.stump_values_.shape[1] != 2:
-            yield ".stump_values_ are not for two sides"
-        for name in ("stump_cuts_", "stump_values_"):
-            if not np.isfinite(getattr(self, name)).all():
-                yield f".{name} has a number that is not finite"
 
     def _check(self) -> None:
         check_number(self, "n_rounds", int, 1)

@@ -56,8 +56,6 @@ class Classifiers:
     }
 
     def _flaws(self, lengths: Mapping[str, int]) -> Iterator[str]:
-        if not np.isfinite(self.intercept).all():
-            yield ".intercept has a number that is not finite"
         if self.estimators is None:
             return
         if len(self.estimators) != len(self):

@@ -174,7 +174,10 @@ class LEML(RowFreeTransformer):
     fit_intercept: bool = False
     random_state: Any = None
 
-    _saved: ClassVar[dict[str, Any]] = {"objectives_": floats("turns"), "n_iter_": ANYTHING}
+    _saved: ClassVar[dict[str, Any]] = {
+        "objectives_": floats("turns", most=None),
+        "n_iter_": ANYTHING,
+    }
 
     def _check(self) -> None:
         check_size(self, "n_factors")

@@ -121,14 +121,17 @@ class MLSF(OneEach):
             yield ".feature_weights_ are not sparse"
         if len(self.chains_) != lengths["groups"] or not within(groups, lengths["groups"]):
             yield ".chains_ are not one for each group"
+        if links.min(initial=0) < 0:
+            yield ".links_ has labels that no chain has"
+        n_links = np.zeros(len(self.chains_), np.int64)
+        np.maximum.at(n_links, groups, links + 1)
+        n_weights = np.diff(self.feature_weights_.indptr)
+        n_features = np.where(n_weights > 0, n_weights, lengths["features"])
         for group, chain in enumerate(self.chains_):
-            name, mine = f".chains_.{group}", links[groups == group]
-            if type(chain) is not ClassifierChains or len(mine) == 0:
+            name = f".chains_.{group}"
+            if type(chain) is not ClassifierChains or n_links[group] == 0:
                 yield f"{name} is not the chain of a group"
-            if mine.min() < 0:
-                yield ".links_ has labels that no chain has"
-            n_features = len(self._selected(group))
-            yield from score_flaws(chain, name, int(mine.max()) + 1, n_features)
+            yield from score_flaws(chain, name, int(n_links[group]), int(n_features[group]))
 
     def _check(self) -> None:
         super()._check()

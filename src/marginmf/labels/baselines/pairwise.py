@@ -72,14 +72,14 @@ class CLR(OneEach):
     n_jobs: int | None = None
 
     _saved: ClassVar[dict[str, Any]] = {
-        "pairs_": indices("pairs", "two", along="labels"),
+        "pairs_": indices("pairs", "2", along="labels"),
         "classifiers_": "Classifiers",
         "_labels": "Varying",
     }
 
     def _flaws(self, lengths: Mapping[str, int]) -> Iterator[str]:
         yield from super()._flaws(lengths)
-        if self.pairs_.shape[1] != 2 or len(self.pairs_) != len(self.classifiers_):
+        if len(self.pairs_) != len(self.classifiers_):
             yield ".pairs_ are not two labels for each classifier"
 
     def _check(self) -> None:

@@ -11,7 +11,7 @@ their squares: F is the objective of one embedding (`LabelObjective`) of the row
 rows would be dense, so ``R^-1`` is applied to the variables instead.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
@@ -130,12 +130,6 @@ class SSJDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LabelsEstimator):
         "objective_": float,
         "n_iter_": int,
     }
-
-    def _flaws(self, lengths: Mapping[str, int]) -> Iterator[str]:
-        yield from super()._flaws(lengths)
-        for name in ("feature_map_", "factor_intercept_", "label_factors_"):
-            if not np.isfinite(getattr(self, name)).all():
-                yield f".{name} has a number that is not finite"
 
     def _check(self) -> None:
         for name in ("n_factors", "n_neighbors", "max_iter"):

@@ -115,8 +115,6 @@ class MLDT(LabelsEstimator):
             yield ".leaf_shares_ are not one row for each leaf"
         if type(self.leaf_shares_) is not csr_array or len(self.roots_) == 0:
             yield " has no trees, or not their shares"
-        if not np.isfinite(self.split_values_).all():
-            yield ".split_values_ has a number that is not finite"
 
     def _check(self) -> None:
         check_number(self, "n_trees", int, 1)

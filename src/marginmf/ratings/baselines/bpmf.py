@@ -87,6 +87,7 @@ class BPMF(Sampled, Numbers):
     _: KW_ONLY
     noise_precision: float | str = "learned"
 
+    _rank_axis = "factors"
     _user_arrays = ("user_factors_",)
     _item_arrays = ("item_factors_",)
 

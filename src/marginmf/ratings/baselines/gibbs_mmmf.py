@@ -243,6 +243,7 @@ class GibbsMMMF(HingeMixture):
         "user_means_": floats("samples", "factors"),
         "item_means_": floats("samples", "factors"),
     }
+    _rank_axis = "factors"
     n_factors: int = 16
     _: KW_ONLY
     precision: float = 6.0

@@ -104,7 +104,7 @@ class GPLVM(Distributional):
         "item_deviations_": floats("items"),
         "mean_": float,
         "deviation_": float,
-        "covariance_": floats("parameters"),
+        "covariance_": floats("4"),
         "centre_": floats("factors"),
         "spread_": float,
         "block_size_": int,
@@ -121,6 +121,7 @@ class GPLVM(Distributional):
     verbose: int = 0
     callbacks: Sequence[Callback] = ()
 
+    _rank_axis = "factors"
     _item_arrays = ("item_positions_", "item_means_", "item_deviations_")
 
     def _fit(self, data: Ratings) -> None:

@@ -1,6 +1,6 @@
 """Max-margin factorisation with a variational number of binary factors: IPMMMF."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, fields
 from typing import Any, ClassVar
 
@@ -331,7 +331,7 @@ class IPMMMF(RatingsEstimator):
         "user_factors_": floats("users", "factors"),
         "item_factors_": floats("items", "factors"),
         "thresholds_": floats("users", "stages"),
-        "sticks_": floats("factors", "ends"),
+        "sticks_": floats("factors", "2"),
         "item_mean_": Optional(floats("factors")),
         "item_covariance_": Optional(floats("factors", "factors")),
         "cost_": float,
@@ -352,7 +352,17 @@ class IPMMMF(RatingsEstimator):
     verbose: int = 0
     callbacks: Sequence[Callback] = ()
 
+    _rank_axis = "factors"
     _user_arrays = ("user_factors_", "thresholds_")
+
+    def _flaws(self, lengths: Mapping[str, int]) -> Iterator[str]:
+        yield from super()._flaws(lengths)
+        if getattr(self, "item_covariance_", None) is not None:
+            try:
+                np.linalg.cholesky(self.item_covariance_)
+            except np.linalg.LinAlgError:
+                yield ".item_covariance_ is no covariance"
+
     _item_arrays = ("item_factors_",)
 
     def _fit(self, data: Ratings) -> None:

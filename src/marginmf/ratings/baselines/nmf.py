@@ -76,6 +76,7 @@ class NMF(FactorEstimates):
     """
 
     _saved: ClassVar[dict[str, Any]] = {**TRAINING, "zero_": float}
+    _rank_axis = "factors"
     n_factors: int = 5
     reg: float = 3.0
     _: KW_ONLY

@@ -88,6 +88,7 @@ class SVD(FactorEstimates):
     verbose: int = 0
     callbacks: Sequence[Callback] = ()
 
+    _rank_axis = "factors"
     _user_arrays = ("user_factors_", "user_biases_")
     _item_arrays = ("item_factors_", "item_biases_")
 

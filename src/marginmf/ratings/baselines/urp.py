@@ -89,6 +89,7 @@ class AttitudeModel(Distributional):
         "user_attitudes_": floats("users", "attitudes"),
         "level_shares_": floats("levels"),
     }
+    _rank_axis = "attitudes"
     _user_arrays = ("user_attitudes_",)
 
     def _minimise(

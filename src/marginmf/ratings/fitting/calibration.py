@@ -51,7 +51,7 @@ class Calibrator:
     _saved: ClassVar[dict[str, Any]] = {
         "weights": floats("stages", "features"),
         "intercepts": floats("stages"),
-        "bounds": floats("ends", "features"),
+        "bounds": floats("2", "features"),
         "unimodal": Optional(bool),
     }
     weights: Float64Array

@@ -245,6 +245,12 @@ class Sampled(Distributional):
 
     _saved: ClassVar[dict[str, Any]] = TRAINING
 
+    def _flaws(self, lengths: Mapping[str, int]) -> Iterator[str]:
+        yield from super()._flaws(lengths)
+        # A solver that looks for the most probable factors keeps one.
+        if lengths["samples"] not in (1, self.n_samples):
+            yield f".n_samples is {self.n_samples!r:.60}, but the model has {lengths['samples']}"
+
     @abstractmethod
     def _sampler(self, data: Ratings) -> Sampler:
         """Return what makes the sweeps."""
