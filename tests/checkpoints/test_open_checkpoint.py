@@ -9,7 +9,7 @@ import pytest
 
 from marginmf._utils.random import BIT_GENERATORS, GeneratorState
 from marginmf.checkpoints import Checkpoint, OpenCheckpoint, open_checkpoint
-from marginmf.checkpoints.store import CheckpointStore, read_content
+from marginmf.checkpoints.store import CheckpointStore, read_content, write_content
 from marginmf.ratings import MMMF
 from marginmf.solvers import (
     LBFGS,
@@ -389,3 +389,44 @@ def test_bits_that_are_not_from_numpy_are_refused():
 
     with pytest.raises(ValueError, match=r"cannot be kept in a checkpoint: give a whole number"):
         GeneratorState.of(np.random.Generator(Own(1)))
+
+
+FORGED = {
+    "another kind": (
+        "PCG64",
+        lambda kept: kept.update(kind="Popen"),
+        "no random generator 'Popen'",
+    ),
+    "a state of another kind": ("PCG64", lambda kept: kept.update(kind="SFC64"), "this state"),
+    "an even increment": ("PCG64", lambda kept: kept["state"]["state"].update(inc=2), "this state"),
+    "a state too long": (
+        "PCG64DXSM",
+        lambda kept: kept["state"]["state"].update(state=2**128),
+        "this state",
+    ),
+    "a position beyond": ("MT19937", lambda kept: kept["state"]["state"].update(pos=625), "state"),
+    "a key too few": ("MT19937", lambda kept: kept["state"]["state"]["key"].pop(), "this state"),
+    "a buffer beyond": ("Philox", lambda kept: kept["state"].update(buffer_pos=5), "this state"),
+    "a flag of 2": ("SFC64", lambda kept: kept["state"].update(has_uint32=2), "this state"),
+    "a float": ("SFC64", lambda kept: kept["state"].update(uinteger=0.5), "this state"),
+    "a part more": ("PCG64", lambda kept: kept["state"].update(more=1), "this state"),
+    "a part less": ("PCG64", lambda kept: kept["state"].pop("uinteger"), "this state"),
+    "a pool without end": ("PCG64", lambda kept: kept["seeds"].update(pool_size=2**40), "seeds"),
+    "no pool": ("PCG64", lambda kept: kept["seeds"].update(pool_size=0), "these seeds"),
+    "digits without end": ("PCG64", lambda kept: kept["seeds"].update(entropy=10**2000), "seeds"),
+    "seeds in words": ("PCG64", lambda kept: kept.update(seeds="many"), "these seeds"),
+}
+
+
+@pytest.mark.parametrize(("kind", "forge", "sentence"), FORGED.values(), ids=FORGED)
+def test_a_forged_state_gets_a_sentence(kind, forge, sentence, tmp_path):
+    kept = json.loads(
+        json.dumps(vars(GeneratorState.of(np.random.Generator(BIT_GENERATORS[kind](7)))))
+    )
+    path = tmp_path / "state.safetensors"
+    write_content(path, "walk", GeneratorState(**kept))
+    assert read_content(path, "walk").generator().random() >= 0
+    forge(kept)
+    write_content(path, "walk", GeneratorState(**kept))
+    with pytest.raises(ValueError, match=f"is damaged .*{sentence}"):
+        read_content(path, "walk")

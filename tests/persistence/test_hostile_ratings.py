@@ -1,11 +1,14 @@
 """Ratings models whose checksum is right and whose contents are malicious: nothing is let in."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 import marginmf
 from marginmf.persistence import ModelFileError
 from tampering import (
+    ModelParts,
     attribute,
     both,
     columns_less,
@@ -20,6 +23,8 @@ from tampering import (
     tensor,
     without,
 )
+
+FOLDER = Path(__file__).resolve().parents[1] / "fixtures"
 
 
 def ids(text):
@@ -134,6 +139,7 @@ CASES = {
     ),
     # parameters that would fail later
     "threads in words": (param("n_jobs", "many"), "parameters of MMMF cannot be used .n_jobs="),
+    "seed below zero": (attribute("_calibration_seed", -1), "_calibration_seed is no seed"),
     "threshold of nothing": (param("threshold", None), "cannot be used .threshold=None"),
     "rank of nothing": (param("n_factors", {"dict": {}}), "cannot be used .n_factors="),
     "ragged penalty": (param("reg", [[1], [1, 2]]), "cannot be used"),
@@ -350,3 +356,15 @@ def test_a_parameter_that_the_file_does_not_know_yet_has_its_default(parts, path
     loaded = marginmf.load(path)
     assert loaded.threshold == "all"
     np.testing.assert_array_equal(loaded.predict(data[0]), models["mmmf"].predict(data[0]))
+
+
+def test_features_of_more_columns_than_memory_are_refused(path):
+    made = ModelParts(FOLDER / "hmf-features-v1.marginmf")
+    features = made.fitted["ratings_"]["object"][1]["item_features"]["object"][1]
+    column = {"name": "", "kind": "weights", "values": {"tuple": [10**12]}}
+    columns = features["encoder"]["object"][1]["columns"]
+    columns["tuple"] = [{"object": ["FeatureColumn", column]}]
+    features["matrix"]["csr"]["shape"][1] = 10**12 + 1
+    made.write(path)
+    with pytest.raises(ModelFileError, match="has no number of weights"):
+        marginmf.load(path)

@@ -424,3 +424,9 @@ def test_hostile_features_are_refused(columns, matrix, said):
     wrong = Features(MATRIX, Encoder((GOOD,), {"x": 7}))
     with pytest.raises(InvalidFileError, match="left_out has other reasons than text"):
         ModelChecker().check(wrong, "features", None)
+
+
+def test_a_matrix_of_very_many_columns_gets_a_sentence(monkeypatch):
+    matrix = sparse.csr_array(([1.0], ([0], [5])), shape=(2, 2**40))
+    with pytest.raises(ValueError, match=r"has 1,099,511,627,776 columns, and may have 4,194,304"):
+        FeatureTable.of(([1, 2], matrix), "item")

@@ -31,14 +31,6 @@ def as_generator(random_state: Any) -> np.random.Generator:
         ) from None
 
 
-#: How many different values the small numbers of a state have, by their names.
-_LIMITS: dict[str, dict[str, int]] = {
-    **{name: {"has_uint32": 2, "uinteger": 1 << 32} for name in ("PCG64", "PCG64DXSM", "SFC64")},
-    "MT19937": {"pos": 625, "key": 1 << 32},
-    "Philox": {"has_uint32": 2, "uinteger": 1 << 32, "buffer_pos": 5},
-}
-
-
 @dataclass(frozen=True)
 class GeneratorState:
     """A random generator at one moment as plain data, with the seed sequence that it spawns from.
@@ -66,38 +58,59 @@ class GeneratorState:
         return cls(kind, _plain(bits.state), _plain(seeds.state))
 
     def generator(self) -> np.random.Generator:
-        """Return a generator that goes on from there.
+        """Return a generator that goes on from there; a state that none can have is a ValueError.
 
-        States come from files.  One that no generator has been in is refused with a ValueError:
-        NumPy takes many of them, and some would be read beyond the end of an array.
+        NumPy believes what it is told, and would read beyond the end of a forged state.
         """
-        try:
-            bits = BIT_GENERATORS[self.kind](np.random.SeedSequence(**self.seeds))
-            fresh = _plain(bits.state)
-            bits.state = self.state
-        except (TypeError, ValueError, LookupError, OverflowError, AttributeError) as error:
-            raise ValueError(f"it is no state of a random generator: {error}") from None
-        kept = (_plain(bits.state), _plain(bits.seed_seq.state)) == (self.state, self.seeds)
-        even = self.kind.startswith("PCG64") and self.state["state"]["inc"] % 2 == 0
-        if not kept or even or not _is_like(self.state, fresh, _LIMITS[self.kind]):
-            raise ValueError(f"it is no state of a {self.kind} generator")
+        if self.kind not in BIT_GENERATORS:
+            raise ValueError(f"there is no random generator {self.kind!r:.60}")
+        if not _are_seeds(self.seeds):
+            raise ValueError("a random generator cannot have these seeds")
+        bits = BIT_GENERATORS[self.kind](np.random.SeedSequence(**self.seeds))
+        # An even increment would make PCG64 repeat itself.
+        if not _is_like(self.state, bits.state) or self.state["state"].get("inc", 1) % 2 == 0:
+            raise ValueError(f"a random generator {self.kind} cannot have this state")
+        bits.state = self.state
         return np.random.Generator(bits)
 
 
-def _is_like(state: Any, fresh: Any, limits: Mapping[str, int], most: int = 1 << 128) -> bool:
-    """Whether a state has the parts and lengths of a fresh one, and numbers that may be there."""
-    if isinstance(fresh, dict):
-        named = isinstance(state, dict) and state.keys() == fresh.keys()
-        return named and all(
-            _is_like(state[name], part, limits, limits.get(name, most))
-            for name, part in fresh.items()
+#: The largest of the numbers in states; those that are not here have 128 bits.
+MOST_IN_STATE = {"pos": 624, "buffer_pos": 4, "has_uint32": 1, "uinteger": 2**32 - 1}
+#: The largest of the numbers in seeds; the entropy may have a thousand digits.
+MOST_IN_SEEDS = {"pool_size": 64, "n_children_spawned": 2**32 - 1}
+
+
+def _is_like(given: Any, state: Any, most: int = 2**128 - 1) -> bool:
+    """Whether plain data could be the state of the generator that has this one."""
+    if isinstance(state, Mapping):
+        return (
+            isinstance(given, dict)
+            and given.keys() == state.keys()
+            and all(_is_like(given[k], state[k], MOST_IN_STATE.get(k, most)) for k in state)
         )
-    if isinstance(fresh, list):
-        listed = isinstance(state, list) and len(state) == len(fresh)
-        return listed and all(_is_like(one, fresh[0], limits, most) for one in state)
-    if isinstance(fresh, int):
-        return type(state) is int and 0 <= state < most
-    return bool(state == fresh)
+    if isinstance(state, np.ndarray):
+        most = int(np.iinfo(state.dtype).max)
+        return _are_whole(given, most) and len(given) == len(state)
+    return given == state if isinstance(state, str) else _are_whole([given], most)
+
+
+def _are_seeds(given: Any) -> bool:
+    """Whether plain data could be the state of a `SeedSequence`."""
+    if not isinstance(given, dict) or given.keys() != {"entropy", "spawn_key", *MOST_IN_SEEDS}:
+        return False
+    entropy = given["entropy"]
+    counts = all(_are_whole([given[name]], most) for name, most in MOST_IN_SEEDS.items())
+    known = _are_whole(entropy if isinstance(entropy, list) else [entropy], 10**1000)
+    return counts and given["pool_size"] >= 4 and known and _are_whole(given["spawn_key"], 2**32)
+
+
+def _are_whole(given: Any, most: int) -> bool:
+    """Whether this is a list of a thousand whole numbers at most, none above the largest."""
+    return (
+        isinstance(given, list)
+        and len(given) <= 1000
+        and all(type(n) is int and 0 <= n <= most for n in given)
+    )
 
 
 def _plain(value: Any) -> Any:

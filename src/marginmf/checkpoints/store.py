@@ -268,7 +268,7 @@ def _put_together(
 
 
 def _checked(state: GeneratorState) -> GeneratorState:
-    """Return a state that a generator can go on from, or raise ValueError."""
+    """Return a state that a generator can have, or raise ValueError."""
     state.generator()
     return state
 

@@ -25,6 +25,8 @@ MOST_KNOTS = 5
 FEWEST_IDS = 2
 #: A column is left out if this share of its cells, or less, has a category in common with another.
 HARDLY_SHARED = 0.1
+#: A matrix of weights may have this many columns: each needs memory even where it is empty.
+MOST_WEIGHTS = 1 << 22
 #: What separates several categories in a cell of text.
 BETWEEN = "|"
 #: The column that every row with features has.
@@ -60,7 +62,9 @@ class FeatureColumn:
         wanted = {"number": float, "weights": int}.get(self.kind, str)
         if self.kind not in KINDS or not all(type(value) is wanted for value in self.values):
             yield f" is of the kind {self.kind!r:.60}, with other values"
-        elif self.kind == "weights" and (len(self.values) != 1 or self.values[0] < 1):
+        elif self.kind == "weights" and (
+            len(self.values) != 1 or not 1 <= self.values[0] <= MOST_WEIGHTS
+        ):
             yield " has no number of weights"
         elif self.kind == "number" and not (
             len(self.values) >= 2

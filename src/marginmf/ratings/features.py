@@ -18,7 +18,7 @@ from marginmf._utils.sparse import check_sparse
 from marginmf._utils.types import Array, IntArray
 from marginmf.datasets.files.columns import listed
 from marginmf.ratings import feature_columns
-from marginmf.ratings.feature_columns import Encoder, FeatureColumn
+from marginmf.ratings.feature_columns import MOST_WEIGHTS, Encoder, FeatureColumn
 from marginmf.ratings.ids import IdIndex
 from marginmf.ratings.tables import is_frame
 
@@ -292,6 +292,11 @@ def _weights(matrix: Any, ids: Array, what: str) -> sparse.csr_array:
         raise ValueError(
             f"The matrix of features has the shape {given.shape}, but {len(ids)} {what}s need "
             f"{len(ids)} rows and some columns."
+        )
+    if given.shape[1] > MOST_WEIGHTS:
+        raise ValueError(
+            f"The matrix of features of {what}s has {given.shape[1]:,} columns, and may have "
+            f"{MOST_WEIGHTS:,}: leave out those that hardly any {what} has."
         )
     check_sparse(given, f"The matrix of features of {what}s")
     rows = sparse.csr_array(given, copy=True)  # what was given is not put in order
