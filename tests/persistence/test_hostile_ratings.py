@@ -204,6 +204,8 @@ CASES = {
     "ids of an unknown type": (ids(b'[{"code": "1"}]'), "not a value that is known here"),
     "ids that are lists": (ids(b"[[1, 2]]"), "not a value that is known here"),
     "ids that are no longer kept": (ids(b'[{"decimal": "1"}]'), "of the type 'decimal', which mod"),
+    "ids with a null character": (ids(b'["a\\u0000b"]'), "user id in row 0 has a null character"),
+    "ids too long": (ids(b'["' + b"a" * 1001 + b'"]'), "user id in row 0 has 1,001 characters"),
     "too few ids": (ids(b'["a"]'), "other users|does not fit"),
     "numbers out of order": (numbers_for_ids([3, 2, 1]), "ids are not distinct, or not in order"),
     "floats for ids": (tensor("users_", lambda _: np.zeros(30)), "the user ids are not a list"),

@@ -37,7 +37,7 @@ def as_id_column(values: Any, what: str) -> Array:
         return column.astype(np.int64, copy=False)
     if column.dtype.kind == "f":
         missing = np.isnan(column)
-        _refuse_flaws(column[missing][:1], what, int(missing.argmax()) if len(column) else 0)
+        check_ids(column[missing][:1], what, int(missing.argmax()) if len(column) else 0)
         whole = np.abs(column).max(initial=0) < 2.0**53 and np.array_equal(column, column.round())
         return column.astype(np.int64) if whole else column.astype(object)
     if column.dtype.kind in "mM":
@@ -54,9 +54,32 @@ def as_id_column(values: Any, what: str) -> Array:
             return column.astype(np.int64)
         except OverflowError:
             pass
-    if types != {str} or not are_plain(column):
-        _refuse_flaws(column, what)
+    check_ids(column, what)
     return column
+
+
+def check_ids(column: Array, what: str, first: int = 0) -> None:
+    """Raise ValueError if one of these objects is no id; `first` is the row of the first of them.
+
+    >>> check_ids(as_objects(["ann", None]), "user")
+    Traceback (most recent call last):
+    ValueError: The user id in row 1 is missing. Remove such rows or give them an id.
+    """
+    values = column.tolist()
+    if set(map(type, values)) == {str} and are_plain(values):
+        return
+    if collide(values):
+        raise ValueError(f"The {what} ids are numbers made to be slow to look up; give texts.")
+    fine: set[Any] = set()
+    for row, value in enumerate(values, first):
+        try:
+            if value in fine:
+                continue
+            fine.add(value)
+        except TypeError:
+            pass  # it is not hashable
+        if flaw := find_flaw(value):
+            raise ValueError(f"The {what} id in row {row} {flaw}.")
 
 
 def are_plain(texts: Iterable[str]) -> bool:
@@ -115,22 +138,6 @@ def check_names(names: Collection[Any], what: str, where: str = "") -> None:
         flawed = next(name for name in texts if find_flaw(name))
         beginning = f"{where}: the" if where else "The"
         raise ValueError(f"{beginning} {what} name {shown(flawed)} {find_flaw(flawed)}.")
-
-
-def _refuse_flaws(column: Array, what: str, first: int = 0) -> None:
-    """Raise ValueError if an id is flawed; `first` is the row of the first of them."""
-    if collide(column.tolist()):
-        raise ValueError(f"The {what} ids are numbers made to be slow to look up; give texts.")
-    fine: set[Any] = set()
-    for row, value in enumerate(column.tolist(), first):
-        try:
-            if value in fine:
-                continue
-            fine.add(value)
-        except TypeError:
-            pass  # it is not hashable
-        if flaw := find_flaw(value):
-            raise ValueError(f"The {what} id in row {row} {flaw}.")
 
 
 def _length(value: Any) -> int:

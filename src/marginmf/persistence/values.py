@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from marginmf._utils.ids import as_objects, shown
+from marginmf._utils.ids import LONGEST_ID, are_plain, as_objects, check_ids, shown
 from marginmf._utils.saved import are_row_ends, are_sorted_in_rows, within
 from marginmf._utils.tensor_files import (
     TENSOR_TYPES,
@@ -140,6 +140,11 @@ def ids_from_array(array: Array, what: str, allowance: Allowance) -> Array:
         raise InvalidFileError(f"the {what} ids are not a list")
     if not distinct:
         raise InvalidFileError(f"the {what} ids are not distinct, or not in order")
+    if ids.dtype == object:
+        try:
+            check_ids(ids, what)
+        except ValueError as error:
+            raise InvalidFileError(str(error)[:-1]) from None
     return ids
 
 
@@ -166,6 +171,8 @@ def text_from_array(array: Array, allowance: Allowance) -> Array:
     names = _read_list(array, "names", allowance)
     if not is_text(names):
         raise InvalidFileError("a name is not text")
+    if not are_plain(names):
+        raise InvalidFileError(f"a name is longer than {LONGEST_ID:,} characters, or has a null")
     return names
 
 

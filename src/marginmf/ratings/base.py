@@ -1,7 +1,7 @@
 """What every ratings estimator has in common: fit, predict, probabilities, score."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from copy import copy
 from typing import Any, ClassVar, Literal, Self
 
@@ -100,8 +100,6 @@ class RatingsPredictor(LearnedOnDemand, Savable, BaseEstimator, ABC):
     #: The fitted arrays that have a row for each user, and those that have one for each item.
     _user_arrays: ClassVar[tuple[str, ...]] = ()
     _item_arrays: ClassVar[tuple[str, ...]] = ()
-    #: The axis of the fitted arrays that is as long as ``n_factors`` says, if there is one.
-    _rank_axis: ClassVar[str] = ""
     #: Whether side information is of any use to the method.
     _takes_features: ClassVar[bool] = False
     _decode = staticmethod(calibration.count_above)
@@ -304,29 +302,9 @@ class RatingsPredictor(LearnedOnDemand, Savable, BaseEstimator, ABC):
         del alone._origin
         return alone
 
-    def _after_load(self) -> None:
-        self._from_file = True
-
     def _learned_from(self) -> Counts:
         data = self.ratings_
         return Counts(data.n_users, data.n_items, len(data), data.n_levels)
-
-    def _flaws(self, lengths: Mapping[str, int]) -> Iterator[str]:
-        """Yield what is wrong with a loaded model whose arrays have the right shapes."""
-        n_steps, biases = lengths["stages"], self._frequencies.user_biases is not None
-        n_inputs = self._n_margins(n_steps) + 2 * n_steps + 2 * biases
-        # Kernels take as many of its columns as there are margins.
-        if self._calibrator is not None and self._calibrator.bounds.shape[1] != n_inputs:
-            yield "._calibrator is for other margins than the model has"
-        if self._calibration_seed < 0:
-            yield "._calibration_seed is no seed"
-        rank: Any = getattr(self, "n_factors", None)
-        if self._rank_axis in lengths and rank not in ("auto", lengths[self._rank_axis]):
-            yield f".n_factors is {rank!r:.60}, but the model has {lengths[self._rank_axis]}"
-
-    def _n_margins(self, n_steps: int) -> int:
-        """Return how many margins of a pair the calibrator takes."""
-        return n_steps
 
     def _check_loaded(self) -> None:
         self._check(self.ratings_)

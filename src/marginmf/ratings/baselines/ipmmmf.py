@@ -357,11 +357,9 @@ class IPMMMF(RatingsEstimator):
 
     def _flaws(self, lengths: Mapping[str, int]) -> Iterator[str]:
         yield from super()._flaws(lengths)
-        if getattr(self, "item_covariance_", None) is not None:
-            try:
-                np.linalg.cholesky(self.item_covariance_)
-            except np.linalg.LinAlgError:
-                yield ".item_covariance_ is no covariance"
+        covariance = getattr(self, "item_covariance_", None)
+        if covariance is not None and np.linalg.eigvalsh(covariance)[0] <= 0:
+            yield ".item_covariance_ is no covariance"
 
     _item_arrays = ("item_factors_",)
 

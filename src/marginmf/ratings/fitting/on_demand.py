@@ -4,10 +4,10 @@ One that was loaded from a file learns nothing unless it is told to: who answers
 find that an answer takes as long as a fit, with parameters that a file from elsewhere says.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from copy import copy
 from threading import RLock
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -60,6 +60,29 @@ class LearnedOnDemand(Snapshot, BaseEstimator):
     def __sklearn_is_fitted__(self) -> bool:
         # scikit-learn would look through all attributes, while other threads add some.
         return hasattr(self, "ratings_")
+
+    #: The axis of the fitted arrays that is as long as ``n_factors`` says, if there is one.
+    _rank_axis: ClassVar[str] = ""
+
+    def _after_load(self) -> None:
+        self._from_file = True
+
+    def _flaws(self, lengths: Mapping[str, int]) -> Iterator[str]:
+        """Yield what is wrong with a loaded model whose arrays have the right shapes."""
+        n_steps, biases = lengths["stages"], self._frequencies.user_biases is not None
+        n_inputs = self._n_margins(n_steps) + 2 * n_steps + 2 * biases
+        # Kernels take as many of its columns as there are margins.
+        if self._calibrator is not None and self._calibrator.bounds.shape[1] != n_inputs:
+            yield "._calibrator is for other margins than the model has"
+        if self._calibration_seed < 0:
+            yield "._calibration_seed is no seed"
+        rank: Any = getattr(self, "n_factors", None)
+        if self._rank_axis in lengths and rank not in ("auto", lengths[self._rank_axis]):
+            yield f".n_factors is {rank!r:.60}, but the model has {lengths[self._rank_axis]}"
+
+    def _n_margins(self, n_steps: int) -> int:
+        """Return how many margins of a pair the calibrator takes."""
+        return n_steps
 
     def fit_calibrator(self) -> Self:
         """Learn how margins become probabilities, unless that is known.
