@@ -349,7 +349,7 @@ def test_ids_in_files_have_the_same_limit(
 def test_ratings_in_files_are_finite_and_not_huge(tmp_path: Path, kind: str, rating: float) -> None:
     rows = {"user": [1, 2], "item": [1, 2], "rating": [1.0, rating]}
     text = said(lambda: read_ratings(write(tmp_path, KINDS[kind](rows), f"r.{kind}")))
-    assert "beyond 1e+100" in text or "is not a finite number" in text
+    assert "beyond 1e+30" in text or "is not a finite number" in text
 
 
 def test_a_decimal_comma_in_features_is_read(tmp_path: Path) -> None:

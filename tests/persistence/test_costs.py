@@ -135,7 +135,7 @@ def test_hostile_files_cost_in_proportion_and_are_refused_in_a_line(write, sente
         assert most < limit
         assert error is not None or function is describe
         if error is not None:
-            assert len(str(error).replace(str(path), "")) < 250
+            assert len(str(error).replace(str(path), "")) < 350
     with pytest.raises(ModelFileError, match=sentence):
         marginmf.load(path)
 
@@ -144,11 +144,9 @@ def test_refusals_quote_the_beginning_and_the_end_of_what_they_refuse(parts, pat
     made = parts()
     made.params["reg"] = ["strong"] * 1000
     made.write(path)
-    with pytest.raises(
-        ModelFileError, match=r"cannot be used .*'strong', 'stro.* \.\.\. "
-    ) as caught:
+    with pytest.raises(ModelFileError, match=r"cannot be used .*'strong', 'stro.*\.\.\.") as caught:
         marginmf.load(path)
-    assert len(str(caught.value).replace(str(path), "")) < 250
+    assert len(str(caught.value).replace(str(path), "")) < 350
 
 
 @pytest.mark.parametrize("kind", [MostPopular, BiasOnly])

@@ -19,8 +19,10 @@ Estimator = TypeVar("Estimator")
 MOST = float(np.finfo(np.float64).max)
 #: More threads than any machine has cores; a model file or an error in typing may ask for more.
 MOST_THREADS = 1024
-#: Larger ratings and features are refused: float32, in which most methods compute, ends at 3e38.
-LARGEST = 1e30
+#: Larger features are refused: their squares, summed over rows, would overflow.
+LARGEST = 1e100
+#: Larger ratings are refused: float32, in which most methods compute, ends at 3e38.
+LARGEST_RATING = 1e30
 
 
 def check_number(
@@ -141,10 +143,10 @@ def use_plain_numbers(estimator: Any) -> None:
     """Make numbers of Python of parameters that are NumPy's: those of few bits overflow.
 
     >>> from sklearn.linear_model import Ridge
-    >>> ridge = Ridge(alpha=np.float32(1), max_iter=np.uint8(200), positive=np.True_)
+    >>> ridge = Ridge(alpha=np.float32(2), max_iter=np.uint8(200), positive=np.True_)
     >>> use_plain_numbers(ridge)
     >>> ridge
-    Ridge(alpha=1.0, max_iter=200, positive=True)
+    Ridge(alpha=2.0, max_iter=200, positive=True)
     """
     for name, value in estimator.get_params(deep=False).items():
         if isinstance(value, np.generic | np.ndarray) and value.ndim == 0:

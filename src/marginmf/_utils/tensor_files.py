@@ -63,7 +63,7 @@ class Allowance:
     Loading must cost in proportion to the file, whatever it holds.  So what takes more memory than
     it has bytes is asked for here before it is made.
 
-    >>> Allowance(9000).take(VALUES * 100)
+    >>> Allowance(9000).take(1 << 40)
     Traceback (most recent call last):
         ...
     marginmf._utils.tensor_files.InvalidFileError: it would take more memory than 9,000 bytes may

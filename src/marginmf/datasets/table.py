@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from marginmf._utils.files import atomic_write
 from marginmf._utils.ids import as_id_column
-from marginmf._utils.parameters import LARGEST
+from marginmf._utils.parameters import LARGEST_RATING
 from marginmf.datasets.files.convert import are_ratings
 from marginmf.datasets.files.packed import first_reason, most_bytes, read_arrays
 
@@ -98,10 +98,10 @@ class RatingsTable:
             )
         if not are_ratings(columns["ratings"]):
             with np.errstate(invalid="ignore"):
-                row = int(np.argmin(np.abs(columns["ratings"]) <= LARGEST))
+                row = int(np.argmin(np.abs(columns["ratings"]) <= LARGEST_RATING))
             raise ValueError(
                 f"The rating in row {row} of a RatingsTable is {columns['ratings'][row]:g}; "
-                f"ratings are finite numbers, up to {LARGEST:g}."
+                f"ratings are finite numbers, up to {LARGEST_RATING:g}."
             )
         for part in SPLITS:
             if getattr(self, part) is not None:

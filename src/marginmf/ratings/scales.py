@@ -7,7 +7,7 @@ import narwhals as nw
 import numpy as np
 
 from marginmf._utils.ids import as_objects, shown
-from marginmf._utils.parameters import LARGEST, check_whole
+from marginmf._utils.parameters import LARGEST_RATING, check_whole
 from marginmf._utils.types import Array, Float64Array, FloatArray, IntArray
 from marginmf.backends.rows import BLOCK
 from marginmf.datasets.files.columns import FOR_PAIRS, listed
@@ -119,8 +119,8 @@ def _check_finite(numbers: FloatArray) -> FloatArray:
         )
     row = int(np.abs(numbers).argmax())
     raise ValueError(
-        f"The rating in row {row} is {numbers[row]:g}, and the largest allowed is {LARGEST:g}: "
-        "correct it."
+        f"The rating in row {row} is {numbers[row]:g}, and the largest allowed is "
+        f"{LARGEST_RATING:g}: correct it."
     )
 
 
@@ -198,7 +198,8 @@ def _check_levels(levels: Any) -> Float64Array:
     scale: Float64Array = np.unique(np.asarray(levels, np.float64))
     if len(scale) < 2 or not are_ratings(scale):
         raise ValueError(
-            f"levels={levels!r:.100} must hold at least two finite numbers, up to {LARGEST:g}."
+            f"levels={levels!r:.100} must hold at least two finite numbers, up to "
+            f"{LARGEST_RATING:g}."
         )
     return scale
 

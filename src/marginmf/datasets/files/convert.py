@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from marginmf._utils.ids import are_plain, collide, find_flaw, is_missing, shown
-from marginmf._utils.parameters import LARGEST
+from marginmf._utils.parameters import LARGEST_RATING
 from marginmf._utils.types import Array, Float64Array, IntArray
 
 Int64Array = npt.NDArray[np.int64]
@@ -169,8 +169,8 @@ class RatingReader:
 
 
 def _check_size(rating: float) -> float:
-    if abs(rating) > LARGEST:
-        raise ValueError(f"is beyond {LARGEST:g}, the largest rating")
+    if abs(rating) > LARGEST_RATING:
+        raise ValueError(f"is beyond {LARGEST_RATING:g}, the largest rating")
     return rating
 
 
@@ -309,7 +309,7 @@ def are_ratings(numbers: Array) -> bool:
     (True, False, True)
     """
     # Without a copy, because there may be many; no comparison with NaN is true.
-    return not numbers.size or max(-float(numbers.min()), float(numbers.max())) <= LARGEST
+    return not numbers.size or max(-float(numbers.min()), float(numbers.max())) <= LARGEST_RATING
 
 
 def _convert_each(convert: Callable[[Any], Any], values: Any, what: str) -> list[Any]:

@@ -17,6 +17,7 @@ from typing import IO, Any, BinaryIO
 
 from marginmf._utils.npz import load_arrays
 from marginmf._utils.parameters import check_whole
+from marginmf._utils.printable import LONGEST_CELL, printable
 from marginmf._utils.types import Array
 
 GZIP_MARK, ZIP_MARK = b"\x1f\x8b", b"PK\x03\x04"
@@ -65,7 +66,8 @@ def beyond_limit(where: str | Path, most: int, does: str = "unpacks to") -> Valu
 
 def first_reason(error: Exception) -> str:
     """Return why something failed, in one short line, also where the error has no message."""
-    return f"{str(error).partition(chr(10))[0]:.200}".rstrip(".") or type(error).__name__
+    reason = printable(str(error).partition("\n")[0], LONGEST_CELL)
+    return reason.rstrip(".") or type(error).__name__
 
 
 class _Limited(io.RawIOBase):

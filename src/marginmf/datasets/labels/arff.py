@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from marginmf._utils.printable import printable
 from marginmf._utils.types import BoolArray, Float64Array, IntArray
 from marginmf.datasets.files.convert import parse_number
 from marginmf.datasets.files.source import Chunk, Source, lines_of, skip_lines
@@ -118,7 +119,8 @@ class ArffColumn:
 
     def refuse(self, value: float | str) -> str:
         """Return what is wrong with a value that is not declared."""
-        name, declared = self.attribute.name, ",".join(self.attribute.values[:6])[:SHOWN]
+        name = self.attribute.name
+        declared = printable(",".join(self.attribute.values[:6]), SHOWN)
         if not isinstance(value, str):
             if self.is_label:
                 return f"the label {name!r:.60} is {value:g}; labels are 0 or 1"
@@ -187,7 +189,7 @@ def _make_codes(attribute: Attribute, is_label: bool, where: str) -> Float64Arra
             return np.array([[float(word == yes)] for word in words])
     here, name = f"{where}, line {attribute.line}", f"{attribute.name!r:.60}"
     if is_label:
-        declared = ", ".join(attribute.values[:4])[:SHOWN] or attribute.kind
+        declared = quote_names(attribute.values) if attribute.values else attribute.kind
         problem = f"is a label but takes the values {declared}; labels take 0 and 1"
         raise ValueError(f"{here}: {name} {problem}.")
     if attribute.kind != "nominal":

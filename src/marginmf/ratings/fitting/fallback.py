@@ -1,6 +1,6 @@
 """What is known of users and items without a factorisation: level frequencies and biases."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from marginmf._utils.saved import Optional, counts, floats, saved
 from marginmf._utils.types import Float64Array, IntArray
-from marginmf.backends.rows import Side
+from marginmf.backends.rows import SIDES, Side
 from marginmf.ratings.data import Ratings
 from marginmf.ratings.ids import IdIndex
 
@@ -58,6 +58,10 @@ class LevelFrequencies:
         mean = mean_rating(data, counts[0])
         biases = fit_biases(BiasProblem(data, mean, PRIOR_STRENGTH, *counts))
         return cls(*counts, overall, None, mean, *biases)
+
+    def _flaws(self, lengths: Mapping[str, int]) -> Iterator[str]:
+        if self.placed not in (None, *SIDES):
+            yield f".placed is {self.placed!r:.60}, which is no side"
 
     def counts(self, side: Side) -> IntArray:
         """Return how often each level was used by each user, or for each item."""
