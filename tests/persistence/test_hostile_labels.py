@@ -422,7 +422,8 @@ CASES = {
         "chains_ are not one for each group",
     ),
     "label before the first of a chain": ("mlsf", put("links_", 0, -1), "labels that no chain has"),
-    "label after the last of a chain": ("mlsf", put("links_", 0, 9), "scores . labels, but 10"),
+    "label far after the last": ("mlsf", put("links_", 0, 2**63 - 1), "labels that no chain has"),
+    "label after the last of a chain": ("mlsf", put("links_", 0, 4), "scores . labels, but 5"),
     "factors that are no numbers": (
         "ssjdr",
         put("factor_intercept_", 0, np.nan),

@@ -140,6 +140,19 @@ CASES = {
     # parameters that would fail later
     "threads in words": (param("n_jobs", "many"), "parameters of MMMF cannot be used .n_jobs="),
     "seed below zero": (attribute("_calibration_seed", -1), "_calibration_seed is no seed"),
+    "no seed": (attribute("_calibration_seed", None), "_calibration_seed is no seed"),
+    "frequencies of no side": (
+        inside("_frequencies", "object", 1, "placed")("items"),
+        "placed is 'items', which is no side",
+    ),
+    "frequencies below zero": (put("_frequencies.by_user", (0, 0), -1), "has counts below zero"),
+    "biases of one side": (
+        both(
+            inside("_frequencies", "object", 1, "user_biases")(None),
+            lambda parts: parts.tensors.pop("_frequencies.user_biases"),
+        ),
+        "has biases of one side alone|no object",
+    ),
     "threshold of nothing": (param("threshold", None), "cannot be used .threshold=None"),
     "rank of nothing": (param("n_factors", {"dict": {}}), "cannot be used .n_factors="),
     "ragged penalty": (param("reg", [[1], [1, 2]]), "cannot be used"),

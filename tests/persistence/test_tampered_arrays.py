@@ -155,3 +155,18 @@ def test_an_ensemble_of_labels_has_as_many_members_as_its_parameter(path):
     model.members = ("ridge",)
     with pytest.raises(ValueError, match="members_ are of another number than members"):
         model.save(path)
+
+
+def test_blocks_without_entries_are_refused(path):
+    whole = ModelParts(FOLDER / "gplvm-v1.marginmf")
+    whole.fitted["block_size_"] = 0
+    whole.write(path)
+    with pytest.raises(ModelFileError, match="block_size_ is 0, which is no size"):
+        marginmf.load(path)
+
+
+def test_profiles_of_nothing_but_zeros_answer(path):
+    whole = ModelParts(FOLDER / "urp-v1.marginmf")
+    write(whole, "item_profiles_", np.zeros_like(read(whole, "item_profiles_")))
+    whole.write(path)
+    assert faults(marginmf.load(path)) == []

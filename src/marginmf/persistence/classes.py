@@ -228,7 +228,11 @@ class ModelChecker:
             except Exception as error:  # a parameter may be anything, and so may what it leads to
                 text = f"the parameters of {name} cannot be used ({error})"
                 raise InvalidFileError(text) from None
-        for flaw in _flaws(value, lengths):  # which may ask for parameters
+        try:
+            flaw = next(iter(_flaws(value, lengths)), None)
+        except Exception as error:  # what is optional may be missing at an odd place
+            raise InvalidFileError(f"the parts of {name} do not fit ({error})") from None
+        if flaw is not None:
             raise InvalidFileError(f"{name}{flaw}")
 
     def _check_attributes(

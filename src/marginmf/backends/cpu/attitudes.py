@@ -151,7 +151,7 @@ def profile_items(start, stop, indptr, indices, codes, weights, pseudo_counts, n
                     own[v, k] /= total
 
 
-@kernel
+@kernel(error_model="numpy")
 def profile_pairs(start, stop, users, items, gamma, beta, out):
     """Fill rows of ``out`` with the probabilities of the levels: mixtures of the attitudes' ones.
 

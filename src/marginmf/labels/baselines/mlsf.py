@@ -121,7 +121,7 @@ class MLSF(OneEach):
             yield ".feature_weights_ are not sparse"
         if len(self.chains_) != lengths["groups"] or not within(groups, lengths["groups"]):
             yield ".chains_ are not one for each group"
-        if links.min(initial=0) < 0:
+        if not within(links, lengths["labels"]):
             yield ".links_ has labels that no chain has"
         n_links = np.zeros(len(self.chains_), np.int64)
         np.maximum.at(n_links, groups, links + 1)

@@ -1,6 +1,6 @@
 """GPLVM: a Gaussian process for each user, over positions of the items that are learned."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
 
@@ -123,6 +123,11 @@ class GPLVM(Distributional):
 
     _rank_axis = "factors"
     _item_arrays = ("item_positions_", "item_means_", "item_deviations_")
+
+    def _flaws(self, lengths: Mapping[str, int]) -> Iterator[str]:
+        yield from super()._flaws(lengths)
+        if self.block_size_ < 1:
+            yield f".block_size_ is {self.block_size_}, which is no size"
 
     def _fit(self, data: Ratings) -> None:
         rng = self._checkpoint.generator("random start", self.random_state)

@@ -50,6 +50,14 @@ class LevelFrequencies:
     user_biases: Float64Array | None = None
     item_biases: Float64Array | None = None
 
+    def _flaws(self, lengths: Mapping[str, int]) -> Iterator[str]:
+        if self.placed is not None and self.placed not in SIDES:
+            yield f".placed is {self.placed!r:.60}, which is no side"
+        if (self.user_biases is None) != (self.item_biases is None):
+            yield " has biases of one side alone"
+        if min(each.min(initial=0) for each in (self.by_user, self.by_item, self.overall)) < 0:
+            yield " has counts below zero"
+
     @classmethod
     def of(cls, data: Ratings) -> "LevelFrequencies":
         """Count the levels of some ratings, and find the biases."""

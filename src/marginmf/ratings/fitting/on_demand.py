@@ -74,7 +74,7 @@ class LearnedOnDemand(Snapshot, BaseEstimator):
         # Kernels take as many of its columns as there are margins.
         if self._calibrator is not None and self._calibrator.bounds.shape[1] != n_inputs:
             yield "._calibrator is for other margins than the model has"
-        if self._calibration_seed < 0:
+        if self._calibration_seed is None or self._calibration_seed < 0:
             yield "._calibration_seed is no seed"
         rank: Any = getattr(self, "n_factors", None)
         if self._rank_axis in lengths and rank not in ("auto", lengths[self._rank_axis]):
