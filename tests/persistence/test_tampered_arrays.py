@@ -170,3 +170,15 @@ def test_profiles_of_nothing_but_zeros_answer(path):
     write(whole, "item_profiles_", np.zeros_like(read(whole, "item_profiles_")))
     whole.write(path)
     assert faults(marginmf.load(path)) == []
+
+
+@pytest.mark.parametrize("name", ["concentrations_", "user_attitudes_"])
+def test_parameters_of_dirichlet_distributions_are_above_zero(name, path):
+    """The digamma function of -3e68 is found by as many steps."""
+    whole = ModelParts(FOLDER / "urp-v1.marginmf")
+    changed = read(whole, name).copy()
+    changed.flat[-1] = -3e68
+    write(whole, name, changed)
+    whole.write(path)
+    with pytest.raises(ModelFileError, match="Dirichlet distributions that are not above zero"):
+        marginmf.load(path)

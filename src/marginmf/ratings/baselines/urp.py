@@ -199,6 +199,14 @@ class URP(AttitudeModel):
     }
     _item_arrays = ("item_profiles_",)
 
+    def _flaws(self, lengths: Mapping[str, int]) -> Iterator[str]:
+        yield from super()._flaws(lengths)
+        # The digamma function of a number far below zero would take for ever.
+        if min(self.user_attitudes_.min(), self.concentrations_.min()) <= 0:
+            yield " has parameters of Dirichlet distributions that are not above zero"
+        if self.item_profiles_.min() < 0:
+            yield ".item_profiles_ are no probabilities"
+
     def _fit(self, data: Ratings) -> None:
         self._count_levels(data)
         rng = self._checkpoint.generator("random start", self.random_state)

@@ -67,10 +67,6 @@ class LevelFrequencies:
         biases = fit_biases(BiasProblem(data, mean, PRIOR_STRENGTH, *counts))
         return cls(*counts, overall, None, mean, *biases)
 
-    def _flaws(self, lengths: Mapping[str, int]) -> Iterator[str]:
-        if self.placed not in (None, *SIDES):
-            yield f".placed is {self.placed!r:.60}, which is no side"
-
     def counts(self, side: Side) -> IntArray:
         """Return how often each level was used by each user, or for each item."""
         return self.by_user if side == "user" else self.by_item
