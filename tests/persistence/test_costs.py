@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import marginmf
+from marginmf._utils import tensor_files
 from marginmf.persistence import ModelFileError, describe
 from marginmf.ratings import BiasOnly, MostPopular
 from tampering import ModelParts
@@ -83,7 +84,7 @@ HOSTILE = {
     "empty lists": (in_document(listed("[]", 1_000_000)), MEMORY),
     "objects of JSON": (in_document(listed('{"":1}', 300_000)), MEMORY),
     "numbers": (in_document(listed("1e9", 700_000)), MEMORY),
-    "texts": (in_document(listed('"ab"', 600_000)), MEMORY),
+    "texts": (in_document(listed('"ab"', 600_000)), VALUES),
     "solvers": (in_document(listed('{"object":["LBFGS",{}]}', 90_000)), VALUES),
     "wide text": (in_document(f'["{"a" * 8_000_000}😀"]'), MEMORY),
     "arrays without elements": (with_entries, MEMORY),
@@ -170,7 +171,10 @@ def test_a_model_whose_file_could_not_be_read_is_not_saved(models, path):
     history = model.history_
     try:
         model.history_ = [0] * 600_000
-        with pytest.raises(ValueError, match=r"more than can be read from a file again \(it would"):
+        with pytest.raises(
+            ValueError,
+            match="more beside the arrays of numbers than",
+        ):
             model.save(path)
     finally:
         model.history_ = history
@@ -184,3 +188,13 @@ def test_lookups_are_made_when_they_are_needed():
         index = IdIndex(ids)
         assert set(vars(index)) == {"ids", "what"}
         assert index.encode(ids).tolist() == list(range(len(ids)))
+
+
+def test_ids_that_take_too_much_of_a_file_are_refused_when_it_is_written(path, monkeypatch):
+    model = MostPopular().fit([(f"{k:x}", 1) for k in range(50_000)], np.ones(50_000))
+    monkeypatch.setattr(tensor_files, "BYTES_MORE", 1_000_000)
+    with pytest.raises(ValueError, match="millions of ids whole numbers"):
+        model.save(path)
+    monkeypatch.undo()
+    model.save(path)
+    assert len(marginmf.load(path).users_) == 50_000

@@ -9,7 +9,7 @@ arrays need no second copy in memory, and everything is checked before it is bel
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from hashlib import blake2b
 from io import BufferedReader
 from pathlib import Path
@@ -32,11 +32,11 @@ MAX_HEADER = 1 << 25
 #: A file may take this many times its size in memory, and this many bytes more.
 TIMES, BYTES_MORE = 3, 44_000_000
 #: It may hold this many values beside its arrays, and one more for this many bytes of the file.
-VALUES, BYTES_PER_VALUE = 3 << 17, 128
+VALUES, BYTES_PER_VALUE = 5 << 16, 128
 #: The text of a header, the description in it, what that holds, and how messages would show it.
 COPIES = 3
 #: What a value of JSON takes: an empty list has a separator on either side.
-_BYTES_PER_SEPARATOR = 80
+_BYTES_PER_SEPARATOR = 72
 _DIGEST_BYTES = 32
 _NO_CHECKSUM = "0" * (2 * _DIGEST_BYTES)
 _CHECKSUM = re.compile(f"[0-9a-f]{{{2 * _DIGEST_BYTES}}}")
@@ -75,7 +75,7 @@ class Allowance:
         self._n_values = VALUES + size // BYTES_PER_VALUE
 
     def take(self, n_bytes: int) -> None:
-        """Ask for memory beside the bytes that were read."""
+        """Ask for memory beside the bytes that were read, or (below 0) give some back."""
         self._n_bytes -= n_bytes
         if self._n_bytes < 0:
             raise InvalidFileError(f"it would take more memory than {self.size:,} bytes may")
@@ -117,9 +117,15 @@ class TensorHeader(NamedTuple):
 
 
 def write_tensor_file(
-    path: Path, document: Mapping[str, Any], tensors: Mapping[str, Array]
+    path: Path,
+    document: Mapping[str, Any],
+    tensors: Mapping[str, Array],
+    ask: Callable[[Allowance], None] = lambda allowance: None,
 ) -> None:
-    """Write a file of contiguous tensors; it appears whole or not at all."""
+    """Write a file of contiguous tensors; it appears whole or not at all.
+
+    Before that, ``ask`` takes from the allowance of the file what it takes to decode its tensors.
+    """
     # The widest first, so that every tensor begins at a multiple of its own width.
     names = sorted(tensors, key=lambda name: (-tensors[name].itemsize, name))
     metadata = {"checksum": _NO_CHECKSUM, "marginmf": write_json(document)}
@@ -144,10 +150,11 @@ def write_tensor_file(
             raise InvalidFileError(f"it can have {MAX_HEADER:,}")
         allowance = Allowance(len(length) + len(header) + end)
         allowance.take_values(allowance.take_json(header, COPIES))
+        ask(allowance)
     except InvalidFileError as error:
         raise ValueError(
-            f"There are {len(header):,} bytes beside the arrays, more than can be read from a file "
-            f"again ({error}): long lists should be arrays."
+            f"There is more beside the arrays of numbers than can be read from a file again "
+            f"({error}): long lists should be arrays, and millions of ids whole numbers."
         ) from None
     digest = blake2b(length + header, digest_size=_DIGEST_BYTES)
     for name in names:

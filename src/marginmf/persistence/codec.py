@@ -56,6 +56,14 @@ class ModelEncoder:
         self.tensors: dict[str, Array] = {}
         # By identity, with the object itself so that its identity is not given to another.
         self._shared: dict[int, tuple[int, Any]] = {}
+        self._n_bytes = 0
+        self._lists: list[Array] = []
+
+    def ask(self, allowance: Allowance) -> None:
+        """Take from the allowance of a file what it takes to decode all this."""
+        for array in self._lists:  # models begin with their ids
+            values.ask_for_list(array, allowance)
+        allowance.take(self._n_bytes)
 
     def encode(self, value: Any, path: str, depth: int = 0) -> Any:
         """Return a value as JSON; its path in the model is for messages and tensors' names."""
@@ -83,12 +91,15 @@ class ModelEncoder:
         if type(value) is np.ndarray and values.is_storable(value.dtype):
             node = {"array": self._array(value, path)}
         elif values.is_text(value):
-            node = {"text": self._array(values.text_to_array(value), path)}
+            self._lists.append(values.text_to_array(value))
+            node = {"text": self._array(self._lists[-1], path)}
         elif type(value) is csr_array:
             node = {"csr": self._csr(value, path)}
         elif type(value) is SAVED.get("ids"):
-            array = self._array(values.ids_to_array(value.ids, value.what), path)
-            node = {"ids": {"what": value.what, "array": array}}
+            ids = values.ids_to_array(value.ids, value.what)
+            if ids is not value.ids:
+                self._lists.append(ids)
+            node = {"ids": {"what": value.what, "array": self._array(ids, path)}}
         elif is_known(value):
             node = {"object": self._object(value, path, depth)}
         else:
@@ -102,6 +113,7 @@ class ModelEncoder:
         while path in self.tensors:  # names in dictionaries may have dots of their own
             path += "'"
         self.tensors[path], note = values.to_tensor(array)
+        self._n_bytes += array.nbytes - self.tensors[path].nbytes
         return {"tensor": path, **note}
 
     def _csr(self, matrix: csr_array, path: str) -> dict[str, Any]:

@@ -167,7 +167,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
         "counts": asdict(model._learned_from()),
         "model": node,
     }
-    write_tensor_file(destination, document, encoder.tensors)
+    write_tensor_file(destination, document, encoder.tensors, encoder.ask)
 
 
 def load(path: str | os.PathLike[str]) -> Any:

@@ -218,7 +218,21 @@ def _read_list(array: Array, what: str, allowance: Allowance) -> Array:
             values = map(decode_atom, nodes)
     except UnicodeDecodeError:
         raise InvalidFileError(f"the list of {what} is not text") from None
-    return as_objects(values)
+    allowance.take(-array.nbytes)  # nothing else needs the bytes
+    if not isinstance(values, list):
+        return as_objects(values)
+    texts = np.empty(len(values), object)  # without a copy of the list, which may be long
+    texts[:] = values
+    return texts
+
+
+def ask_for_list(array: Array, allowance: Allowance) -> None:
+    """Take from an allowance what it takes to read a list."""
+    # Where not all of it is text without escapes, it is read as a whole.
+    plain = bytes(array[:2]) == b'["' and not (array == ord("\\")).any()
+    for _ in range(1 if plain else 2):
+        allowance.take_json(array.tobytes(), copies=1)
+    allowance.take(-array.nbytes)
 
 
 def _read_texts(array: Array) -> list[str] | None:
