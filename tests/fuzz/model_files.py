@@ -2,6 +2,7 @@
 
 import os
 import random
+import re
 from collections.abc import Callable, Iterator
 from copy import deepcopy
 from functools import cache
@@ -10,11 +11,13 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
+from typer.testing import CliRunner
 
 import label_models
 import marginmf
 from fuzz import corpus
 from fuzz.judging import FailedAttackError, attempt, in_proportion
+from marginmf.cli.app import app
 from marginmf.persistence import ModelFileError, describe
 from tampering import COMMON_JUNK, ZEROS, ModelParts, every_node, sealed
 
@@ -39,6 +42,8 @@ for depth in (40, 400):
     for _ in range(depth):
         node = [node]
     JUNK.append(node)
+#: What a terminal obeys.
+CONTROLS = "[\x00-\x08\x0b-\x1f\x7f-\x9f]"
 #: What may stand in an array.
 NUMBERS = (0, 1, -1, 2, np.nan, np.inf, -np.inf, 1e308, 1e-308, 3e38, 127, 255, 2**31 - 1, 2**62)
 
@@ -73,7 +78,9 @@ def load_and_ask(path: Path) -> str:
     """Load a file and ask everything of the model; say whether it was refused."""
     size = path.stat().st_size
     with in_proportion(size):
-        _, _ = attempt(describe, path)
+        attempt(describe, path)
+    if size % 4 == 0:
+        shown_by_info(path)
     model = None
     with in_proportion(size):
         try:
@@ -86,6 +93,15 @@ def load_and_ask(path: Path) -> str:
         return "refused"
     ask(model, path)
     return "loaded"
+
+
+def shown_by_info(path: Path) -> None:
+    """Run the command that describes a model: it ends well, or with a message."""
+    result = CliRunner().invoke(app, ["info", str(path)])
+    if result.exit_code not in (0, 1, 2) or not isinstance(result.exception, SystemExit | None):
+        raise FailedAttackError(f"info ends with {result.exit_code}: {result.exception!r:.300}")
+    if "Traceback" in result.output or re.search(CONTROLS, result.output):
+        raise FailedAttackError(f"info prints {result.output!r:.500}")
 
 
 def ask(model: Any, path: Path) -> list[str]:
@@ -206,12 +222,9 @@ def change_bytes(rng: random.Random, content: bytes) -> bytes:
 
 def change_parameter(rng: random.Random, parts: ModelParts, folder: Path) -> None:
     """Give a parameter another value, or a number among what was learned."""
-    learned = [
-        (node, key)
-        for node, key in every_node(parts.document["model"]["object"][1:], [])
-        if isinstance(node[key], int | float | str | None) and key != "tensor"
-    ]
-    container, key = rng.choice(learned)
+    nodes = every_node(parts.document, [])
+    single = [(node, key) for node, key in nodes if not isinstance(node[key], list | dict)]
+    container, key = rng.choice([(node, key) for node, key in single if key != "tensor"])
     value = container[key]
     if isinstance(value, int | float) and rng.random() < 0.6:
         container[key] = value * rng.choice((-1, 0, 2, 10, 10**6)) + rng.choice((0, 1, -1))

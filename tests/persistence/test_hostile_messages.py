@@ -64,3 +64,13 @@ def test_names_anywhere_in_a_model(parts, path: Path, text: str) -> None:
     made.tensors[text] = made.tensors["user_factors_"]
     made.write(path)
     check_plain(path)
+
+
+@pytest.mark.parametrize("name", ["decision", "tune_for", "top1_if_empty", "estimator"])
+@pytest.mark.parametrize("value", [2.5, None, [], {"dict": {}}])
+def test_a_description_may_say_anything_of_the_decision(name, value, parts, path):
+    made = parts("scaled" if name == "estimator" else "ridge")
+    made.params[name] = value
+    made.write(path)
+    result = CliRunner().invoke(app, ["info", str(path)])
+    assert isinstance(result.exception, SystemExit | None), repr(result.exception)

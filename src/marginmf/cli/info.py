@@ -92,8 +92,7 @@ def _is_model(path: Path) -> bool:
     if path.suffix == SUFFIX or not path.is_file():
         return path.suffix == SUFFIX
     with path.open("rb") as file:
-        head = file.read(9)
-    return head[4:] == bytes(4) + b"{"
+        return file.read(9)[4:] == bytes(4) + b"{"
 
 
 def _describe_model(about: "ModelDescription") -> dict[str, str]:
@@ -129,8 +128,11 @@ def _describe_decision(about: "ModelDescription", counts: "LabelCounts") -> str:
     rule = about.learned.get("decision_", _value_in_force(params, "decision"))
     if rule == "auto":
         rule = "global" if low == high else "per_label"
-    top1 = about.learned.get("top1_if_empty_", params["top1_if_empty"] is True)
+    top1 = about.learned.get("top1_if_empty_", params.get("top1_if_empty") is True)
     tune_for, shift = _value_in_force(params, "tune_for"), about.learned.get("shift_", 0.0)
+    # The head of a file may say anything; only loading compares it with the model.
+    if not all(map(isinstance, (rule, tune_for, shift), (str, str, float | int))):
+        return ""
     return describe_rule(rule, tune_for, (low, high), shift, top1=bool(top1))
 
 
@@ -138,11 +140,10 @@ def _value_in_force(params: Mapping[str, Any], name: str) -> Any:
     """Return a parameter of a label model; None in one around another stands for the other's."""
     from marginmf.labels.base import LabelsEstimator
 
-    if params[name] is not None:
+    if params.get(name) is not None:
         return params[name]
-    inside = params["estimator"]
-    rule = inside._rule if isinstance(inside, LabelsEstimator) else vars(LabelsEstimator)
-    return rule[name]
+    inside = params.get("estimator")
+    return (inside._rule if isinstance(inside, LabelsEstimator) else vars(LabelsEstimator))[name]
 
 
 def ratings_facts(table: "RatingsTable") -> dict[str, Any]:
