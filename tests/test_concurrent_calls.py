@@ -124,3 +124,12 @@ def test_label_methods(name: str) -> None:
         "pickle": lambda m: len(pickle.dumps(m)) > 0,
     }
     ask_at_once(model, calls, N_CALLS)
+
+
+def test_a_sparse_matrix_of_a_model_does_not_change_while_it_is_copied() -> None:
+    """SciPy notes on a matrix whether it is in order, when somebody first needs to know."""
+    model = RATINGS["ItemKNN"]().fit(PAIRS, STARS)
+    before = set(vars(model.weights_.matrix))
+    model.recommend([0], n=3)
+    model.weights_.by_source.sum()
+    assert set(vars(model.weights_.matrix)) == before

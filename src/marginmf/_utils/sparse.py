@@ -15,6 +15,20 @@ from marginmf._utils.saved import are_row_ends, within
 from marginmf._utils.types import Array
 
 
+def settled(matrix: Any) -> Any:
+    """Return a matrix that has noted whether its entries are in order, if it is sparse.
+
+    SciPy notes it on the matrix when somebody first needs it: then another thread must not be in
+    the middle of a copy.
+
+    >>> sorted(vars(settled(sparse.csr_array(np.eye(2)))))[:2]
+    ['_has_canonical_format', '_has_sorted_indices']
+    """
+    if sparse.issparse(matrix) and hasattr(matrix, "has_canonical_format"):
+        _ = matrix.has_canonical_format, matrix.has_sorted_indices
+    return matrix
+
+
 def check_sparse(matrix: Any, what: str) -> None:
     """Raise ValueError unless every entry of a sparse matrix is inside it, in whatever format.
 

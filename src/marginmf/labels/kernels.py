@@ -11,6 +11,7 @@ from scipy.sparse import csr_array
 from marginmf._utils.parameters import MOST, check_choice, check_number
 from marginmf._utils.random import as_generator
 from marginmf._utils.saved import Optional, Stored, floats, saved
+from marginmf._utils.sparse import settled
 from marginmf._utils.types import Float64Array, FloatArray, IntArray
 from marginmf.labels.algebra.kernels import (
     PREPARATIONS,
@@ -147,7 +148,8 @@ class KernelEmbedding(ChosenStrength):
         n_rows = X.shape[0]
         regs: Sequence[float] = REGS if self.reg == "auto" else (float(self.reg),)
         chosen, solution = self._choose_kernel(X, Y, regs)
-        self.factor_, self.rows_ = chosen.prepare_training(X)
+        self.factor_, rows = chosen.prepare_training(X)
+        self.rows_ = settled(rows)
         self.gamma_ = chosen.scale(self.rows_)
         n_landmarks = min(self._count_landmarks(n_rows), n_rows)
         if solution is None or n_rows > N_CHOOSING or n_landmarks < n_rows:

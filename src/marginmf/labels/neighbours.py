@@ -12,6 +12,7 @@ from sklearn.utils.extmath import row_norms
 from marginmf._utils import indicators as _indicators
 from marginmf._utils.parameters import check_number
 from marginmf._utils.saved import Stored, floats, saved
+from marginmf._utils.sparse import settled
 from marginmf._utils.types import Float64Array, FloatArray, IntArray
 from marginmf.labels.algebra.matrices import FAR_OFF
 from marginmf.labels.base import LabelsEstimator, method
@@ -56,7 +57,7 @@ class Neighbours:
 
     def fit(self, X: Any) -> "Neighbours":
         """Store the instances to search."""
-        self.stored_ = X
+        self.stored_ = settled(X)
         return self
 
     def kneighbors(self, X: Any = None) -> IntArray:
@@ -186,7 +187,7 @@ class MLkNN(LabelsEstimator):
     def _fit(self, X: Any, Y: csr_array) -> None:
         n_neighbors = min(self.n_neighbors, Y.shape[0] - 1)
         self.neighbours_ = Neighbours(n_neighbors).fit(X)
-        self.stored_labels_ = Y
+        self.stored_labels_ = settled(Y)
         counts, smoothing = self._counts(self.neighbours_.kneighbors()), float(self.smoothing)
         self.prior_, self.posterior_ = _probabilities(Y, counts, n_neighbors, smoothing)
 

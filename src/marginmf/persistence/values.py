@@ -16,6 +16,7 @@ from scipy.sparse import csr_array
 
 from marginmf._utils.ids import LONGEST_ID, are_plain, as_objects, check_ids, shown
 from marginmf._utils.saved import are_row_ends, are_sorted_in_rows, within
+from marginmf._utils.sparse import settled
 from marginmf._utils.tensor_files import (
     TENSOR_TYPES,
     TYPE_NAMES,
@@ -390,4 +391,4 @@ def csr_from(shape: Any, data: Array, indices: Array, indptr: Array) -> csr_arra
     matrix = csr_array((data, indices, indptr), shape=tuple(shape))
     # SciPy would choose the type of the indices itself.
     matrix.indices, matrix.indptr = indices, indptr
-    return matrix
+    return settled(matrix)

@@ -14,7 +14,7 @@ from scipy import sparse
 from marginmf._utils.ids import as_id_column, as_objects, check_names, is_missing, shown
 from marginmf._utils.parameters import LARGEST, warn
 from marginmf._utils.saved import Stored, saved
-from marginmf._utils.sparse import check_sparse
+from marginmf._utils.sparse import check_sparse, settled
 from marginmf._utils.types import Array, IntArray
 from marginmf.datasets.files.columns import listed
 from marginmf.ratings import feature_columns
@@ -131,6 +131,9 @@ class Features:
     }
     matrix: sparse.csr_array
     encoder: Encoder
+
+    def __post_init__(self) -> None:
+        settled(self.matrix)
 
     @classmethod
     def of(cls, source: Any, index: IdIndex, encoder: Encoder | None = None) -> "Features":

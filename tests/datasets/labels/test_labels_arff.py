@@ -220,7 +220,7 @@ ARFF_FAULTS: dict[str, tuple[str, str]] = {
     ),
     "label of words": (
         HEADER.replace("p {0,1}", "p {low,high}") + "1,0,low,1\n",
-        "line 4: 'p' is a label but takes the values low, high; labels take 0 and 1",
+        "line 4: 'p' is a label but takes the values 'low', 'high'; labels take 0 and 1",
     ),
     "label of text": (
         HEADER.replace("p {0,1}", "p string") + "1,0,low,1\n",

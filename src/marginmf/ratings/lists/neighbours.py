@@ -18,6 +18,7 @@ from scipy.sparse import csr_array
 
 from marginmf._utils.concurrency import Snapshot
 from marginmf._utils.saved import Stored, saved
+from marginmf._utils.sparse import settled
 from marginmf._utils.types import Float64Array, FloatArray, IntArray
 from marginmf.backends.ranking import Best, top_n
 from marginmf.backends.threads import one_blas_thread, run
@@ -54,6 +55,9 @@ class ItemWeights(Snapshot):
     _saved: ClassVar[dict[str, Any]] = {"matrix": Stored(("items", "items"))}
 
     matrix: Any
+
+    def __post_init__(self) -> None:
+        settled(self.matrix)
 
     def among(self, items: IntArray | None) -> "ItemWeights":
         """Return the weights in the scores of some items; None is all of them."""
