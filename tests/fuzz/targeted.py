@@ -226,30 +226,23 @@ def _npz(**arrays: Any) -> Write:
     return lambda path: np.savez(open(path, "wb"), **arrays)
 
 
-def _mat(change: Callable[[Any], None], form: str = "csc_matrix") -> Write:
-    def write(path: Path) -> None:
-        import scipy.sparse
-        from scipy.io import savemat
+def _mat(part: str, place: int, number: int) -> Write:
+    """Return what writes a MATLAB file with one number of a sparse matrix changed."""
 
-        matrix = getattr(scipy.sparse, form)(np.arange(12.0).reshape(4, 3))
-        change(matrix)
-        savemat(path, {"data": matrix, "target": np.eye(4)[:, :2]})
+    def write(path: Path) -> None:
+        from scipy.io import savemat
+        from scipy.sparse import csc_matrix
+
+        matrix, buffer = csc_matrix(np.arange(12.0).reshape(4, 3)), io.BytesIO()
+        savemat(buffer, {"data": matrix, "target": np.eye(4)[:, :2]})
+        # In its bytes, because SciPy itself crashes on writing such a matrix.
+        honest = getattr(matrix, part).astype(np.int32)
+        changed = honest.copy()
+        changed[place] = number
+        assert buffer.getvalue().count(honest.tobytes()) == 1
+        path.write_bytes(buffer.getvalue().replace(honest.tobytes(), changed.tobytes()))
 
     return write
-
-
-def _with_index(place: int, index: int) -> Callable[[Any], None]:
-    def change(matrix: Any) -> None:
-        matrix.indices[place] = index
-
-    return change
-
-
-def _with_end(place: int, end: int) -> Callable[[Any], None]:
-    def change(matrix: Any) -> None:
-        matrix.indptr[place] = end
-
-    return change
 
 
 def _constant_column(rows: int) -> Write:
@@ -300,15 +293,12 @@ def _data_cases() -> dict[str, tuple[str, Write, Read, bool]]:
         for member in ("X.npy", "Y_data.npy", "Y_shape.npy"):
             add(f"{member} of {number}", "npz", _zip({member: header}), read_labels)
         add(f"id {number}", "csv", _bytes(f"1,{number},5\n2,1,4\n".encode()), read_ratings, False)
-    for form in ("csc_matrix",):
-        for index in (3, 4, 5, 10**8, -1, -(2**31), 2**31 - 1):
-            for place in (0, -1):
-                change = _mat(_with_index(place, index), form)
-                add(f"row {index} at {place}", "mat", change, read_labels, index not in (3,))
-        for end in (-1, 5, 100, 2**31 - 1):
-            add(
-                f"column ends at {end}", "mat", _mat(_with_end(1, end), form), read_labels, end != 5
-            )
+    for index in (4, 5, 10**8, -1, -(2**31), 2**31 - 1):
+        for place in (0, 5, -1):
+            add(f"row {index} at {place}", "mat", _mat("indices", place, index), read_labels)
+    for end in (-1, 12, 100, 2**31 - 1):
+        for place in (0, 1, -1):
+            add(f"end {end} at {place}", "mat", _mat("indptr", place, end), read_labels)
     for n in (32, 512):
         for ending, read in (
             *(("csv.gz", read_ratings), ("tsv.gz", read_ratings), ("jsonl.gz", read_ratings)),

@@ -225,3 +225,13 @@ def test_the_file_runs_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     assert read_labels(written(tmp_path, X=X, Y=Y)).n_samples == 5
     assert not (tmp_path / "ran").exists()
+
+
+def test_a_name_with_control_characters_is_shown_as_text(tmp_path: Path) -> None:
+    matrix = sparse.csc_matrix(np.arange(12.0).reshape(4, 3))
+    path = written(tmp_path, data=matrix, target=np.eye(4)[:, :2])
+    rows = matrix.indices.astype(np.int32)
+    changed = path.read_bytes().replace(rows.tobytes(), (rows + 7).tobytes())
+    path.write_bytes(changed.replace(b"data", b"\x1b\0ta"))
+    with pytest.raises(ValueError, match=r"\\x1b\\x00ta is a damaged csc matrix"):
+        read_labels(path)

@@ -17,6 +17,7 @@ import scipy
 from scipy import sparse
 
 from marginmf._utils.npz import load_arrays
+from marginmf._utils.printable import printable
 from marginmf._utils.sparse import check_sparse
 from marginmf.datasets.files.source import Source
 from marginmf.datasets.labels import mat_process
@@ -117,7 +118,9 @@ def _load(content: bytes, where: str) -> dict[str, Any]:
     for number, name in enumerate(arrays["names"].tolist()):
         parts = [arrays.get(f"{number} {part}") for part in mat_process.PARTS]
         value = arrays.get(f"{number} dense", np.empty((0, 0), object))
-        found[name.lower()] = value if parts[0] is None else _make_sparse(parts, name, where)
+        if parts[0] is not None:
+            value = _make_sparse(parts, printable(name), where)
+        found[name.lower()] = value
     return found
 
 
