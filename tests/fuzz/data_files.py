@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import os
 import random
 import re
 import sys
@@ -186,7 +187,7 @@ def attack(seed: int, number: int, folder: Path) -> str:
         if sample.ending in made_files.COLUMNAR and columns is not None:
             content, inside = made_files.COLUMNAR[sample.ending](columns), False
     content = sample.pack(changed(rng, content)) if inside else changed(rng, sample.pack(content))
-    path = folder / f"attacked-{number % 64}.{sample.ending}"
+    path = folder / f"attacked-{os.getpid()}.{sample.ending}"
     path.write_bytes(content)
     try:
         return read_and_learn(sample.read, path, rng.random() < 0.25)

@@ -50,10 +50,10 @@ for n in (10, 200_000) * 1_000:
 def unfitted() -> dict[str, Any]:
     """Return estimators whose fits take long enough to be killed."""
     options = {"random_state": 0, "n_jobs": 1, "calibrate": False}
-    chain = {"random_state": 0, "n_jobs": 1, "n_burn": 20, "n_samples": 20}
+    chain = {"random_state": 0, "n_jobs": 1, "n_burn": 300, "n_samples": 100}
     return {
-        "hmf": HMF(3, 1.0, tol=1e-9, **options),
-        "mmmf": MMMF(3, 1.0, tol=1e-12, max_iter=300, **options),
+        "hmf": HMF(3, 0.01, tol=0.0, max_iter=150, solver="gd", **options),
+        "mmmf": MMMF(3, 0.01, tol=0.0, max_iter=500, solver="gd", **options),
         "gibbs": GibbsMMMF(3, **chain),
     }
 
@@ -87,7 +87,7 @@ def attack(seed: int, number: int, folder: Path) -> str:
     )
     assert process.stdout is not None
     process.stdout.readline()
-    time.sleep(rng.uniform(0, 0.4 if what != "fits" else 1.0))
+    time.sleep(rng.uniform(0, 0.4 if what != "fits" else 1.5))
     process.send_signal(signal.SIGKILL)
     process.wait()
     return {"saves": _after_a_save, "fits": _after_a_fit, "writes": _after_a_write}[what](

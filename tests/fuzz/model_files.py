@@ -59,7 +59,7 @@ def attack(seed: int, number: int, folder: Path) -> str:
     rng = random.Random(f"{seed} {number}")
     name = rng.choice(corpus.NAMES)
     content = mutated(rng, name, folder)
-    path = folder / f"attacked-{number % 64}.marginmf"
+    path = folder / f"attacked-{os.getpid()}.marginmf"
     path.write_bytes(content)
     try:
         return load_and_ask(path)
