@@ -4,13 +4,13 @@ from functools import cache
 
 import numpy as np
 import pytest
-from label_models import fitted_labels
-from tampering import ModelParts
 
 import marginmf
+from label_models import fitted_labels
 from marginmf.datasets import make_ratings
 from marginmf.persistence import ModelFileError
 from marginmf.ratings import ALS, EASE, HMF, MMMF, ItemKNN, MostPopular, OneClassMMMF
+from tampering import ModelParts
 
 RATINGS = {
     "mmmf": MMMF(n_factors=3, reg=1.0, random_state=0),

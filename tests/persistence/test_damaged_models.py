@@ -7,10 +7,10 @@ import pickle
 import numpy as np
 import pytest
 from safetensors.numpy import save_file
-from tampering import ZEROS, sealed
 
 import marginmf
 from marginmf.persistence import ModelFileError, describe
+from tampering import ZEROS, sealed
 
 
 def refused(path, sentence):

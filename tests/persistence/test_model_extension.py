@@ -6,13 +6,13 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import pytest
-from tampering import ModelParts
 
 import marginmf
 from marginmf._utils.saved import SAVED, ListOf, Optional, floats
 from marginmf.persistence import ModelFileError
 from marginmf.ratings import BMMMF, HMF, BiasOnly
 from marginmf.ratings.estimator import RatingsEstimator
+from tampering import ModelParts
 
 
 class Curve(NamedTuple):

@@ -5,12 +5,12 @@ from contextlib import suppress
 
 import numpy as np
 import pytest
-from label_models import FITTED, labelled
 from scipy.sparse import csr_array
-from tampering import COMMON_JUNK, every_node
 
 import marginmf
+from label_models import FITTED, labelled
 from marginmf.persistence import ModelFileError, describe
+from tampering import COMMON_JUNK, every_node
 
 X, _ = labelled()
 RATINGS = ("als", "hmf", "mmmf")
