@@ -182,3 +182,19 @@ def test_parameters_of_dirichlet_distributions_are_above_zero(name, path):
     whole.write(path)
     with pytest.raises(ModelFileError, match="Dirichlet distributions that are not above zero"):
         marginmf.load(path)
+
+
+def test_hmf_has_a_strength_for_each_stage(path):
+    whole = ModelParts(FOLDER / "hmf-v1.marginmf")
+    whole.fitted["reg_"] = whole.fitted["reg_"][:-1]
+    whole.write(path)
+    with pytest.raises(ModelFileError, match=r"\.reg_ has \d strengths for \d stages"):
+        marginmf.load(path)
+
+
+def test_biases_are_of_a_mean(path):
+    whole = ModelParts(FOLDER / "als-calibrated-v1.marginmf")
+    whole.fitted["_frequencies"]["object"][1]["mean"] = None
+    whole.write(path)
+    with pytest.raises(ModelFileError, match="has biases without a mean"):
+        marginmf.load(path)

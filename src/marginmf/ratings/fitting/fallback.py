@@ -55,6 +55,8 @@ class LevelFrequencies:
             yield f".placed is {self.placed!r:.60}, which is no side"
         if (self.user_biases is None) != (self.item_biases is None):
             yield " has biases of one side alone"
+        if self.mean is None and self.user_biases is not None:
+            yield " has biases without a mean"
         if min(each.min(initial=0) for each in (self.by_user, self.by_item, self.overall)) < 0:
             yield " has counts below zero"
 
