@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import numpy as np
+import pandas
 import pytest
 
 import marginmf
@@ -383,3 +384,14 @@ def test_features_of_more_columns_than_memory_are_refused(path):
     made.write(path)
     with pytest.raises(ModelFileError, match="has no number of weights"):
         marginmf.load(path)
+
+
+@pytest.mark.parametrize("library", ["antigravity", "this.that", "", "x" * 5_000])
+def test_no_library_is_imported_because_a_file_names_it(library, parts, path, monkeypatch):
+    monkeypatch.setattr("marginmf.ratings.tables.import_module", {"pandas": pandas}.__getitem__)
+    for name in ("mmmf", "ease"):
+        made = parts(name)
+        made.fitted["ratings_"]["object"][1]["source"]["object"][1]["library"] = library
+        made.write(path)
+        model = marginmf.load(path)
+        assert isinstance(model.similar_items(["item 01"], n=2), pandas.DataFrame)

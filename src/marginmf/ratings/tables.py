@@ -24,6 +24,8 @@ from marginmf.datasets.table import RatingsTable
 
 #: Libraries of frames, the first one installed is used for callers who gave none of them.
 LIBRARIES = ("pandas", "polars", "pyarrow")
+#: Others that ratings may come from; a library that a model file names is imported, so no more.
+KNOWN_LIBRARIES = (*LIBRARIES, "modin", "cudf")
 #: Rows that are looked at to tell a table of ratings from one with a column for each item.
 SAMPLE_ROWS = 5
 
@@ -368,7 +370,7 @@ def make_frame(columns: Mapping[str, Array], like: Any = None, library: str | No
     Or else of the one that is named, of the first of pandas, polars and pyarrow that is installed,
     or else as a `Table`.
     """
-    wanted = [library, *LIBRARIES] if library else LIBRARIES
+    wanted = [library, *LIBRARIES] if library in KNOWN_LIBRARIES else LIBRARIES
     installed = (name for name in wanted if importlib.util.find_spec(name) is not None)
     module = _library_of(like) or next(map(import_module, installed), None)
     if module is None:
