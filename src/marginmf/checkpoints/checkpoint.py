@@ -133,8 +133,10 @@ class OpenCheckpoint:
                 raise _cannot_go_on(name, "its arrays are not those of this fit")
         if isinstance(found, Result):
             return found
-        iterations: list[None] = []  # those that are made now
-        noticed = [*callbacks, self._give_up, lambda progress: iterations.append(None)]
+        iterations: list[None] = []  # of a run that goes on, those that are made now
+        noticed = [*callbacks, self._give_up]
+        if found is not None:
+            noticed.append(lambda progress: iterations.append(None))
         try:
             result = minimise(
                 solver,

@@ -330,13 +330,13 @@ class HMF(TwoLevelFactoriser):
     tol: float = 2e-3
     schedule: str = "warm"
 
+    _learned_for_levels = "factorisations"
+    _selection_metric = "zero-one error"
+
     def _flaws(self, lengths: Mapping[str, int]) -> Iterator[str]:
         yield from super()._flaws(lengths)
         if len(self.reg_) != lengths["stages"]:
             yield f".reg_ has {len(self.reg_)} strengths for {lengths['stages']} stages"
-
-    _learned_for_levels = "factorisations"
-    _selection_metric = "zero-one error"
 
     def _specs(self, data: Ratings) -> list[Spec]:
         return [TwoLevel(two_level_loss(self.loss), cut) for cut in range(data.n_levels - 1)]

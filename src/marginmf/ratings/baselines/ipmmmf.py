@@ -354,14 +354,13 @@ class IPMMMF(RatingsEstimator):
 
     _rank_axis = "factors"
     _user_arrays = ("user_factors_", "thresholds_")
+    _item_arrays = ("item_factors_",)
 
     def _flaws(self, lengths: Mapping[str, int]) -> Iterator[str]:
         yield from super()._flaws(lengths)
         covariance = getattr(self, "item_covariance_", None)
         if covariance is not None and np.linalg.eigvalsh(covariance)[0] <= 0:
             yield ".item_covariance_ is no covariance"
-
-    _item_arrays = ("item_factors_",)
 
     def _fit(self, data: Ratings) -> None:
         kind = int(self.bayesian)

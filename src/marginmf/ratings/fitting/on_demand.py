@@ -56,13 +56,12 @@ class LearnedOnDemand(Snapshot, BaseEstimator):
     _origin: Any
     #: Whether this model, or the one that it was made from, was loaded from a file.
     _from_file: bool = False
+    #: The axis of the fitted arrays that is as long as ``n_factors`` says, if there is one.
+    _rank_axis: ClassVar[str] = ""
 
     def __sklearn_is_fitted__(self) -> bool:
         # scikit-learn would look through all attributes, while other threads add some.
         return hasattr(self, "ratings_")
-
-    #: The axis of the fitted arrays that is as long as ``n_factors`` says, if there is one.
-    _rank_axis: ClassVar[str] = ""
 
     def _after_load(self) -> None:
         self._from_file = True
